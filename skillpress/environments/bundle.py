@@ -1,0 +1,83 @@
+"""What every environment's folder offers to the rest of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from skillpress.interface import Environment, Rendering
+from skillpress.trajectory import Task, Trajectory
+
+
+class EnvironmentParameters(BaseModel):
+    """The ``environment`` section of params.yaml; an environment adds its own keys to these."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str
+    max_steps: Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many tasks of each split to make, after filtering."""
+
+    train: int
+    validation: int
+    test: int
+    min_solutions: int = 1
+    """Tasks with fewer distinct solutions are dropped."""
+
+
+class Projection(Protocol):
+    """φ: a trajectory's actions to atomic skills, at most one each."""
+
+    alphabet: tuple[str, ...]
+    """Σ, in a fixed order; K = len(alphabet)."""
+
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
+        """One label per step; None where the rules leave the action unmapped."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScratchVocabulary:
+    """The words of the compact rendering, for a tokenizer and a model made from scratch."""
+
+    words: tuple[str, ...]
+    """Every word a prompt or a response may hold."""
+    stop_words: tuple[str, ...]
+    """A response ends with the first of these."""
+    numbers: Mapping[str, int]
+    """Words that stand for integers; their embeddings start as sines and cosines of the number."""
+    state_words: int
+    """Words in the longest prompt."""
+
+
+class Oracle(Protocol):
+    """Demonstrates how a task is solved."""
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        """Actions (in the wording of the compact rendering's responses) that win the task."""
+        ...
+
+
+@dataclass(frozen=True)
+class EnvironmentBundle:
+    """One environment, whole."""
+
+    parameters: type[EnvironmentParameters]
+    make: Callable[[Any], Environment]
+    """From the ``environment`` section to a world that can be reset to any task."""
+    make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
+    """(section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown."""
+    check_tasks: Callable[[Sequence[Task]], None]
+    """Raises ``ValueError`` naming what is wrong: foreign tasks, splits that overlap."""
+    projection: Projection
+    renderings: Mapping[str, Rendering]
+    vocabulary: Callable[[Any], ScratchVocabulary] | None
+    """(section) to the words of the compact rendering; None where there is no such rendering."""
+    oracle: Oracle

@@ -1,0 +1,162 @@
+"""The contracts between a world, an agent and a language model.
+
+They follow the formal language-agent interface and the step-level MDP. A *world* simulates physics
+and judges nothing: ``Environment.step`` returns no reward. An *agent* keeps a state X_k (what the
+next prompt holds), samples tokens v_k from the policy given that state, reads a thought th_k from
+them and parses an action A_k = Parser(th_k); it rewards its own steps. Each step is a decision of
+its own, conditioned on its own state, so the context may be cut or rewritten between steps.
+
+    X_k --policy--> v_k --decode--> th_k --parse--> A_k --world--> O_{k+1} --f_agent--> X_{k+1}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import gymnasium
+
+from skillpress.trajectory import Task
+
+TokenIds = tuple[int, ...]
+StateDict = Mapping[str, Any]
+"""Parameter name to tensor. ``Any``, because this module knows nothing of torch."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """Facts about the world after ``reset`` or ``step``; never a judgement."""
+
+    won: bool = False
+    """The goal is reached (terminal)."""
+    lost: str | None = None
+    """Why the episode is lost for good, such as ``stuck``; None while it is not."""
+    action: str | None = None
+    """The last action in the world's canonical wording; None after reset, or when unreadable."""
+    invalid: str | None = None
+    """Why the last action changed nothing; None when it was carried out."""
+    admissible: tuple[str, ...] = ()
+    """Every action that would be carried out now, in a fixed order."""
+    state: object = None
+    """The world's own state for renderings in its folder; None where it has none to show."""
+
+
+class Environment(Protocol):
+    """A world. Deterministic given its task, and recreated from ``(task, actions so far)``."""
+
+    action_space: gymnasium.Space[str]
+    observation_space: gymnasium.Space[str]
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        """Start the task's episode; returns the first observation O_0 and its facts."""
+        ...
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        """Act; returns ``(observation, terminated, truncated, info)`` and no reward.
+
+        ``terminated`` means won or lost, ``truncated`` that the step budget T ran out. Any text is
+        an action: what the world cannot read costs a step and is reported in ``info.invalid``.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One past step as an agent remembers it."""
+
+    observation: str
+    """What the agent saw before it acted."""
+    thought: str
+    action: str
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """X_k: all that the next prompt may be made from."""
+
+    task: Task
+    observation: str
+    info: Info
+    history: tuple[Turn, ...] = ()
+    """The turns that f_agent chose to keep, oldest first."""
+    notes: str = ""
+    """What f_agent wrote in place of turns it dropped; empty when it keeps turns only."""
+
+
+class StateUpdate(Protocol):
+    """f_agent: X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1})."""
+
+    def __call__(
+        self, state: AgentState, thought: str, action: str, observation: str, info: Info
+    ) -> AgentState: ...
+
+
+class Rendering(Protocol):
+    """How one environment is put into words; each environment's ``prompts.py`` names its own."""
+
+    parser: str
+    """Which parser of ``agents/parsing.py`` reads the responses."""
+    history: int | None
+    """How many past turns the prompt shows at most; None leaves it to the state update."""
+
+    def prompt(self, state: AgentState) -> str:
+        """The text of the prompt for this state."""
+        ...
+
+
+@dataclass(frozen=True)
+class ParsedAction:
+    """What a parser read in a response. A parser never raises: every text yields one of these."""
+
+    thought: str
+    action: str
+    """The action's text; empty when there is none to send to the world."""
+    invalid: str | None = None
+    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right."""
+
+
+class Parser(Protocol):
+    """A_k = Parser(th_k): from the decoded response to a thought and an action."""
+
+    def __call__(self, response: str) -> ParsedAction: ...
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn."""
+
+    temperature: float = 1.0
+    """Divides the logits; 0 means greedy."""
+    top_p: float = 1.0
+    """Smallest set of tokens with this mass is kept; train at 1 (see FACTS on biased ratios)."""
+    top_k: int = 0
+    """This many most probable tokens are kept; 0 keeps all."""
+    max_new_tokens: int = 64
+    """A response that is still open after so many tokens is cut there."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One sampled response."""
+
+    token_ids: TokenIds
+    """The sampled tokens, the stop token included."""
+    logprobs: tuple[float, ...]
+    """log-probability (nats) of each token under the distribution it was sampled from."""
+    finish_reason: Literal["stop", "length"]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Samples responses from a policy. Tokens in, tokens out: nothing is re-tokenised."""
+
+    def generate(
+        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
+    ) -> list[Completion]:
+        """One completion per prompt; row i depends on ``prompts[i]`` and ``seeds[i]`` alone."""
+        ...
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        """Sample from these weights from now on; ``version`` is the training step they stand for."""
+        ...

@@ -1,0 +1,102 @@
+"""Files that are either whole or absent.
+
+A file is written beside its destination, flushed to the disk and renamed over it, so that a reader
+(or a run that resumes after ``kill -9``) never sees half of one.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class StorageError(RuntimeError):
+    """A file could not be read or written; the message names it and says what would be right."""
+
+
+@contextmanager
+def atomic_path(destination: str | Path) -> Iterator[Path]:
+    """Yield a temporary path; on a clean exit fsync it and rename it over ``destination``.
+
+    Raises:
+        StorageError: no space or no permission; ``destination`` is left as it was.
+    """
+    destination = Path(destination)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(destination)
+    except OSError as error:
+        raise StorageError(_explain(destination, error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(destination: str | Path) -> Iterator[Path]:
+    """Yield a temporary folder; on a clean exit it replaces ``destination`` as a whole."""
+    destination = Path(destination)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
+    try:
+        yield temporary
+        for path in temporary.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as written:
+                    os.fsync(written.fileno())
+        temporary.chmod(0o755)
+        if destination.exists():
+            retired = Path(tempfile.mkdtemp(dir=destination.parent, prefix=".retired."))
+            destination.replace(retired / "old")
+            temporary.replace(destination)
+            shutil.rmtree(retired)
+        else:
+            temporary.replace(destination)
+    except OSError as error:
+        raise StorageError(_explain(destination, error)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(destination: str | Path, text: str) -> None:
+    """Write a text file atomically."""
+    with atomic_path(destination) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(destination: str | Path, value: Mapping[str, Any] | list[Any]) -> None:
+    """Write JSON atomically, indented and with a final newline so that it diffs well."""
+    write_text(destination, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(source: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        StorageError: the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(Path(source).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StorageError(f"{source}: no such file; run the stage that makes it") from error
+    except ValueError as error:
+        raise StorageError(f"{source}: not valid JSON ({error}); delete it and rerun") from error
+
+
+def _explain(path: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{path}: no space left on the device; free some and run again (nothing was replaced)"
+    return f"{path}: cannot be written: {error.strerror or error}"
