@@ -36,8 +36,9 @@ class Info:
     """The last action in the world's canonical wording; None after reset, or when unreadable."""
     invalid: str | None = None
     """Why the last action changed nothing; None when it was carried out."""
-    admissible: tuple[str, ...] = ()
-    """Every action that would be carried out now, in a fixed order."""
+    admissible: Sequence[str] = ()
+    """Every action that would be carried out now, in a fixed order and the canonical wording.
+    A world may work it out when it is first looked at."""
     state: object = None
     """The world's own state for renderings in its folder; None where it has none to show."""
 
@@ -103,6 +104,23 @@ class Rendering(Protocol):
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt for this state."""
         ...
+
+
+@dataclass(frozen=True)
+class ScratchVocabulary:
+    """The words of the compact rendering, for a tokenizer and a model made from scratch.
+
+    The vocabulary 𝒱 is a choice of the agent's: here a whole action is one word.
+    """
+
+    words: tuple[str, ...]
+    """Every word a prompt or a response may hold."""
+    stop_words: tuple[str, ...]
+    """A response ends with the first of these."""
+    numbers: Mapping[str, int]
+    """Words that stand for integers; their embeddings start as sines and cosines of the number."""
+    state_words: int
+    """Words in the longest prompt."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,119 @@
+"""A policy on disk and in memory: a Hugging Face model folder, whatever it was made from.
+
+A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. The tokens that end a
+response stand in the folder's ``generation_config.json`` (as ``eos_token_id``), and the chat
+template, where there is one, in its tokenizer; nothing else tells the kinds of model apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+
+from skillpress.interface import TokenIds
+from skillpress.storage import atomic_directory
+
+
+class PolicyError(ValueError):
+    """A model folder or name cannot be used; the message says why and what would be right."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A causal language model with its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+
+    @property
+    def stop_token_ids(self) -> frozenset[int]:
+        """A response ends with any of these tokens."""
+        assert self.model.generation_config is not None
+        stop = self.model.generation_config.eos_token_id
+        return frozenset([stop] if isinstance(stop, int) else stop or [])
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of prompts; an instruction model's chat template is put around each."""
+        if self.tokenizer.chat_template:
+            prompts = [
+                str(
+                    self.tokenizer.apply_chat_template(
+                        [{"role": "user", "content": prompt}], add_generation_prompt=True, tokenize=False
+                    )
+                )
+                for prompt in prompts
+            ]
+        encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(list(prompts), add_special_tokens=False)
+        return [tuple(row.ids) for row in encoded]
+
+    def encode_response(self, response: str) -> TokenIds:
+        """Token ids of a whole response, closed by the first stop token unless it ends with one."""
+        ids = tuple(self.tokenizer.backend_tokenizer.encode(response, add_special_tokens=False).ids)
+        return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
+
+    def decode(self, token_ids: TokenIds) -> str:
+        """The text of a response, without special tokens."""
+        return str(self.tokenizer.decode(token_ids, skip_special_tokens=True))
+
+    @property
+    def _closing_id(self) -> int:
+        eos = self.tokenizer.eos_token_id
+        return int(eos) if isinstance(eos, int) else min(self.stop_token_ids)
+
+
+def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
+    """Load a model folder (or a name on the Hugging Face hub, where one is reachable).
+
+    Args:
+        source: the folder or name.
+        dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
+
+    Raises:
+        PolicyError: there is no model, or its tokenizer encodes text to nothing.
+    """
+    try:
+        model = AutoModelForCausalLM.from_pretrained(str(source), dtype=getattr(torch, dtype))
+        # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level
+        # tokenizer then encodes every text to nothing.
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise PolicyError(
+            f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
+        ) from error
+    policy = Policy(model.eval(), tokenizer)
+    _check(policy, source)
+    return policy
+
+
+def save_policy(policy: Policy, folder: str | Path) -> None:
+    """Write the model folder; it replaces an older one as a whole or not at all."""
+    with atomic_directory(folder) as temporary:
+        policy.model.save_pretrained(temporary)
+        policy.tokenizer.save_pretrained(temporary)
+
+
+def copy_model(model: PreTrainedModel) -> PreTrainedModel:
+    """A second model with the same weights that shares no memory with the first."""
+    twin: Any = type(model)(model.config).to(dtype=model.dtype)
+    twin.load_state_dict(model.state_dict())
+    twin.generation_config = model.generation_config
+    return twin.to(model.device).eval()  # type: ignore[no-any-return]
+
+
+def _check(policy: Policy, source: str | Path) -> None:
+    word = policy.tokenizer.convert_ids_to_tokens(policy.tokenizer.vocab_size - 1)
+    if not policy.encode([str(word)])[0]:
+        raise PolicyError(f"{source}: its tokenizer encodes {word!r} to nothing; check tokenizer.json")
+    if not policy.stop_token_ids:
+        raise PolicyError(f"{source}: generation_config.json names no eos_token_id to end a response")
