@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillpress.interface import Environment, Rendering
+from skillpress.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.trajectory import Task, Trajectory
 
 
@@ -43,20 +43,6 @@ class Projection(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ScratchVocabulary:
-    """The words of the compact rendering, for a tokenizer and a model made from scratch."""
-
-    words: tuple[str, ...]
-    """Every word a prompt or a response may hold."""
-    stop_words: tuple[str, ...]
-    """A response ends with the first of these."""
-    numbers: Mapping[str, int]
-    """Words that stand for integers; their embeddings start as sines and cosines of the number."""
-    state_words: int
-    """Words in the longest prompt."""
-
-
 class Oracle(Protocol):
     """Demonstrates how a task is solved."""
 
@@ -77,7 +63,12 @@ class EnvironmentBundle:
     check_tasks: Callable[[Sequence[Task]], None]
     """Raises ``ValueError`` naming what is wrong: foreign tasks, splits that overlap."""
     projection: Projection
-    renderings: Mapping[str, Rendering]
-    vocabulary: Callable[[Any], ScratchVocabulary] | None
-    """(section) to the words of the compact rendering; None where there is no such rendering."""
-    oracle: Oracle
+    renderings: Mapping[str, Callable[[Any, int], Rendering]]
+    """Name in params.yaml to (section, past turns shown) to the rendering."""
+    vocabulary: Callable[[Any, int], ScratchVocabulary] | None
+    """(section, past turns shown) to the words of the compact rendering; None where there is none."""
+    oracle: Callable[[Any], Oracle]
+    """From the ``environment`` section to a demonstrator."""
+    explorer_actions: Callable[[Info], Sequence[str]]
+    """What the random explorer draws from: the admissible actions that do not undo progress, and
+    those that do only where nothing else is left."""
