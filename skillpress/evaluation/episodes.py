@@ -1,0 +1,81 @@
+"""From one row per step to one row per episode, the table that every figure is computed from.
+
+An evaluation is a rectangle: every run visits every task exactly ``votes`` times. What is not that
+rectangle (a task missing, visited too often, or unknown) is refused here, before any figure is
+computed, because a rate over the wrong tasks looks just like a right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+EPISODE_KEY = ("group_id", "task_id", "rollout_index")
+"""Run, task, and the how-manieth episode of that task in that run."""
+_STEP_COLUMNS = (*EPISODE_KEY, "step", "action", "invalid", "won", "outcome")
+
+
+class EvaluationError(ValueError):
+    """The rollouts are not a whole evaluation; the message says which task and how many episodes."""
+
+
+def evaluation_steps(rollouts: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """The columns that evaluation needs (tokens stay on disk), sorted by run, task, rollout, step."""
+    return rollouts.lazy().select(_STEP_COLUMNS).sort(*EPISODE_KEY, "step").collect()
+
+
+def episode_table(steps: pl.DataFrame) -> pl.DataFrame:
+    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``
+    and ``repeated_steps`` (steps whose action had already been taken in the same episode).
+
+    Raises:
+        EvaluationError: an episode has a gap or a step twice, so its file is damaged or merged.
+    """
+    table = steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("length"),
+        pl.col("won").first(),
+        pl.col("outcome").first(),
+        pl.col("invalid").is_not_null().sum().cast(pl.Int64).alias("invalid_steps"),
+        (pl.len() - pl.col("action").n_unique()).cast(pl.Int64).alias("repeated_steps"),
+        (pl.col("step").sort() == pl.int_range(pl.len())).all().alias("whole"),
+    )
+    broken = table.filter(~pl.col("whole"))
+    if broken.height:
+        row = broken.row(0, named=True)
+        raise EvaluationError(
+            f"task {row['task_id']} of {row['group_id']}, rollout {row['rollout_index']}: its "
+            f"{row['length']} steps are not numbered 0 to {row['length'] - 1} once each"
+        )
+    return table.drop("whole")
+
+
+def check_complete(episodes: pl.DataFrame, task_ids: Sequence[str], runs: int, votes: int) -> None:
+    """Every run holds every task exactly ``votes`` times, and nothing else.
+
+    Raises:
+        EvaluationError: it does not; the message names the first task and its count.
+    """
+    found = episodes["group_id"].unique().sort()
+    if len(found) != runs:
+        names = ", ".join(found) or "none"
+        raise EvaluationError(f"{runs} runs were asked for, the rollouts hold {len(found)}: {names}")
+    wanted = pl.DataFrame({"group_id": found}).join(
+        pl.DataFrame({"task_id": task_ids}, schema={"task_id": pl.String}), how="cross"
+    )
+    counts = episodes.group_by("group_id", "task_id").len("count")
+    foreign = counts.join(wanted, on=["group_id", "task_id"], how="anti")
+    if foreign.height:
+        raise EvaluationError(f"task {foreign['task_id'].sort()[0]} was run but is not in the task list")
+    wrong = (
+        wanted.join(counts, on=["group_id", "task_id"], how="left")
+        .with_columns(pl.col("count").fill_null(0))
+        .filter(pl.col("count") != votes)
+        .sort("group_id", "task_id")
+    )
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise EvaluationError(
+            f"task {row['task_id']} has {row['count']} episodes in {row['group_id']}, must have {votes} "
+            f"({wrong.height} such tasks)"
+        )

@@ -1,0 +1,60 @@
+"""Pass@1 and SC@k (Table 1).
+
+Pass@1 is the share of episodes won, per run, then the mean and the sample standard deviation over
+runs. SC@k calls a task solved in a run when more than half of its k episodes are won. Both come
+with Wilson's interval over tasks: the deviation says how much a rerun moves the figure, the
+interval how much other tasks of the same kind would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from skillpress.evaluation.intervals import wilson
+
+
+@dataclass(frozen=True)
+class SuccessRate:
+    """A share of successes, with its two kinds of uncertainty and what it was counted on."""
+
+    mean: float
+    """Over runs, in [0, 1]."""
+    std: float | None
+    """Sample standard deviation over runs; None for a single run."""
+    per_run: tuple[float, ...]
+    """In the order of the runs' names."""
+    low: float
+    """Lower end of Wilson's 95% interval over tasks."""
+    high: float
+    """Upper end of it."""
+    tasks: int
+    episodes: int
+    """Over all runs."""
+
+
+def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
+    """The share of episodes won. ``episodes``: rows of ``episode_table``, the same tasks per run."""
+    return _rate(episodes, episodes.select("group_id", "task_id", solved="won"))
+
+
+def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
+    """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run.
+
+    Raises:
+        ValueError: ``votes`` is even, so that a vote could tie.
+    """
+    if votes % 2 == 0:
+        raise ValueError(f"SC@{votes}: votes must be odd, so that a majority cannot tie")
+    verdicts = episodes.group_by("group_id", "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
+    return _rate(episodes, verdicts)
+
+
+def _rate(episodes: pl.DataFrame, verdicts: pl.DataFrame) -> SuccessRate:
+    runs = verdicts.group_by("group_id").agg(pl.col("solved").mean()).sort("group_id")["solved"]
+    mean = float(runs.to_numpy().mean())
+    std = float(runs.to_numpy().std(ddof=1)) if len(runs) > 1 else None
+    tasks = episodes["task_id"].n_unique()
+    interval = wilson(min(mean, 1.0), tasks)  # a mean of ones may round above 1
+    return SuccessRate(mean, std, tuple(runs.to_list()), interval.low, interval.high, tasks, episodes.height)

@@ -1,0 +1,104 @@
+"""One policy's evaluation, whole: what ``results/evaluation.json`` and the report are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from skillpress.evaluation.behavior import (
+    BehaviorFigure,
+    EnvironmentBehavior,
+    general_behavior,
+    success_lengths,
+)
+from skillpress.evaluation.budget import BudgetCurve, success_against_budget
+from skillpress.evaluation.episodes import EvaluationError, check_complete, episode_table, evaluation_steps
+from skillpress.evaluation.success import SuccessRate, pass_at_1, self_consistency
+from skillpress.trajectory import Task
+
+
+@dataclass(frozen=True)
+class EvaluationSummary:
+    """Everything that is reported about one policy on one set of tasks."""
+
+    tasks: int
+    runs: int
+    votes: int
+    """k: episodes per task and run."""
+    pass_at_1: SuccessRate
+    self_consistency: SuccessRate
+    """SC@k with k = ``votes``; equal to Pass@1 when k is 1."""
+    strata: dict[str, SuccessRate]
+    """Pass@1 within each difficulty class of the tasks."""
+    budget: BudgetCurve
+    behavior: tuple[BehaviorFigure, ...]
+    """General figures first, the environment's after them."""
+    success_lengths: dict[int, int]
+    """Steps to won episodes that took so many."""
+    action_mix: dict[str, int] = field(default_factory=dict)
+    """Kind of action to steps of won episodes; empty without an environment's behaviour."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; :meth:`from_json` reads them back."""
+        written: dict[str, Any] = TypeAdapter(EvaluationSummary).dump_python(self, mode="json")
+        return written
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> EvaluationSummary:
+        """The summary that :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: a value is missing or of the wrong type (pydantic names it).
+        """
+        return TypeAdapter(EvaluationSummary).validate_python(values)
+
+
+def evaluate(
+    rollouts: pl.DataFrame | pl.LazyFrame,
+    tasks: Sequence[Task],
+    *,
+    runs: int,
+    votes: int,
+    max_steps: int,
+    behavior: Callable[[pl.DataFrame], EnvironmentBehavior] | None = None,
+) -> EvaluationSummary:
+    """Evaluate one policy.
+
+    Args:
+        rollouts: its steps (``ROLLOUT_SCHEMA``), ``group_id`` naming the run.
+        tasks: the tasks that every run must hold exactly ``votes`` times.
+        max_steps: T, the longest an episode may be.
+        behavior: the environment's own figures, from the rows of ``evaluation_steps``.
+
+    Raises:
+        EvaluationError: there are no tasks, or the rollouts are not that rectangle.
+        ValueError: ``votes`` is even.
+    """
+    if not tasks:
+        raise EvaluationError("there are no tasks to evaluate on")
+    steps = evaluation_steps(rollouts)
+    episodes = episode_table(steps)
+    check_complete(episodes, [task.task_id for task in tasks], runs, votes)
+    own = behavior(steps) if behavior else EnvironmentBehavior((), {})
+    return EvaluationSummary(
+        tasks=len(tasks),
+        runs=runs,
+        votes=votes,
+        pass_at_1=pass_at_1(episodes),
+        self_consistency=self_consistency(episodes, votes),
+        strata=_by_stratum(episodes, tasks),
+        budget=success_against_budget(episodes, max_steps),
+        behavior=(*general_behavior(episodes), *own.figures),
+        success_lengths=success_lengths(episodes),
+        action_mix=dict(own.action_mix),
+    )
+
+
+def _by_stratum(episodes: pl.DataFrame, tasks: Sequence[Task]) -> dict[str, SuccessRate]:
+    strata = pl.DataFrame({"task_id": [t.task_id for t in tasks], "stratum": [t.stratum for t in tasks]})
+    parts = episodes.join(strata, on="task_id").partition_by("stratum", as_dict=True)
+    return {str(key[0]): pass_at_1(part) for key, part in sorted(parts.items())}

@@ -1,0 +1,63 @@
+"""Paired tests: identical policies never differ, and the p-values are the textbook's."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+
+from skillpress.evaluation import EvaluationError, compare
+from skillpress.evaluation.paired import bootstrap, mcnemar
+from skillpress.trajectory import rollout_frame
+
+
+def test_a_policy_does_not_differ_from_itself(outcomes):
+    frame = outcomes({"a": "101", "b": "010", "c": "111"}, steps=2)
+    for test in compare(frame, frame, max_steps=30, seed=0).tests:
+        assert (test.difference, test.low, test.high) == (0, 0, 0)
+        assert (test.bootstrap_p, test.mcnemar_p, test.only_first, test.only_second) == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(("only_first", "only_second"), [(0, 5), (3, 9), (4, 4), (12, 1)])
+def test_mcnemar_is_the_two_sided_binomial_tail(only_first, only_second):
+    n, least = only_first + only_second, min(only_first, only_second)
+    tail = 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n
+    assert mcnemar(only_first, only_second) == pytest.approx(min(1.0, tail))
+
+
+def test_the_bootstrap_agrees_with_the_enumeration_of_all_resamples():
+    differences = [1.0, 1.0, 0.0, 1.0, -1.0, 1.0, 1.0]
+    means = np.mean(list(product(differences, repeat=7)), axis=1)
+    low, high, p = bootstrap(differences, seed=0)
+    assert (low, high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1e-9)
+    assert p == pytest.approx(2 * np.mean(means <= 0), rel=0.1)
+
+
+def test_the_bootstrap_repeats_with_its_seed_and_only_then():
+    differences = np.linspace(-1, 1.2, 50)
+    assert bootstrap(differences, 1) == bootstrap(differences, 1)
+    assert bootstrap(differences, 1) != bootstrap(differences, 2)
+
+
+def test_swapping_the_policies_turns_the_difference_round(outcomes):
+    weak = outcomes({"a": "100", "b": "000", "c": "111"})
+    strong = outcomes({"a": "110", "b": "111", "c": "111"})
+    there = compare(weak, strong, max_steps=5, seed=0).tests[-1]
+    back = compare(strong, weak, max_steps=5, seed=0).tests[-1]
+    assert there.difference == pytest.approx((2 / 3 + 3 / 3 + 1) / 3 - (1 / 3 + 0 + 1) / 3)
+    assert back.difference == pytest.approx(-there.difference)
+    assert (there.only_first, there.only_second) == (back.only_second, back.only_first) == (0, 1)
+
+
+def test_a_win_counts_only_at_budgets_it_fits_into(episode):
+    slow = rollout_frame([episode("a", 0, ["x"] * 8, won=True)])
+    fast = rollout_frame([episode("a", 0, ["x"] * 4, won=True)])
+    comparison = compare(slow, fast, max_steps=12, seed=0)
+    assert {t.budget: t.difference for t in comparison.tests} == {3: 0, 5: 1, 10: 0, 12: 0}
+
+
+def test_policies_on_different_tasks_are_not_compared(outcomes):
+    with pytest.raises(EvaluationError, match="task c was run by one policy only"):
+        compare(outcomes({"a": "1"}), outcomes({"a": "1", "c": "1"}), max_steps=3, seed=0)

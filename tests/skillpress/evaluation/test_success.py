@@ -1,0 +1,81 @@
+"""Success rates: who counts, how runs are averaged, and what is refused."""
+
+from __future__ import annotations
+
+from statistics import stdev
+
+import polars as pl
+import pytest
+
+from skillpress.evaluation.episodes import EvaluationError, check_complete, episode_table, evaluation_steps
+from skillpress.evaluation.success import pass_at_1, self_consistency
+
+
+def table(frame: pl.DataFrame) -> pl.DataFrame:
+    return episode_table(evaluation_steps(frame))
+
+
+def test_pass_at_1_is_the_mean_over_runs_with_their_sample_deviation(outcomes):
+    # digits are runs: run 0 wins a, b; run 1 wins a, b, c; run 2 wins a
+    rate = pass_at_1(table(outcomes({"a": "111", "b": "110", "c": "010", "d": "000"})))
+    assert rate.per_run == (0.5, 0.75, 0.25)
+    assert rate.mean == pytest.approx(0.5)
+    assert rate.std == pytest.approx(stdev([0.5, 0.75, 0.25]))
+    assert (rate.tasks, rate.episodes) == (4, 12)
+
+
+def test_a_single_run_has_no_deviation(outcomes):
+    assert pass_at_1(table(outcomes({"a": "1"}))).std is None
+
+
+def test_the_interval_counts_tasks_and_not_repeated_runs_of_them(outcomes):
+    once = pass_at_1(table(outcomes({"a": "1", "b": "0"})))
+    thrice = pass_at_1(table(outcomes({"a": "111", "b": "000"})))
+    assert (once.low, once.high) == (thrice.low, thrice.high)
+
+
+def test_self_consistency_takes_the_majority_of_each_task_in_each_run(outcomes):
+    # 3 votes: a is won by 2 of 3, b by 1 of 3, c by 3 of 3; Pass@1 counts 6 of 9
+    frame = table(outcomes({"a": "110", "b": "001", "c": "111"}, votes=3))
+    assert self_consistency(frame, 3).mean == pytest.approx(2 / 3)
+    assert pass_at_1(frame).mean == pytest.approx(6 / 9)
+
+
+def test_self_consistency_of_one_vote_is_pass_at_1(outcomes):
+    frame = table(outcomes({"a": "10", "b": "11"}))
+    assert self_consistency(frame, 1) == pass_at_1(frame)
+
+
+def test_an_even_number_of_votes_is_refused_because_it_can_tie(outcomes):
+    with pytest.raises(ValueError, match="SC@2: votes must be odd"):
+        self_consistency(table(outcomes({"a": "10"}, votes=2)), 2)
+
+
+@pytest.mark.parametrize(
+    ("wins", "tasks", "runs", "message"),
+    [
+        ({"a": "11", "b": "1"}, ["a", "b"], 2, r"task b has 0 episodes in run-1, must have 1 \(1 such"),
+        ({"a": "1"}, ["a", "z"], 1, "task z has 0 episodes in run-0"),
+        ({"a": "1", "x": "1"}, ["a"], 1, "task x was run but is not in the task list"),
+        ({"a": "11"}, ["a"], 3, "3 runs were asked for, the rollouts hold 2: run-0, run-1"),
+    ],
+)
+def test_an_evaluation_that_is_not_every_task_in_every_run_is_refused(outcomes, wins, tasks, runs, message):
+    with pytest.raises(EvaluationError, match=message):
+        check_complete(table(outcomes(wins)), tasks, runs, votes=1)
+
+
+def test_a_task_that_was_run_too_often_is_named_with_its_count(outcomes):
+    with pytest.raises(EvaluationError, match="task a has 3 episodes in run-0, must have 1"):
+        check_complete(table(outcomes({"a": "110"}, votes=3)), ["a"], runs=1, votes=1)
+
+
+def test_an_episode_written_twice_is_refused(outcomes):
+    frame = outcomes({"a": "1"}, steps=2)
+    with pytest.raises(EvaluationError, match="task a of run-0, rollout 0: its 4 steps are not numbered"):
+        table(pl.concat([frame, frame]))
+
+
+def test_the_order_of_the_rows_does_not_matter(outcomes):
+    frame = outcomes({"a": "110", "b": "011"}, steps=3)
+    assert table(frame.reverse()).equals(table(frame))

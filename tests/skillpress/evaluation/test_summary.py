@@ -1,0 +1,53 @@
+"""One policy's evaluation, whole."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skillpress.evaluation import EvaluationError, EvaluationSummary, evaluate
+from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior
+from skillpress.trajectory import Task, scan_rollouts, write_rollouts
+
+
+def tasks(**strata):
+    return [Task(name, "world", 0, {}, "test", stratum) for name, stratum in strata.items()]
+
+
+def test_strata_split_the_tasks_and_their_episodes(outcomes):
+    frame = outcomes({"a": "11", "b": "10", "c": "00"})
+    summary = evaluate(frame, tasks(a="easy", b="easy", c="hard"), runs=2, votes=1, max_steps=4)
+    assert summary.strata["easy"].mean == pytest.approx(3 / 4)
+    assert summary.strata["hard"].mean == 0
+    assert sum(s.episodes for s in summary.strata.values()) == summary.pass_at_1.episodes == 6
+
+
+def test_a_summary_survives_json(outcomes, episode):
+    def behavior(steps):
+        return EnvironmentBehavior((BehaviorFigure("k", "K", None, "count", 0, ""),), {"Go": steps.height})
+
+    written = evaluate(outcomes({"a": "1"}), tasks(a=""), runs=1, votes=1, max_steps=4, behavior=behavior)
+    assert EvaluationSummary.from_json(json.loads(json.dumps(written.to_json()))) == written
+    assert written.action_mix == {"Go": 1}
+    assert written.behavior[-1].key == "k"
+
+
+def test_a_file_on_disk_is_evaluated_lazily_to_the_same(outcomes, episode, tmp_path):
+    trajectories = [episode("a", 0, ["x", "y"], won=True), episode("b", 0, ["x"], won=False)]
+    write_rollouts(tmp_path / "evaluation.parquet", trajectories)
+    summary = evaluate(
+        scan_rollouts(tmp_path / "evaluation.parquet"), tasks(a="", b=""), runs=1, votes=1, max_steps=4
+    )
+    assert summary.pass_at_1.mean == 0.5
+    assert summary.success_lengths == {2: 1}
+
+
+def test_no_tasks_are_no_evaluation(outcomes):
+    with pytest.raises(EvaluationError, match="no tasks"):
+        evaluate(outcomes({"a": "1"}), [], runs=1, votes=1, max_steps=4)
+
+
+def test_an_incomplete_evaluation_gives_no_summary(outcomes):
+    with pytest.raises(EvaluationError, match="task b has 0 episodes in run-0, must have 1"):
+        evaluate(outcomes({"a": "1"}), tasks(a="", b=""), runs=1, votes=1, max_steps=4)
