@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
+from skillpress.evaluation.behavior import EnvironmentBehavior
 from skillpress.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.trajectory import Task, Trajectory
 
@@ -72,3 +74,5 @@ class EnvironmentBundle:
     explorer_actions: Callable[[Info], Sequence[str]]
     """What the random explorer draws from: the admissible actions that do not undo progress, and
     those that do only where nothing else is left."""
+    behavior: Callable[[pl.DataFrame], EnvironmentBehavior]
+    """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
