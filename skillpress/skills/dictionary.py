@@ -1,0 +1,171 @@
+"""A fitted skill dictionary 𝒞: its phrases, how often each is used, and what it costs in bits.
+
+The bits follow from whole numbers that are stored (Eq. 2-3). The JSON file states them as well, for
+its readers, and a file whose bits do not follow from its phrases is refused as damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from skillpress.skills import description_length as mdl
+from skillpress.skills.segmentation import segment, segmentation_cost
+from skillpress.storage import StorageError, read_json, write_json
+
+SCHEMA = "skillpress.dictionary/1"
+
+Skills = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SkillDictionary:
+    """𝒞 with Σ ⊆ 𝒞, fitted to a corpus of successes.
+
+    Raises:
+        ValueError: the alphabet, the phrases or their counts do not make a dictionary.
+    """
+
+    alphabet: Skills
+    """Σ; K = len(alphabet)."""
+    max_phrase_length: int
+    """L."""
+    phrases: tuple[Skills, ...]
+    """𝒞: the singletons in the alphabet's order, then the learned phrases as the search found them."""
+    counts: tuple[int, ...]
+    """How often each phrase is used in the minimal segmentation of the corpus."""
+    sequences: int
+    """|𝓑⁺|, sequences in the corpus."""
+    search: str
+    """The entry of ``SEARCHES`` that found it."""
+    seed: int
+    """The seed given to the search."""
+
+    def __post_init__(self) -> None:
+        check_alphabet(self.alphabet, self.max_phrase_length)
+        size = len(self.alphabet)
+        if self.phrases[:size] != tuple((skill,) for skill in self.alphabet):
+            raise ValueError("the first phrases must be the alphabet's singletons, in its order")
+        if len(self._members) != len(self.phrases) or len(self.counts) != len(self.phrases):
+            raise ValueError("phrases must be distinct, with one count each")
+        for phrase in self.phrases[size:]:
+            if not 2 <= len(phrase) <= self.max_phrase_length or not set(phrase) <= set(self.alphabet):
+                raise ValueError(f"phrase {phrase!r} must hold 2 to {self.max_phrase_length} known skills")
+        if self.sequences < 1 or min(self.counts) < 0:
+            raise ValueError("a dictionary is fitted to at least one sequence; counts are not negative")
+
+    @property
+    def learned(self) -> tuple[Skills, ...]:
+        """The phrases of two skills and more."""
+        return self.phrases[len(self.alphabet) :]
+
+    @property
+    def segments(self) -> int:
+        """Σ_i seg(s_i, 𝒞) over the corpus."""
+        return sum(self.counts)
+
+    @property
+    def dictionary_bits(self) -> float:
+        """L_skill_dict(𝒞), in bits (Eq. 2)."""
+        skills = sum(map(len, self.phrases))
+        return mdl.dictionary_bits(skills, len(self.phrases), len(self.alphabet), self.max_phrase_length)
+
+    @property
+    def data_bits(self) -> float:
+        """Σ_i seg(s_i, 𝒞) log2 |𝒞|, in bits for the whole corpus."""
+        return mdl.data_bits(self.segments, len(self.phrases))
+
+    @property
+    def description_length(self) -> float:
+        """𝓛_BDL, in bits per sequence (Eq. 3)."""
+        return (self.dictionary_bits + self.data_bits) / self.sequences
+
+    def segment(self, skills: Sequence[str]) -> list[Skills]:
+        """One minimal segmentation of a sequence of skills.
+
+        Raises:
+            ValueError: a skill is not in the alphabet.
+        """
+        return segment(skills, self._members, self.max_phrase_length)
+
+    def cost(self, skills: Sequence[str]) -> int:
+        """seg(s, 𝒞): phrases in a minimal segmentation; 0 for an empty sequence.
+
+        Raises:
+            ValueError: a skill is not in the alphabet.
+        """
+        return segmentation_cost(skills, self._members, self.max_phrase_length)
+
+    @cached_property
+    def _members(self) -> frozenset[Skills]:
+        return frozenset(self.phrases)
+
+
+def check_alphabet(alphabet: Sequence[str], max_phrase_length: int) -> None:
+    """Refuse what no dictionary can be made of.
+
+    Raises:
+        ValueError: no skills, a skill twice, or L below 1.
+    """
+    if not alphabet:
+        raise ValueError("the alphabet is empty; it needs at least one skill")
+    if len(set(alphabet)) != len(alphabet):
+        raise ValueError(f"the alphabet names a skill twice: {', '.join(alphabet)}")
+    if max_phrase_length < 1:
+        raise ValueError(f"max_phrase_length is {max_phrase_length}; it must be at least 1")
+
+
+def save_dictionary(path: str | Path, dictionary: SkillDictionary) -> None:
+    """Write a dictionary as JSON, atomically."""
+    content = {
+        "schema": SCHEMA,
+        "search": dictionary.search,
+        "seed": dictionary.seed,
+        "max_phrase_length": dictionary.max_phrase_length,
+        "sequences": dictionary.sequences,
+        "dictionary_bits": dictionary.dictionary_bits,
+        "data_bits": dictionary.data_bits,
+        "description_length": dictionary.description_length,
+        "alphabet": list(dictionary.alphabet),
+        "phrases": [
+            {"skills": list(phrase), "count": count}
+            for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True)
+        ],
+    }
+    write_json(path, content)
+
+
+def load_dictionary(path: str | Path) -> SkillDictionary:
+    """Read a dictionary.
+
+    Raises:
+        StorageError: missing, damaged, or of another schema.
+    """
+    content = read_json(path)
+    found = content.get("schema") if isinstance(content, dict) else None
+    if found != SCHEMA:
+        raise StorageError(f"{path}: schema is {found!r}, this version reads {SCHEMA!r}; fit it again")
+    try:
+        dictionary = _from_json(content)
+        intact = isclose(dictionary.description_length, content["description_length"], rel_tol=1e-12)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{path}: damaged dictionary ({error}); delete it and fit it again") from error
+    if not intact:
+        raise StorageError(f"{path}: its bits do not follow from its phrases; delete it and fit it again")
+    return dictionary
+
+
+def _from_json(content: dict[str, Any]) -> SkillDictionary:
+    return SkillDictionary(
+        alphabet=tuple(content["alphabet"]),
+        max_phrase_length=content["max_phrase_length"],
+        phrases=tuple(tuple(phrase["skills"]) for phrase in content["phrases"]),
+        counts=tuple(phrase["count"] for phrase in content["phrases"]),
+        sequences=content["sequences"],
+        search=content["search"],
+        seed=content["seed"],
+    )

@@ -1,0 +1,90 @@
+"""The greedy dictionary search of the paper (section 3.7), specified so that it is reproducible.
+
+    𝒞 = all K skills of the alphabet; every sequence is a list of tokens, at first its skills
+    repeat
+        count the adjacent token pairs (overlapping: A A A holds the pair A A twice)
+        drop pairs whose merge is longer than L or already in 𝒞
+        rank them by (most frequent, merged phrase, length of the left part)
+        in this order, accept the first that lowers 𝓛_BDL by more than 1e-9 bits per sequence,
+            𝓛_BDL being computed with *exact* segmentation, not with the token lists
+        add its merge to 𝒞 (its parts stay) and replace the pair in the token lists, left to right
+    until no pair is accepted
+
+Phrases compare as tuples of the skills' positions in the alphabet, so no result depends on the order
+of the corpus. Nothing here is clever: this file says what right is, and faster engines are tested
+against it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from skillpress.skills.description_length import description_length
+from skillpress.skills.segmentation import segmentation_cost
+
+Phrase = tuple[int, ...]
+"""Skills as positions in the alphabet."""
+
+Pair = tuple[Phrase, Phrase]
+
+MINIMAL_GAIN = 1e-9
+"""Bits per sequence that a phrase must save; rounding alone never adds one."""
+
+
+def greedy_reference(corpus: Sequence[Phrase], alphabet_size: int, max_phrase_length: int) -> list[Phrase]:
+    """The phrases that the greedy search adds to the singletons, in the order accepted.
+
+    Args:
+        corpus: at least one sequence of numbers below ``alphabet_size``.
+        alphabet_size: K.
+        max_phrase_length: L.
+    """
+    phrases: list[Phrase] = [(skill,) for skill in range(alphabet_size)]
+    tokens: list[list[Phrase]] = [[(skill,) for skill in sequence] for sequence in corpus]
+
+    def bits(candidates: list[Phrase]) -> float:
+        members = frozenset(candidates)
+        segments = sum(segmentation_cost(s, members, max_phrase_length) for s in corpus)
+        skills = sum(map(len, candidates))
+        return description_length(
+            skills, len(candidates), segments, len(corpus), alphabet_size, max_phrase_length
+        )
+
+    current = bits(phrases)
+    while True:
+        for left, right in _ranked_pairs(tokens, set(phrases), max_phrase_length):
+            merged = bits([*phrases, left + right])
+            if merged - current < -MINIMAL_GAIN:
+                break
+        else:
+            return phrases[alphabet_size:]
+        phrases.append(left + right)
+        tokens = [_replace(sequence, left, right) for sequence in tokens]
+        current = merged
+
+
+def _ranked_pairs(tokens: list[list[Phrase]], known: set[Phrase], max_phrase_length: int) -> list[Pair]:
+    counts: Counter[Pair] = Counter()
+    for sequence in tokens:
+        counts.update(pairwise(sequence))
+    pairs = [
+        (left, right)
+        for left, right in counts
+        if len(left) + len(right) <= max_phrase_length and left + right not in known
+    ]
+    return sorted(pairs, key=lambda pair: (-counts[pair], pair[0] + pair[1], len(pair[0])))
+
+
+def _replace(sequence: list[Phrase], left: Phrase, right: Phrase) -> list[Phrase]:
+    replaced: list[Phrase] = []
+    position = 0
+    while position < len(sequence):
+        if sequence[position : position + 2] == [left, right]:
+            replaced.append(left + right)
+            position += 2
+        else:
+            replaced.append(sequence[position])
+            position += 1
+    return replaced

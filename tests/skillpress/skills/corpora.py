@@ -1,0 +1,59 @@
+"""What the tests of the skills share: strategies for corpora, and brute force to compare with."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise, product
+
+from hypothesis import strategies as st
+
+from skillpress.skills.description_length import description_length
+
+Phrase = tuple[int, ...]
+
+
+def sequences(alphabet_size: int, max_size: int = 12) -> st.SearchStrategy[Phrase]:
+    """Sequences of skill numbers, the empty one among them."""
+    return st.lists(st.integers(0, alphabet_size - 1), max_size=max_size).map(tuple)
+
+
+def dictionaries(alphabet_size: int, max_phrase_length: int) -> st.SearchStrategy[frozenset[Phrase]]:
+    """Sets of phrases that hold every singleton."""
+    phrases = st.lists(st.integers(0, alphabet_size - 1), min_size=1, max_size=max_phrase_length)
+    singletons = {(skill,) for skill in range(alphabet_size)}
+    return st.lists(phrases.map(tuple), max_size=8).map(lambda learned: frozenset(singletons.union(learned)))
+
+
+def fewest_phrases(sequence: Phrase, phrases: frozenset[Phrase]) -> int:
+    """seg by trying every way to cut the sequence: 2^(n-1) of them."""
+    if not sequence:
+        return 0
+    best = len(sequence)
+    for inner in product((False, True), repeat=len(sequence) - 1):
+        cuts = [0, *(place for place, cut in enumerate(inner, 1) if cut), len(sequence)]
+        parts = [sequence[a:b] for a, b in pairwise(cuts)]
+        if all(part in phrases for part in parts):
+            best = min(best, len(parts))
+    return best
+
+
+def best_dictionary_bits(corpus: list[Phrase], alphabet_size: int, max_phrase_length: int) -> float:
+    """min 𝓛_BDL over every set of n-grams of the corpus (no other phrase can shorten anything)."""
+    grams = {
+        s[a : a + n] for s in corpus for n in range(2, max_phrase_length + 1) for a in range(len(s) - n + 1)
+    }
+    singletons = [(skill,) for skill in range(alphabet_size)]
+    return min(
+        total_bits(corpus, [*singletons, *learned], alphabet_size, max_phrase_length)
+        for size in range(len(grams) + 1)
+        for learned in combinations(sorted(grams), size)
+    )
+
+
+def total_bits(
+    corpus: list[Phrase], phrases: list[Phrase], alphabet_size: int, max_phrase_length: int
+) -> float:
+    """𝓛_BDL of a dictionary, with the brute-force segmentation."""
+    segments = sum(fewest_phrases(s, frozenset(phrases)) for s in corpus)
+    return description_length(
+        sum(map(len, phrases)), len(phrases), segments, len(corpus), alphabet_size, max_phrase_length
+    )

@@ -1,0 +1,71 @@
+"""A success pays λ · c(s) / T; a failure pays nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.skills import SHAPINGS, SkillDictionary, make_shaping
+
+ALPHABET = ("A", "B", "C")
+SINGLETONS = tuple((skill,) for skill in ALPHABET)
+PHRASES = (*SINGLETONS, ("A", "B"))
+DICTIONARY = SkillDictionary(ALPHABET, 2, PHRASES, (0, 0, 0, 1), 1, "greedy", 0)
+SINGLETON_DICTIONARY = SkillDictionary(ALPHABET, 2, SINGLETONS, (0, 0, 0), 1, "greedy", 0)
+
+batches = st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from(ALPHABET), max_size=30).map(tuple)))
+
+
+def test_segcost_charges_segments_of_successes_only():
+    """λ = 10, T = 30: ABAB is two phrases, so 10 * 2 / 30; the failure costs nothing."""
+    penalties = make_shaping("segcost", 10.0, 30)([True, False], [("A", "B") * 2, ("C",)], DICTIONARY)
+    assert penalties == pytest.approx([20 / 30, 0.0])
+
+
+def test_round_length_charges_every_skill():
+    penalties = make_shaping("round_length", 10.0, 30)([True, False], [("A", "B") * 2, ("C",)], None)
+    assert penalties == pytest.approx([40 / 30, 0.0])
+
+
+def test_no_shaping_charges_nothing():
+    assert make_shaping("none", 10.0, 30)([True, False], [("A", "B"), ("C",)], DICTIONARY).tolist() == [0, 0]
+
+
+@given(batches)
+def test_proposition_1_round_length_is_segcost_under_singletons(batch):
+    won, sequences = [w for w, _ in batch], [s for _, s in batch]
+    by_length = make_shaping("round_length", 10.0, 30)(won, sequences, None)
+    by_segments = make_shaping("segcost", 10.0, 30)(won, sequences, SINGLETON_DICTIONARY)
+    assert by_length.tolist() == by_segments.tolist()
+
+
+@given(batches, st.sampled_from(sorted(SHAPINGS)))
+def test_penalties_lie_between_0_and_lambda(batch, name):
+    penalties = make_shaping(name, 10.0, 30)([w for w, _ in batch], [s for _, s in batch], DICTIONARY)
+    assert penalties.shape == (len(batch),)
+    assert ((penalties >= 0) & (penalties <= 10)).all()
+
+
+def test_without_a_success_there_is_no_dictionary_and_no_penalty():
+    shaping = make_shaping("segcost", 10.0, 30)
+    assert shaping([False, False], [("A",), ()], None).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="needs the dictionary"):
+        shaping([True], [("A",)], None)
+
+
+@pytest.mark.parametrize("name", ["round_length", "segcost"])
+def test_a_sequence_longer_than_the_episode_is_refused(name):
+    with pytest.raises(ValueError, match="4 skills is longer than the 3 steps"):
+        make_shaping(name, 1.0, 3)([True], [("A",) * 4], DICTIONARY)
+
+
+@pytest.mark.parametrize("name", sorted(SHAPINGS))
+def test_flags_and_sequences_must_match(name):
+    with pytest.raises(ValueError):  # noqa: PT011
+        make_shaping(name, 1.0, 30)([True, False], [("A",)], DICTIONARY)
+
+
+def test_an_unknown_shaping_is_refused():
+    with pytest.raises(ValueError, match="allowed: none, round_length, segcost"):
+        make_shaping("entropy", 1.0, 30)
