@@ -96,13 +96,22 @@ class StateUpdate(Protocol):
 class Rendering(Protocol):
     """How one environment is put into words; each environment's ``prompts.py`` names its own."""
 
-    parser: str
-    """Which parser of ``agents/parsing.py`` reads the responses."""
-    history: int | None
-    """How many past turns the prompt shows at most; None leaves it to the state update."""
+    @property
+    def parser(self) -> str:
+        """Which parser of ``agents/parsing.py`` reads the responses."""
+        ...
+
+    @property
+    def history(self) -> int | None:
+        """How many past turns the prompt shows at most; None leaves it to the state update."""
+        ...
 
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt for this state."""
+        ...
+
+    def response(self, action: str, info: Info) -> str:
+        """What a demonstrator of this action answers; ``info`` is what the world said after it."""
         ...
 
 

@@ -1,0 +1,81 @@
+"""Demonstrations: a random solution of the puzzle, with some mistakes that are taken back at once.
+
+Without mistakes a policy never learns what ``rollback`` and ``reset`` are for; with many it learns
+to wander (10% gives a policy that plans, 40% one near the random explorer). A mistake is a legal
+operation after which no solution is left; the next action undoes it, by rollback or by reset with
+equal chance. After a reset the same solution is begun again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from skillpress.environments.countdown.actions import RESET, ROLLBACK, compact_word
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.environments.countdown.rules import Pool, carry_out, successors
+from skillpress.environments.countdown.solver import Solution, solutions
+from skillpress.trajectory import Task
+
+
+@dataclass(frozen=True)
+class CountdownOracle:
+    """Solves a task in compact words, never in more than ``max_steps`` of them."""
+
+    max_steps: int
+    largest: int
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        """The demonstration that this seed gives.
+
+        Raises:
+            ValueError: the task has no solution, or none within ``max_steps``.
+        """
+        random = Random(seed)
+        start: Pool = tuple(sorted(task.spec["numbers"]))
+        ways = solutions(start, task.spec["target"], self.largest)
+        if not ways or len(start) - 1 > self.max_steps:
+            raise ValueError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+        way = random.choice(ways)
+        pools, words = _replay(start, way, self.largest)
+        said: list[str] = []
+        done = 0
+        while done < len(way):
+            mistakes: list[str] = []
+            if random.random() < detour_rate:
+                mistakes = self._mistakes(pools[done], task.spec["target"])
+            undo = random.choice((ROLLBACK, RESET)) if mistakes else ROLLBACK
+            resume = done if undo == ROLLBACK else 0
+            if mistakes and len(said) + 2 + len(way) - resume <= self.max_steps:
+                said += [random.choice(mistakes), undo]
+                done = resume
+            else:
+                said.append(words[done])
+                done += 1
+        return said
+
+    def _mistakes(self, pool: Pool, target: int) -> list[str]:
+        """Words of the legal operations after which the target is out of reach."""
+        return [
+            compact_word(operation, pool)
+            for operation, left in successors(pool, self.largest)
+            if not solutions(left, target, self.largest)
+        ]
+
+
+def _replay(start: Pool, way: Solution, largest: int) -> tuple[list[Pool], list[str]]:
+    """The pool before each operation of a solution, and the operation's compact word."""
+    pools, words = [], []
+    pool = start
+    for operation in way:
+        pools.append(pool)
+        words.append(compact_word(operation, pool))
+        left = carry_out(pool, operation, largest)
+        assert not isinstance(left, str), "a solution holds legal operations only"
+        pool = left
+    return pools, words
+
+
+def oracle(parameters: CountdownParameters) -> CountdownOracle:
+    """The demonstrator for this section."""
+    return CountdownOracle(parameters.max_steps, parameters.max_target)

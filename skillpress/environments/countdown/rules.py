@@ -1,0 +1,82 @@
+"""The arithmetic of Countdown: which operations a pool of numbers allows, and what they leave.
+
+A pool is a sorted tuple of non-negative integers, duplicates kept. An operation takes two of them
+and puts their result back. Only exact, non-negative results up to the largest allowed number are
+legal. Every operation has one canonical form: the larger operand stands first, except that 0
+divides nothing, so that 0 stands first when it is divided.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Pool = tuple[int, ...]
+OPERATORS = ("+", "-", "*", "/")
+Reason = Literal["unreadable", "no_such_number", "negative", "not_exact", "too_large", "nothing_to_undo"]
+"""Why an action changes nothing."""
+
+
+class Operation(NamedTuple):
+    """``op(operator, left, right)``."""
+
+    operator: str
+    left: int
+    right: int
+
+    def __str__(self) -> str:
+        return f"op({self.operator}, {self.left}, {self.right})"
+
+
+def canonical(operator: str, small: int, large: int) -> Operation:
+    """The operation on two numbers with ``small <= large`` in its canonical form."""
+    if operator == "/" and small == 0:
+        return Operation("/", 0, large)
+    return Operation(operator, large, small)
+
+
+def result(operation: Operation, largest: int) -> int | Reason:
+    """What the operation makes, or why it is not legal."""
+    operator, left, right = operation
+    if operator == "+":
+        value = left + right
+    elif operator == "-":
+        value = left - right
+        if value < 0:
+            return "negative"
+    elif operator == "*":
+        value = left * right
+    elif right == 0 or left % right:
+        return "not_exact"
+    else:
+        value = left // right
+    return value if value <= largest else "too_large"
+
+
+def carry_out(pool: Pool, operation: Operation, largest: int) -> Pool | Reason:
+    """The pool that an operation leaves, or why it cannot be carried out."""
+    rest = list(pool)
+    try:
+        rest.remove(operation.left)
+        rest.remove(operation.right)
+    except ValueError:
+        return "no_such_number"
+    value = result(operation, largest)
+    if isinstance(value, str):
+        return value
+    rest.append(value)
+    rest.sort()
+    return tuple(rest)
+
+
+def successors(pool: Pool, largest: int) -> list[tuple[Operation, Pool]]:
+    """Every legal operation in canonical form with the pool it leaves, each once, in slot order."""
+    found: dict[Operation, Pool] = {}
+    for j in range(1, len(pool)):
+        for i in range(j):
+            rest = pool[:i] + pool[i + 1 : j] + pool[j + 1 :]
+            for operator in OPERATORS:
+                operation = canonical(operator, pool[i], pool[j])
+                value = result(operation, largest)
+                if isinstance(value, int):
+                    found[operation] = tuple(sorted((*rest, value)))
+    return list(found.items())

@@ -1,0 +1,30 @@
+"""All ways to solve a puzzle.
+
+A solution is a sequence of canonical operations that uses all the numbers and ends at the target;
+two orders of the same independent operations are two solutions. The search walks the pools depth
+first and remembers what each pool can still reach, since different operations often leave the same
+pool. With two numbers left it only compares the four results with the target.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from skillpress.environments.countdown.rules import OPERATORS, Operation, Pool, canonical, result, successors
+
+Solution = tuple[Operation, ...]
+
+
+@lru_cache(maxsize=1 << 16)
+def solutions(pool: Pool, target: int, largest: int) -> tuple[Solution, ...]:
+    """Every distinct solution from this sorted pool, in a fixed order; empty when there is none."""
+    if len(pool) == 1:
+        return ((),) if pool[0] == target else ()
+    if len(pool) == 2:
+        last = (canonical(operator, *pool) for operator in OPERATORS)
+        return tuple((operation,) for operation in last if result(operation, largest) == target)
+    return tuple(
+        (operation, *rest)
+        for operation, left in successors(pool, largest)
+        for rest in solutions(left, target, largest)
+    )

@@ -1,0 +1,188 @@
+"""Puzzles from reasoning-gym's generator, filtered and split.
+
+A puzzle is its target and its sorted numbers. Which split it belongs to is decided by a hash of the
+puzzle alone (3/4 train, 1/8 validation, 1/8 test), so that splits are disjoint whatever the sizes
+and seeds of two experiments. Item i of the generator draws from ``Random(base + i)``; ``base``
+derives from the experiment's seed, so that two seeds do not share a range of items.
+
+The generator spends 4 ms per item in sympy, to do arithmetic on four integers. Its code is run here
+with another ``symbols``: terms that compute exactly with fractions. The random draws, the numbers
+and the targets stay its own (a test compares them item by item); only the printed expression, which
+is not used, is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import count
+from types import FunctionType
+from typing import Any
+
+from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.countdown.parameters import LARGEST_SOURCE, CountdownParameters
+from skillpress.environments.countdown.rules import Pool
+from skillpress.environments.countdown.solver import solutions
+from skillpress.seeds import derive
+from skillpress.trajectory import Task
+
+ENVIRONMENT = "countdown"
+Puzzle = tuple[int, Pool]
+"""(target, sorted numbers)."""
+_PATIENCE = 20_000
+"""Items in a row that may bring nothing new before the sizes are called out of reach."""
+_SPLIT_OF_EIGHTH = ("train",) * 6 + ("validation", "test")
+
+
+def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+    """The tasks of all splits, in the order generated, each puzzle once.
+
+    Raises:
+        ValueError: there are too few different puzzles of this kind to fill the splits.
+    """
+    wanted = {"train": sizes.train, "validation": sizes.validation, "test": sizes.test}
+    seen: set[Puzzle] = set()
+    idle = 0
+    for item, puzzle in _generated(parameters, derive(seed, "countdown tasks") >> 1):
+        split = split_of(puzzle)
+        target, numbers = puzzle
+        if puzzle not in seen and wanted[split]:
+            seen.add(puzzle)
+            ways = len(solutions(numbers, target, parameters.max_target))
+            if ways >= sizes.min_solutions:
+                wanted[split] -= 1
+                idle = 0
+                yield _task(puzzle, split, ways, item)
+        if not any(wanted.values()):
+            return
+        idle += 1
+        if idle > _PATIENCE:
+            missing = ", ".join(f"{number} of {name}" for name, number in wanted.items() if number)
+            raise ValueError(
+                f"no new puzzle among the last {_PATIENCE} generated, still missing {missing}: "
+                "ask for fewer tasks, fewer solutions, or a wider range of numbers and targets"
+            )
+
+
+def split_of(puzzle: Puzzle) -> str:
+    """The split that a puzzle belongs to in every experiment."""
+    digest = hashlib.blake2b(name_of(puzzle).encode(), digest_size=1).digest()
+    return _SPLIT_OF_EIGHTH[digest[0] % 8]
+
+
+def name_of(puzzle: Puzzle) -> str:
+    """``54=1,2,28,80``, which is also the task's id."""
+    target, numbers = puzzle
+    return f"{target}={','.join(map(str, numbers))}"
+
+
+def stratum_of(puzzle: Puzzle, ways: int) -> str:
+    """Difficulty class: how many numbers, and how many solutions there are."""
+    few = "1" if ways == 1 else "2-9" if ways < 10 else "10+"
+    return f"{len(puzzle[1])} numbers, {few} solution{'' if few == '1' else 's'}"
+
+
+def check_tasks(tasks: Sequence[Task]) -> None:
+    """Refuse a task set that is not Countdown's, repeats a puzzle, or has one in two splits.
+
+    Raises:
+        ValueError: naming the task and what is wrong with it.
+    """
+    splits: dict[Puzzle, str] = {}
+    for task in tasks:
+        if task.environment != ENVIRONMENT:
+            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
+        puzzle = _puzzle(task)
+        other = splits.setdefault(puzzle, task.split)
+        if other != task.split:
+            raise ValueError(f"splits overlap: puzzle {name_of(puzzle)} is in {other} and in {task.split}")
+    if len(splits) < len(tasks):
+        raise ValueError(f"{len(tasks) - len(splits)} tasks repeat a puzzle of their own split")
+
+
+def _puzzle(task: Task) -> Puzzle:
+    target, numbers = task.spec.get("target"), task.spec.get("numbers")
+    if not isinstance(target, int) or not isinstance(numbers, list | tuple) or len(numbers) < 2:
+        raise ValueError(f"task {task.task_id}: spec {dict(task.spec)} has no target and numbers")
+    return target, tuple(sorted(numbers))
+
+
+def _task(puzzle: Puzzle, split: str, ways: int, item: int) -> Task:
+    target, numbers = puzzle
+    spec = {"target": target, "numbers": list(numbers), "solutions": ways}
+    return Task(name_of(puzzle), ENVIRONMENT, item, spec, split, stratum_of(puzzle, ways))
+
+
+def _generated(parameters: CountdownParameters, base: int) -> Iterator[tuple[int, Puzzle]]:
+    """(seed of the item, puzzle) of the generator's items from ``base`` on, without end."""
+    dataset = generator(parameters, base)
+    for index in count():
+        metadata = dataset[index]["metadata"]
+        yield base + index, (int(metadata["target"]), tuple(sorted(metadata["numbers"])))
+
+
+def generator(parameters: CountdownParameters, base: int) -> Any:
+    """reasoning-gym's Countdown data set, with its algebra done by :class:`_Term`."""
+    from reasoning_gym.games import countdown  # takes seconds, and only task generation needs it
+
+    upstream = countdown.CountdownDataset
+    arithmetic = {**vars(countdown), "symbols": _terms}
+
+    class Dataset(upstream):  # type: ignore[misc, valid-type]
+        _generate_candidate_expression = FunctionType(
+            upstream._generate_candidate_expression.__code__, arithmetic
+        )
+
+    return Dataset(
+        countdown.CountdownConfig(
+            min_numbers=parameters.min_numbers,
+            max_numbers=parameters.max_numbers,
+            min_value=1,
+            max_value=LARGEST_SOURCE,
+            min_target=parameters.min_target,
+            max_target=parameters.max_target,
+            seed=base,
+        )
+    )
+
+
+class _Term:
+    """A formula over named numbers, with as much of sympy's interface as the generator uses."""
+
+    def __init__(self, operator: str, *parts: _Term) -> None:
+        self.operator = operator
+        self.parts = parts
+
+    def __add__(self, other: _Term) -> _Term:
+        return _Term("+", self, other)
+
+    def __sub__(self, other: _Term) -> _Term:
+        return _Term("-", self, other)
+
+    def __mul__(self, other: _Term) -> _Term:
+        return _Term("*", self, other)
+
+    def __truediv__(self, other: _Term) -> _Term:
+        return _Term("/", self, other)
+
+    def subs(self, values: Mapping[_Term, int]) -> Fraction:
+        """The formula's value."""
+        if not self.parts:
+            return Fraction(values[self])
+        left, right = (part.subs(values) for part in self.parts)
+        match self.operator:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case _:
+                return left / right
+
+
+def _terms(names: str) -> tuple[_Term, ...]:
+    """``symbols("x_0:3")``: x_0, x_1, x_2."""
+    first, last = names.removeprefix("x_").split(":")
+    return tuple(_Term(f"x_{index}") for index in range(int(first), int(last)))
