@@ -1,0 +1,19 @@
+"""Agents: reading actions in responses, remembering, judging steps, and acting."""
+
+from __future__ import annotations
+
+from skillpress.agents.agent import LanguageAgent
+from skillpress.agents.explorer import RandomExplorer
+from skillpress.agents.parsing import PARSERS
+from skillpress.agents.reward import OutcomeReward
+from skillpress.agents.state_updates import STATE_UPDATES, Concatenate, Window
+
+__all__ = [
+    "PARSERS",
+    "STATE_UPDATES",
+    "Concatenate",
+    "LanguageAgent",
+    "OutcomeReward",
+    "RandomExplorer",
+    "Window",
+]
