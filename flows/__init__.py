@@ -1,0 +1,3 @@
+"""Prefect flows: when stages run, with which parameters, and what happens when one fails."""
+
+import tasks  # noqa: F401  (applies infra/settings.env before Prefect is imported)

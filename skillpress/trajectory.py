@@ -52,6 +52,15 @@ ROLLOUT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 """One row per step, in the order acted; ``terminated`` to ``seed`` repeat the trajectory's own."""
 
+SEQUENCE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "task_id": pl.String,
+    "rollout_index": pl.Int32,
+    "won": pl.Boolean,
+    "skills": pl.List(pl.String),
+    "labels": pl.List(pl.String),
+}
+"""One row per trajectory; ``labels`` has one entry per step, null where the rules give none."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -182,6 +191,25 @@ def read_rollouts(path: str | Path) -> list[Trajectory]:
     frame = scan_rollouts(path).collect()
     keys = ["task_id", "group_id", "rollout_index"]
     return [_trajectory(part.rows(named=True)) for part in frame.partition_by(keys, maintain_order=True)]
+
+
+def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
+    """Write skill sequences atomically."""
+    rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in sequences]
+    _write(path, pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row"), "sequences")
+
+
+def read_sequences(path: str | Path) -> list[SkillSequence]:
+    """Read skill sequences.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
+    frame = _scan(path, "sequences", SEQUENCE_SCHEMA).collect()
+    return [
+        SkillSequence(r["task_id"], r["rollout_index"], r["won"], tuple(r["skills"]), tuple(r["labels"]))
+        for r in frame.iter_rows(named=True)
+    ]
 
 
 def _trajectory(rows: Sequence[Mapping[str, Any]]) -> Trajectory:

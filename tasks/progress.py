@@ -1,0 +1,64 @@
+"""Progress with rate and time to go: a bar on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from tqdm import tqdm
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """Counts towards ``total``; use as a context manager and call it with the count so far."""
+
+    def __init__(self, name: str, total: int, unit: str = "it") -> None:
+        self.name, self.total, self.unit = name, total, unit
+        self.count = 0
+        self._first: int | None = None
+        self._started = time.monotonic()
+        self._printed = self._started
+        self._bar = tqdm(desc=name, total=total, unit=unit) if sys.stderr.isatty() else None
+
+    def __call__(self, count: int, **values: float) -> None:
+        """``count`` of ``total`` is done; ``values`` are shown beside it."""
+        text = " ".join(f"{name}={value:.3g}" for name, value in values.items())
+        if self._first is None:  # work that an earlier, interrupted run did is not part of the rate
+            self._first = max(count - 1, 0)
+        self.count = count
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=False)
+            self._bar.update(count - self._bar.n)
+        elif time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
+            self._print(text)
+
+    def advance(self) -> None:
+        """One more is done."""
+        self(self.count + 1)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self.count:
+            self._print("")
+
+    def _print(self, text: str) -> None:
+        self._printed = time.monotonic()
+        line = tqdm.format_meter(
+            self.count,
+            self.total,
+            self._printed - self._started,
+            prefix=self.name,
+            unit=self.unit,
+            initial=self._first or 0,
+            postfix=text,
+            ncols=0,
+        )
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,85 @@
+"""How every stage starts and ends, whatever it computes.
+
+``run_stage(name, work)`` checks params.yaml before anything else, opens the stage's MLflow run, calls
+``work(stage)``, and turns what a user can put right (a wrong parameter, a missing or damaged file, a
+full disk, Ctrl-C) into one clear line and an exit code of ``exit_codes``. Any other error is a bug of
+ours: it keeps its traceback and exits with 1.
+
+The heavy imports of a stage stand inside its ``work`` function, so that a wrong parameter is refused
+at once and not after ten seconds of importing torch.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+from mlflow.exceptions import MlflowException
+
+from skillpress.params import Params, load_params
+from skillpress.storage import StorageError
+from tasks import exit_codes
+from tasks.progress import Progress
+from tasks.tracking import StageRun
+
+USER_ERRORS = (StorageError, ValueError, OSError, MlflowException)
+"""What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
+database that cannot be written; each message says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage is given."""
+
+    name: str
+    params: Params
+    run: StageRun
+    """Where its metrics and files go in MLflow."""
+
+    def progress(self, total: int, unit: str) -> Progress:
+        """Progress of this stage towards ``total`` units."""
+        return Progress(self.name, total, unit)
+
+
+def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
+    """Run the stage ``name`` as this process; does not return."""
+    run: StageRun | None = None
+    try:
+        params = load_params()
+        run = StageRun(name, params)
+        started = time.monotonic()
+        work(Stage(name, params, run))
+        seconds = time.monotonic() - started
+        run.log_metrics({"seconds": seconds})
+        run.finish("FINISHED")
+    except USER_ERRORS as error:
+        _close(run, "FAILED", traceback.format_exc())
+        _exit(f"{name}: {error}", exit_codes.USER_ERROR)
+    except KeyboardInterrupt:
+        _close(run, "KILLED")
+        _exit(f"{name}: interrupted; what is finished is kept, run again to go on", exit_codes.INTERRUPTED)
+    except Exception:
+        _close(run, "FAILED", traceback.format_exc())
+        raise
+    print(f"{name}: done in {seconds:.1f} s", flush=True)
+    sys.exit(0)
+
+
+def _close(run: StageRun | None, status: str, trace: str = "") -> None:
+    """End the run with the error's traceback beside it, as far as the disk still takes it."""
+    if run is None:
+        return
+    with suppress(MlflowException, OSError):
+        if trace:
+            run.log_error(trace)
+        run.finish(status)
+
+
+def _exit(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr, flush=True)
+    sys.exit(code)
