@@ -15,7 +15,7 @@ from skillpress.environments.countdown.rules import OPERATORS, Operation, Pool, 
 ROLLBACK = "rollback"
 RESET = "reset"
 MOST_NUMBERS = 5
-"""The largest pool that the compact wording has slots for."""
+"""The largest pool; all solutions of a larger one take too long to list."""
 
 _OPERATION = re.compile(r"op\(\s*([-+*/])\s*,\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)", re.IGNORECASE)
 

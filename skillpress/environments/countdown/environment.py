@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import printable
 from typing import overload
 
 from gymnasium.spaces import Space, Text
@@ -72,6 +73,12 @@ class AdmissibleActions(Sequence[str]):
     def __len__(self) -> int:
         return len(self._list())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._list() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._list())
+
     def __repr__(self) -> str:
         return repr(self._list())
 
@@ -79,8 +86,8 @@ class AdmissibleActions(Sequence[str]):
 class Countdown:
     """One puzzle at a time; ``task.spec`` holds ``target`` and ``numbers``."""
 
-    action_space: Space[str] = Text(max_length=64, min_length=0)
-    observation_space: Space[str] = Text(max_length=256)
+    action_space: Space[str] = Text(max_length=64, min_length=0, charset=printable)
+    observation_space: Space[str] = Text(max_length=256, charset=printable)
 
     def __init__(self, parameters: CountdownParameters) -> None:
         self._max_steps = parameters.max_steps

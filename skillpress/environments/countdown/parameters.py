@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.environments.countdown.actions import MOST_NUMBERS
 
 LARGEST_SOURCE = 100
 """The largest number a puzzle may start with."""
@@ -15,8 +16,8 @@ LARGEST_SOURCE = 100
 class CountdownParameters(EnvironmentParameters):
     """Which puzzles there are, and how long an episode may take."""
 
-    min_numbers: Annotated[int, Field(ge=2, le=5)]
-    max_numbers: Annotated[int, Field(ge=2, le=5)]
+    min_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
+    max_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
     min_target: Annotated[int, Field(ge=1)]
     max_target: Annotated[int, Field(ge=LARGEST_SOURCE)]
     """Also the largest number that an action may make."""

@@ -30,7 +30,7 @@ from skillpress.trajectory import Task
 ENVIRONMENT = "countdown"
 Puzzle = tuple[int, Pool]
 """(target, sorted numbers)."""
-_PATIENCE = 20_000
+_PATIENCE = 10_000
 """Items in a row that may bring nothing new before the sizes are called out of reach."""
 _SPLIT_OF_EIGHTH = ("train",) * 6 + ("validation", "test")
 
@@ -45,10 +45,9 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
     seen: set[Puzzle] = set()
     idle = 0
     for item, puzzle in _generated(parameters, derive(seed, "countdown tasks") >> 1):
-        split = split_of(puzzle)
-        target, numbers = puzzle
-        if puzzle not in seen and wanted[split]:
+        if puzzle is not None and puzzle not in seen and wanted[split := split_of(puzzle)]:
             seen.add(puzzle)
+            target, numbers = puzzle
             ways = len(solutions(numbers, target, parameters.max_target))
             if ways >= sizes.min_solutions:
                 wanted[split] -= 1
@@ -114,11 +113,19 @@ def _task(puzzle: Puzzle, split: str, ways: int, item: int) -> Task:
     return Task(name_of(puzzle), ENVIRONMENT, item, spec, split, stratum_of(puzzle, ways))
 
 
-def _generated(parameters: CountdownParameters, base: int) -> Iterator[tuple[int, Puzzle]]:
-    """(seed of the item, puzzle) of the generator's items from ``base`` on, without end."""
+def _generated(parameters: CountdownParameters, base: int) -> Iterator[tuple[int, Puzzle | None]]:
+    """(seed of the item, puzzle) of the generator's items from ``base`` on, without end.
+
+    The puzzle is None where the generator gave an item up: after 100 attempts without a target in
+    the range it raises ``ValueError``.
+    """
     dataset = generator(parameters, base)
     for index in count():
-        metadata = dataset[index]["metadata"]
+        try:
+            metadata = dataset[index]["metadata"]
+        except ValueError:
+            yield base + index, None
+            continue
         yield base + index, (int(metadata["target"]), tuple(sorted(metadata["numbers"])))
 
 

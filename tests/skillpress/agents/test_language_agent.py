@@ -1,0 +1,105 @@
+"""The agent's loop with an engine that answers by rote: state, prompt, response, action, state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from skillpress.agents import LanguageAgent, OutcomeReward, RandomExplorer, Window
+from skillpress.agents.parsing import tagged
+from skillpress.interface import AgentState, Completion, Info, Sampling, StateDict, TokenIds
+from skillpress.trajectory import Task
+
+TASK = Task("t", "none", 0, {})
+
+
+def encode(text: str) -> TokenIds:
+    return tuple(text.encode())
+
+
+def decode(ids: TokenIds) -> str:
+    return bytes(ids).decode()
+
+
+@dataclass
+class RoteEngine:
+    """Answers from a list, and remembers what it was asked."""
+
+    answers: list[str]
+    asked: list[tuple[str, Sampling, int]] = field(default_factory=list)
+
+    def generate(
+        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
+    ) -> list[Completion]:
+        self.asked += [(decode(p), sampling, seed) for p, seed in zip(prompts, seeds, strict=True)]
+        ids = [encode(self.answers.pop(0)) for _ in prompts]
+        return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        raise AssertionError("nobody trains here")
+
+
+@dataclass(frozen=True)
+class Recounting:
+    """Shows the history's actions and the observation."""
+
+    parser: str = "tagged"
+    history: int | None = 1
+
+    def prompt(self, state: AgentState) -> str:
+        return " ".join([*(turn.action for turn in state.history), state.observation])
+
+    def response(self, action: str, info: Info) -> str:
+        return action
+
+
+def agent(*answers: str) -> tuple[LanguageAgent, RoteEngine]:
+    engine = RoteEngine(list(answers))
+    reward = OutcomeReward(success=10.0, invalid_penalty=0.01)
+    sampling = Sampling(temperature=0.4)
+    return LanguageAgent(Recounting(), tagged, Window(1), reward, encode, decode, engine, sampling), engine
+
+
+def test_it_acts_on_its_state_and_each_step_sees_its_own_prompt() -> None:
+    player, engine = agent(
+        "<think>see</think><action>look</action>", "<think>go</think><action>jump</action>"
+    )
+    state = player.begin(TASK, "a cliff", Info())
+    assert player.act(state, seed=3) == ("see", "look")
+    state = player.update_state(state, "see", "look", "a net below", Info(action="look"))
+    assert player.act(state, seed=4) == ("go", "jump")
+    assert engine.asked == [
+        ("a cliff", Sampling(temperature=0.4), 3),
+        ("look a net below", Sampling(temperature=0.4), 4),
+    ]
+
+
+def test_act_is_prompt_then_engine_then_read() -> None:
+    player, engine = agent("<think>see</think><action>look</action>")
+    state = player.begin(TASK, "a cliff", Info())
+    (completion,) = engine.generate([player.prompt_ids(state)], player.sampling, [0])
+    parsed = player.read(completion)
+    assert (parsed.thought, parsed.action, parsed.invalid) == ("see", "look", None)
+
+
+def test_a_response_without_an_action_is_an_empty_action() -> None:
+    player, _ = agent("I would rather not")
+    assert player.act(player.begin(TASK, "a cliff", Info())) == ("", "")
+
+
+def test_it_judges_its_own_step_from_the_worlds_facts() -> None:
+    player, _ = agent()
+    state = player.begin(TASK, "a cliff", Info())
+    assert player.evaluate_step(state, "", "jump", "you fly", Info(won=True)) == 10.0
+    assert player.evaluate_step(state, "", "", "what?", Info(invalid="unreadable")) == pytest.approx(-0.01)
+
+
+def test_the_random_explorer_is_uniform_and_decided_by_its_seed() -> None:
+    explorer = RandomExplorer(lambda info: info.admissible)
+    state = AgentState(TASK, "", Info(admissible=("a", "b", "c")))
+    drawn = [explorer.act(state, seed)[1] for seed in range(3000)]
+    assert drawn == [explorer.act(state, seed)[1] for seed in range(3000)]
+    for action in "abc":
+        assert drawn.count(action) == pytest.approx(1000, abs=4 * (3000 * 2 / 9) ** 0.5)

@@ -1,0 +1,33 @@
+"""The default experiment's puzzles, and the paper's worked example (E.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.trajectory import Task
+
+MakeTask = Callable[..., Task]
+
+
+@pytest.fixture(scope="session")
+def parameters() -> CountdownParameters:
+    return CountdownParameters(
+        name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
+    )
+
+
+@pytest.fixture(scope="session")
+def make_task() -> MakeTask:
+    def make(target: int, *numbers: int, split: str = "train") -> Task:
+        name = f"{target}={','.join(map(str, sorted(numbers)))}"
+        return Task(name, "countdown", 0, {"target": target, "numbers": list(numbers)}, split)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def worked_example(make_task: MakeTask) -> Task:
+    return make_task(54, 80, 2, 28, 1)

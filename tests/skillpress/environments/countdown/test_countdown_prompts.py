@@ -1,0 +1,103 @@
+"""The two renderings: fixed width for a policy from scratch, prose for a pretrained one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.agents import PARSERS, STATE_UPDATES
+from skillpress.environments.countdown import BUNDLE
+from skillpress.environments.countdown.environment import Countdown
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.interface import AgentState
+from skillpress.trajectory import Task
+
+
+def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:
+    """The agent's state after it played these actions."""
+    world = Countdown(parameters)
+    update = STATE_UPDATES["window"](keep)
+    state = AgentState(task, *world.reset(task))
+    for action in actions:
+        observation, _, _, info = world.step(action)
+        state = update(state, "", action, observation, info)
+    return state
+
+
+def test_compact_shows_target_pool_and_the_last_words_newest_last(
+    parameters: CountdownParameters, worked_example: Task
+) -> None:
+    rendering = BUNDLE.renderings["compact"](parameters, 3)
+
+    def prompt(*actions: str) -> str:
+        return rendering.prompt(state_after(worked_example, parameters, *actions))
+
+    assert prompt() == "54 1 2 28 80 _ _ _"
+    assert prompt("-23") == "54 1 2 52 _ _ _ -23"
+    assert prompt("-23", "/12", "+12", "reset") == "54 1 2 28 80 /12 +12 reset"
+    assert prompt("-23", "12 +01") == "54 1 2 52 _ _ -23 ?"
+
+
+def test_without_history_compact_shows_none(parameters: CountdownParameters, worked_example: Task) -> None:
+    rendering = BUNDLE.renderings["compact"](parameters, 0)
+    assert rendering.prompt(state_after(worked_example, parameters, "-23")) == "54 1 2 52 _"
+
+
+@given(st.lists(st.sampled_from(["+01", "-01", "*12", "/03", "rollback", "reset", "", "7 7"]), max_size=6))
+def test_every_prompt_is_made_of_the_vocabularys_words_and_has_its_width(actions: list[str]) -> None:
+    section = CountdownParameters(
+        name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
+    )
+    task = Task("t", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
+    assert BUNDLE.vocabulary is not None
+    vocabulary = BUNDLE.vocabulary(section, 4)
+    try:
+        state = state_after(task, section, *actions)
+    except RuntimeError:  # the episode ended before the actions did
+        return
+    words = BUNDLE.renderings["compact"](section, 4).prompt(state).split()
+    assert len(words) == vocabulary.state_words
+    assert set(words) <= set(vocabulary.words)
+
+
+def test_the_vocabulary_has_each_word_once_and_numbers_up_to_the_largest(
+    parameters: CountdownParameters,
+) -> None:
+    assert BUNDLE.vocabulary is not None
+    vocabulary = BUNDLE.vocabulary(parameters, 4)
+    assert len(set(vocabulary.words)) == len(vocabulary.words)
+    assert all(len(word.split()) == 1 for word in vocabulary.words)
+    assert sorted(vocabulary.numbers.values()) == list(range(1000))
+    assert len(vocabulary.stop_words) == 4 * 6 + 2  # four operators on six pairs of slots; two undos
+    assert set(vocabulary.stop_words) <= set(vocabulary.words)
+
+
+def test_text_shows_task_past_observation_and_admissible_actions(
+    parameters: CountdownParameters, worked_example: Task
+) -> None:
+    rendering = BUNDLE.renderings["text"](parameters, 2)
+    first = rendering.prompt(state_after(worked_example, parameters))
+    assert "Prior to this step" not in first
+    assert "make the target 54 from the numbers 1 2 28 80" in first
+    assert "'op(-, 80, 28)'" in first
+    later = rendering.prompt(
+        state_after(worked_example, parameters, "op(-, 80, 28)", "op(/, 52, 2)", "rollback")
+    )
+    assert "already taken 3 step(s)" in later
+    assert "[Observation 2: 'Numbers: 1 2 52', Action 2: 'op(/, 52, 2)']" in later
+    assert "[Observation 3: 'Numbers: 1 26', Action 3: 'rollback']" in later
+    assert "op(-, 80, 28)" not in later
+    assert "You are now at step 4 and your current observation is: Numbers: 1 2 52" in later
+    assert "'rollback', 'reset']" in later
+
+
+@pytest.mark.parametrize("name", ["compact", "text"])
+def test_a_demonstrators_response_is_read_back_as_its_action(
+    parameters: CountdownParameters, worked_example: Task, name: str
+) -> None:
+    rendering = BUNDLE.renderings[name](parameters, 2)
+    info = state_after(worked_example, parameters, "-23").info
+    parsed = PARSERS[rendering.parser](rendering.response("-23", info))
+    assert parsed.invalid is None
+    assert state_after(worked_example, parameters, parsed.action).info == info

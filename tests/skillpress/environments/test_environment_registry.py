@@ -1,0 +1,41 @@
+"""Every environment in the registry offers a whole bundle."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillpress.agents import PARSERS
+from skillpress.environments import ENVIRONMENTS, bundle, environment_parameters
+from skillpress.environments.bundle import EnvironmentParameters
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_environments_alphabet_has_no_doubles(name: str) -> None:
+    alphabet = bundle(name).projection.alphabet
+    assert len(set(alphabet)) == len(alphabet) > 1
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_environments_section_is_an_environment_section(name: str) -> None:
+    assert issubclass(environment_parameters(name), EnvironmentParameters)
+
+
+def test_countdowns_renderings_name_parsers_that_exist_and_the_history_asked_for() -> None:
+    section = environment_parameters("countdown").model_validate(
+        {
+            "name": "countdown",
+            "max_steps": 30,
+            "min_numbers": 3,
+            "max_numbers": 4,
+            "min_target": 10,
+            "max_target": 999,
+        }
+    )
+    for make in bundle("countdown").renderings.values():
+        assert make(section, 3).parser in PARSERS
+        assert make(section, 3).history == 3
+
+
+def test_an_unknown_name_is_refused_with_what_is_allowed() -> None:
+    with pytest.raises(ValueError, match="environment 'chess' is unknown; allowed: countdown"):
+        bundle("chess")
