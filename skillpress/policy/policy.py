@@ -7,7 +7,7 @@ template, where there is one, in its tokenizer; nothing else tells the kinds of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,14 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
     return policy
 
 
-def save_policy(policy: Policy, folder: str | Path) -> None:
-    """Write the model folder; it replaces an older one as a whole or not at all."""
+def save_policy(policy: Policy, folder: str | Path, weights: Mapping[str, torch.Tensor] | None = None) -> None:
+    """Write the model folder; it replaces an older one as a whole or not at all.
+
+    Args:
+        weights: saved in place of the model's own; None saves those.
+    """
     with atomic_directory(folder) as temporary:
-        policy.model.save_pretrained(temporary)
+        policy.model.save_pretrained(temporary, state_dict=None if weights is None else dict(weights))
         policy.tokenizer.save_pretrained(temporary)
 
 

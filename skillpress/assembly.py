@@ -1,0 +1,113 @@
+"""From an experiment's parameters to the parts that play and learn it.
+
+The one place where names in params.yaml meet the registries; everything else is handed its parts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from skillpress.agents.parsing import PARSERS
+from skillpress.agents.reward import OutcomeReward
+from skillpress.agents.state_updates import window
+from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.interface import Engine, Rendering, Sampling
+from skillpress.params import Params, ParamsError
+from skillpress.policy import ENGINES, Policy
+from skillpress.policy.pretrained import load_pretrained
+from skillpress.policy.scratch import build_scratch_policy
+from skillpress.rollout import Actor, Collector, ExplorerActor, PolicyActor
+from skillpress.seeds import derive
+
+SCRATCH = "scratch"
+"""``policy.model`` of a model made from nothing."""
+
+
+def environment_of(params: Params) -> EnvironmentBundle:
+    """The experiment's environment."""
+    return bundle(params.environment.name)
+
+
+def rendering_of(params: Params) -> Rendering:
+    """How the experiment puts its environment into words.
+
+    Raises:
+        ParamsError: the environment has no such rendering.
+    """
+    known = environment_of(params).renderings
+    if params.policy.rendering not in known:
+        raise ParamsError(
+            f"policy.rendering: is {params.policy.rendering!r}; {params.environment.name} has {', '.join(known)}"
+        )
+    return known[params.policy.rendering](params.environment, params.policy.history)
+
+
+def starting_policy(params: Params) -> Policy:
+    """The policy before any training: fresh weights, or the named pretrained model.
+
+    Raises:
+        ParamsError: a scratch model was asked for where the environment has no compact vocabulary.
+        PolicyError: the named model cannot be loaded.
+    """
+    if params.policy.model != SCRATCH:
+        return load_pretrained(params.policy.model, params.policy.dtype)
+    vocabulary = environment_of(params).vocabulary
+    if vocabulary is None or params.policy.rendering != "compact":
+        raise ParamsError(
+            f"policy.model: {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
+            f"got {params.policy.rendering!r} of {params.environment.name!r}"
+        )
+    return build_scratch_policy(
+        vocabulary(params.environment, params.policy.history),
+        params.policy.width,
+        params.policy.layers,
+        params.policy.heads,
+        params.sampling.max_new_tokens,
+        derive(params.seed, "weights") % 2**32,
+    )
+
+
+def engine_of(params: Params, policy: Policy) -> Engine:
+    """The experiment's engine over a policy.
+
+    Raises:
+        ParamsError: no engine has this name.
+    """
+    if params.sampling.engine not in ENGINES:
+        raise ParamsError(f"sampling.engine: is {params.sampling.engine!r}; allowed: {', '.join(ENGINES)}")
+    return ENGINES[params.sampling.engine](policy)
+
+
+def training_sampling(params: Params) -> Sampling:
+    """How tokens are drawn while training."""
+    section = params.sampling
+    return Sampling(section.temperature, section.top_p, max_new_tokens=section.max_new_tokens)
+
+
+def evaluation_sampling(params: Params) -> Sampling:
+    """How tokens are drawn while evaluating."""
+    section = params.evaluation
+    return Sampling(section.temperature, section.top_p, section.top_k, params.sampling.max_new_tokens)
+
+
+def policy_actor(params: Params, policy: Policy, engine: Engine, sampling: Sampling) -> PolicyActor:
+    """The policy as an agent in the experiment's environment."""
+    rendering = rendering_of(params)
+    return PolicyActor(
+        policy, engine, sampling, rendering, PARSERS[rendering.parser], window(params.policy.history), reward_of(params)
+    )
+
+
+def explorer_actor(params: Params) -> ExplorerActor:
+    """The random explorer in the experiment's environment."""
+    return ExplorerActor(environment_of(params).explorer_actions, window(0), reward_of(params))
+
+
+def reward_of(params: Params) -> OutcomeReward:
+    """How the agent judges its own steps."""
+    return OutcomeReward(params.reward.success, params.reward.invalid_penalty)
+
+
+def collector_of(params: Params, actor: Actor) -> Collector:
+    """A collector for the experiment's environment."""
+    return Collector(partial(environment_of(params).make, params.environment), actor, params.sampling.slots)

@@ -1,0 +1,159 @@
+"""Episodes in flight, each slot always busy.
+
+A round lets the actor decide for every episode in flight in one batch and lets every world take one
+step. An episode that ends leaves its slot to the next one waiting, so nobody waits for the longest
+episode of a batch, and no token is ever sampled for an episode that is over: decisions per
+environment step are exactly 1.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from skillpress.interface import AgentState, Environment, Info
+from skillpress.rollout.actors import Actor, Decision
+from skillpress.seeds import derive
+from skillpress.trajectory import Step, Task, Trajectory
+
+
+@dataclass(frozen=True)
+class EpisodeRequest:
+    """One episode to play."""
+
+    task: Task
+    group_id: str
+    rollout_index: int
+    seed: int
+    """Every sample of the episode derives from it and from the number of its step."""
+
+
+@dataclass
+class CollectionStatistics:
+    """What a collector has done so far."""
+
+    episodes: int = 0
+    environment_steps: int = 0
+    decisions: int = 0
+    """Responses sampled; more than the steps would mean work for episodes that are over."""
+
+
+def requests(tasks: Sequence[Task], per_task: int, *place: int | str) -> list[EpisodeRequest]:
+    """``per_task`` episodes of each task, seeded from where in the experiment they are played.
+
+    Args:
+        place: what :func:`skillpress.seeds.derive` is given before the task and rollout index; a
+            group's id is made of all of it but the first part, the experiment's seed.
+    """
+    group = "/".join(str(part) for part in place[1:])
+    return [
+        EpisodeRequest(task, group, index, derive(*place, task.task_id, index))
+        for task in tasks
+        for index in range(per_task)
+    ]
+
+
+@dataclass
+class _Episode:
+    request: EpisodeRequest
+    environment: Environment
+    state: AgentState
+    steps: list[Step] = field(default_factory=list)
+
+
+class Collector:
+    """Plays episodes with one actor in up to ``slots`` worlds at once."""
+
+    def __init__(self, make_environment: Callable[[], Environment], actor: Actor, slots: int) -> None:
+        self._make, self._actor, self._slots = make_environment, actor, slots
+        self._idle: list[Environment] = []
+        self.statistics = CollectionStatistics()
+
+    def collect(
+        self,
+        wanted: Sequence[EpisodeRequest],
+        policy_version: int = 0,
+        on_episode: Callable[[], None] = lambda: None,
+    ) -> list[Trajectory]:
+        """Play every requested episode; trajectories come back in the order requested.
+
+        Args:
+            wanted: the episodes; their order decides nothing but the order of the result.
+            policy_version: recorded with each trajectory.
+            on_episode: called after each finished episode, for progress.
+        """
+        waiting = deque(enumerate(wanted))
+        finished: dict[int, Trajectory] = {}
+        flying: list[tuple[int, _Episode]] = []
+        while waiting or flying:
+            while waiting and len(flying) < self._slots:
+                number, request = waiting.popleft()
+                flying.append((number, self._start(request)))
+            still: list[tuple[int, _Episode]] = []
+            for (number, episode), decision in zip(flying, self._decide(flying), strict=True):
+                end = self._step(episode, decision, policy_version)
+                if end is None:
+                    still.append((number, episode))
+                    continue
+                finished[number] = end
+                self._idle.append(episode.environment)
+                self.statistics.episodes += 1
+                on_episode()
+            flying = still
+        return [finished[number] for number in range(len(wanted))]
+
+    def _start(self, request: EpisodeRequest) -> _Episode:
+        environment = self._idle.pop() if self._idle else self._make()
+        observation, info = environment.reset(request.task)
+        return _Episode(request, environment, AgentState(request.task, observation, info))
+
+    def _decide(self, flying: Sequence[tuple[int, _Episode]]) -> list[Decision]:
+        episodes = [episode for _, episode in flying]
+        decisions = self._actor.decide(
+            [episode.state for episode in episodes],
+            [derive(episode.request.seed, len(episode.steps)) for episode in episodes],
+        )
+        self.statistics.decisions += len(decisions)
+        return decisions
+
+    def _step(self, episode: _Episode, decision: Decision, policy_version: int) -> Trajectory | None:
+        """Act in one episode; its trajectory if that ended it."""
+        parsed = decision.parsed
+        observation, terminated, truncated, info = episode.environment.step(parsed.action)
+        self.statistics.environment_steps += 1
+        invalid = parsed.invalid or info.invalid
+        step = Step(
+            decision.prompt_ids,
+            decision.response_ids,
+            decision.logprobs,
+            parsed.thought,
+            info.action or parsed.action,
+            observation,
+            invalid,
+            self._actor.reward(info, invalid),
+        )
+        episode.steps.append(step)
+        if not (terminated or truncated):
+            episode.state = self._actor.update_state(
+                episode.state, parsed.thought, parsed.action, observation, info
+            )
+            return None
+        request = episode.request
+        return Trajectory(
+            request.task.task_id,
+            request.group_id,
+            request.rollout_index,
+            tuple(episode.steps),
+            info.won,
+            terminated,
+            truncated,
+            outcome(info),
+            policy_version,
+            request.seed,
+        )
+
+
+def outcome(info: Info) -> str:
+    """How an episode ended: ``won``, the world's name for the loss, or ``timeout``."""
+    return "won" if info.won else info.lost or "timeout"

@@ -1,0 +1,104 @@
+"""Checkpoints that a killed run goes on from, bit for bit.
+
+One folder per experiment, named by a key over everything that decides the result: the resolved
+parameters, the input files and this library's source. It is replaced as a whole after every few
+steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
+training curve, and the number of steps done. No generator's state: every random choice is a
+function of (seed, step), see ``skillpress.seeds``; the learning rate is constant. The same holds
+for the place in the task order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from skillpress.storage import StorageError, read_json, write_json
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """How far training has come, beside what the learner itself keeps."""
+
+    step: int
+    """GRPO steps done."""
+    buffer: list[list[str]]
+    """The success buffer's sequences, oldest first."""
+    curve: list[dict[str, float]]
+    """One row of metrics per step done."""
+
+
+def experiment_key(values: Mapping[str, Any], inputs: Iterable[str | Path]) -> str:
+    """A hash (20 hex digits) of parameters, input files or folders, and the library's source."""
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    package = Path(__file__).parents[1]
+    for root in (*map(Path, inputs), *(package / part for part in _DECISIVE)):
+        for path in sorted(p for p in (root.rglob("*") if root.is_dir() else [root]) if p.is_file()):
+            if path.suffix != ".pyc":
+                digest.update(path.name.encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:20]
+
+
+_DECISIVE = ("agents", "environments", "policy", "rollout", "skills", "training", "seeds.py")
+"""The parts of the library that decide a training's result."""
+
+
+class Checkpoints:
+    """The checkpoint folder of one experiment."""
+
+    def __init__(self, root: str | Path, key: str) -> None:
+        self.folder = Path(root) / key
+        self.key = key
+
+    def step_folder(self, step: int) -> Path:
+        """Where the learner's state after ``step`` goes; nothing points to it until :meth:`commit`."""
+        return self.folder / f"step-{step:06d}"
+
+    def prepare(self, step: int) -> None:
+        """Make the step's folder, empty."""
+        shutil.rmtree(self.step_folder(step), ignore_errors=True)
+        self.step_folder(step).mkdir(parents=True)
+
+    def commit(self, state: TrainingState) -> None:
+        """Make the state at ``state.step`` the one to resume from, and drop older ones."""
+        write_json(self.folder / "latest.json", {"version": VERSION, "key": self.key, **asdict(state)})
+        for folder in self.folder.glob("step-*"):
+            if folder != self.step_folder(state.step):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def latest(self) -> tuple[TrainingState, Path] | None:
+        """The state to resume from and the learner's folder; None when there is none.
+
+        Raises:
+            StorageError: the checkpoint is damaged or belongs to another experiment.
+        """
+        path = self.folder / "latest.json"
+        if not path.exists():
+            return None
+        values = read_json(path)
+        try:
+            version, key = values.pop("version"), values.pop("key")
+            state = TrainingState(**values)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise StorageError(f"{path}: not a checkpoint ({error}); delete {self.folder}") from error
+        if (version, key) != (VERSION, self.key):
+            raise StorageError(
+                f"{path}: made by experiment {key} (version {version}), this one is {self.key}; "
+                f"delete {self.folder} to start afresh"
+            )
+        folder = self.step_folder(state.step)
+        if not folder.is_dir():
+            raise StorageError(f"{folder}: missing, though {path} names it; delete {self.folder}")
+        return state, folder
+
+    def clear(self) -> None:
+        """Forget everything; called once the trained policy is safely written."""
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,139 @@
+"""The optimizer's side of training: DeepSpeed around a model and a loss.
+
+The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes.
+An update is one optimizer step over any number of microbatches. DeepSpeed averages gradients over
+the ranks while the loss is a sum with weights that add up to 1 over all ranks, so it is multiplied
+by their number; and a rank with fewer microbatches than another pads with weightless ones, because
+collectives must meet.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from skillpress.policy.policy import copy_model
+from skillpress.policy.scoring import ResponseScorer
+from skillpress.training.distributed import Ranks
+from skillpress.training.losses import ClippedSurrogate
+from skillpress.training.samples import Microbatch, Samples, microbatches
+
+CONFIGURATIONS = Path(__file__).parents[2] / "infra" / "deepspeed"
+
+
+class Learner:
+    """A policy in training."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        loss: ClippedSurrogate,
+        configuration: str,
+        learning_rate: float,
+        temperature: float,
+        microbatch_tokens: int,
+        ranks: Ranks,
+    ) -> None:
+        """Hand the model to DeepSpeed; it is trained in place.
+
+        Args:
+            configuration: the name of a file in ``infra/deepspeed``.
+            temperature: the sampling temperature, which log-probabilities are computed at.
+            microbatch_tokens: tokens in one forward pass at most.
+
+        Raises:
+            ValueError: there is no such configuration.
+        """
+        import deepspeed
+
+        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+        self.loss, self.temperature, self.ranks = loss, temperature, ranks
+        self.microbatch_tokens = microbatch_tokens
+        self.reference = None
+        if loss.kl_coefficient:
+            self.reference = ResponseScorer(copy_model(model).to(ranks.device)).requires_grad_(False)
+        self.model = model.train()
+        scorer = ResponseScorer(model)
+        optimizer = torch.optim.AdamW(scorer.parameters(), lr=learning_rate, weight_decay=0.0, fused=True)
+        self.engine: Any
+        self.engine, *_ = deepspeed.initialize(
+            model=scorer, optimizer=optimizer, config=read_configuration(configuration)
+        )
+
+    def update(self, samples: Samples) -> dict[str, float]:
+        """One optimizer step; returns metrics summed with the samples' weights over all ranks."""
+        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
+        count = max(self.ranks.gather([len(batches)]))
+        if not count:
+            return {}
+        batches += [self._weightless()] * (count - len(batches))
+        totals: Counter[str] = Counter()
+        for index, batch in enumerate(batches):
+            self.engine.set_gradient_accumulation_boundary(index + 1 == count)
+            loss, metrics = self._loss(batch)
+            self.engine.backward(loss * self.ranks.size)
+            self.engine.step()
+            totals.update({name: float(value) for name, value in metrics.items()})
+            totals["loss"] += float(loss.detach())
+        norm = self.engine.get_global_grad_norm()
+        summed = self.ranks.sum(dict(totals))
+        return summed if norm is None else {**summed, "gradient_norm": float(norm)}
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The model's weights as they are now, whole also where ZeRO-3 has partitioned them."""
+        import deepspeed
+
+        if self.engine.zero_optimization_stage() < 3:
+            return self.model.state_dict()
+        with deepspeed.zero.GatheredParameters(list(self.model.parameters())):
+            return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def save(self, folder: Path) -> None:
+        """Write weights and optimizer state; every rank calls this with the same folder."""
+        self.engine.save_checkpoint(str(folder), tag="learner")
+
+    def load(self, folder: Path) -> None:
+        """Go on from what ``save`` wrote, bit for bit.
+
+        Raises:
+            ValueError: there is nothing that can be loaded.
+        """
+        path, _ = self.engine.load_checkpoint(str(folder), tag="learner")
+        if path is None:
+            raise ValueError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
+
+    def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        inputs = (batch.input_ids, batch.predicting, batch.targets, self.temperature)
+        logprobs, entropies = self.engine(*inputs)
+        reference = None
+        if self.reference is not None:
+            with torch.no_grad():
+                reference, _ = self.reference(*inputs)
+        loss, metrics = self.loss(logprobs, batch.old_logprobs, batch.advantages, batch.weights, reference)
+        return loss, {**metrics, "entropy": (batch.weights * entropies).sum()}
+
+    def _weightless(self) -> Microbatch:
+        """A forward pass of one token that counts for nothing."""
+        zero = torch.zeros(1, device=self.ranks.device)
+        index = torch.zeros(1, dtype=torch.long, device=self.ranks.device)
+        return Microbatch(index[:, None], index, index, zero, zero, zero)
+
+
+def read_configuration(name: str) -> dict[str, Any]:
+    """A DeepSpeed configuration of ``infra/deepspeed`` by its name.
+
+    Raises:
+        ValueError: there is none of this name; the message lists those there are.
+    """
+    path = CONFIGURATIONS / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in CONFIGURATIONS.glob("*.json")))
+        raise ValueError(f"training.deepspeed is {name!r}; allowed: {known}")
+    configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return configuration

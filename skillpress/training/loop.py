@@ -1,0 +1,166 @@
+"""A whole training run: from a start policy and tasks to a trained policy, surviving kill -9.
+
+One process trains in place; several are spawned with one rank each and talk through DeepSpeed's
+collectives, rank 0 reporting. A checkpoint is written every few steps and forgotten once the trained
+policy is safely on the disk.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from queue import Empty
+
+import torch
+import torch.multiprocessing
+
+from skillpress.assembly import (
+    collector_of,
+    engine_of,
+    environment_of,
+    policy_actor,
+    training_sampling,
+)
+from skillpress.params import Params
+from skillpress.policy import Policy, load_policy, save_policy
+from skillpress.skills import SuccessBuffer
+from skillpress.training.checkpoint import Checkpoints, TrainingState, experiment_key
+from skillpress.training.distributed import Ranks, free_port, join_ranks
+from skillpress.training.grpo import GRPO
+from skillpress.training.learner import Learner
+from skillpress.training.losses import ClippedSurrogate
+from skillpress.training.shaping import RewardShaper
+from skillpress.trajectory import read_tasks
+
+OnStep = Callable[[int, dict[str, float]], None]
+"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What to train on and where everything lies."""
+
+    params: Params
+    tasks: Path
+    """The training tasks."""
+    start: Path
+    """The model folder to start from."""
+    output: Path
+    """The trained model's folder."""
+    checkpoints: Path
+    """Where unfinished runs keep their checkpoints."""
+
+    def key(self) -> str:
+        """What the result depends on, as a hash."""
+        return experiment_key(self.params.model_dump(mode="json"), [self.tasks, self.start])
+
+
+def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> list[dict[str, float]]:
+    """Run the job to its end, from its last checkpoint if it has one.
+
+    Returns:
+        The training curve, one row of metrics per step, those before a resumption included.
+    """
+    processes = job.params.training.processes
+    if processes == 1:
+        return _train_rank(Ranks(), free_port(), job, on_step)
+    return _train_spawned(processes, job, on_step)
+
+
+def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
+    params, section = job.params, job.params.training
+    # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
+    join_ranks(ranks, port)
+    policy = load_policy(job.start, params.policy.dtype)
+    policy.model.to(ranks.device)
+    engine = engine_of(params, policy)
+    learner = Learner(
+        policy.model,
+        ClippedSurrogate(section.clip, section.kl_coefficient),
+        section.deepspeed,
+        section.learning_rate,
+        params.sampling.temperature,
+        section.microbatch_tokens,
+        ranks,
+    )
+    shaper = RewardShaper(
+        environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks
+    )
+    collector = collector_of(params, policy_actor(params, policy, engine, training_sampling(params)))
+    grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+    checkpoints = Checkpoints(job.checkpoints, job.key())
+    curve = _resume(grpo, checkpoints)
+    for step in range(len(curve) + 1, section.steps + 1):
+        metrics = grpo.step(step)
+        curve.append({"step": float(step), **metrics})
+        if ranks.rank == 0:
+            on_step(step, metrics)
+        if step % section.checkpoint_every == 0 and step < section.steps:
+            _save(grpo, checkpoints, step, curve)
+    _finish(policy, learner, job.output, ranks)
+    if ranks.rank == 0:
+        checkpoints.clear()
+    return curve
+
+
+def _resume(grpo: GRPO, checkpoints: Checkpoints) -> list[dict[str, float]]:
+    """Load the last checkpoint, if any; returns the curve so far."""
+    found = checkpoints.latest()
+    if found is None:
+        return []
+    state, folder = found
+    grpo.learner.load(folder)
+    grpo.engine.update_weights(grpo.learner.weights(), state.step)
+    grpo.shaper.buffer = SuccessBuffer(grpo.shaper.buffer.capacity, state.buffer)
+    return state.curve
+
+
+def _save(grpo: GRPO, checkpoints: Checkpoints, step: int, curve: list[dict[str, float]]) -> None:
+    if grpo.ranks.rank == 0:
+        checkpoints.prepare(step)
+    grpo.ranks.barrier()
+    grpo.learner.save(checkpoints.step_folder(step))
+    grpo.ranks.barrier()
+    if grpo.ranks.rank == 0:
+        checkpoints.commit(TrainingState(step, grpo.shaper.buffer.state(), curve))
+
+
+def _finish(policy: Policy, learner: Learner, output: Path, ranks: Ranks) -> None:
+    weights = learner.weights()
+    if ranks.rank == 0:
+        save_policy(policy, output, weights)
+    ranks.barrier()
+
+
+def _train_spawned(processes: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
+    """Spawn the ranks and pass on what rank 0 reports; an error in any rank ends all of them."""
+    context = torch.multiprocessing.get_context("spawn")
+    reports = context.Queue()
+    spawned = torch.multiprocessing.spawn(
+        _spawned_rank, (processes, free_port(), job, reports), nprocs=processes, join=False
+    )
+    curve: list[dict[str, float]] = []
+    done = False
+    while not done:
+        done = spawned.join(timeout=0.05)
+        while True:
+            try:
+                report = reports.get(timeout=0.05)
+            except Empty:
+                break
+            if isinstance(report, list):
+                curve = report
+            else:
+                on_step(*report)
+    return curve
+
+
+def _spawned_rank(rank: int, size: int, port: int, job: TrainingJob, reports: SimpleQueue) -> None:  # type: ignore[type-arg]
+    torch.set_num_threads(1)
+    curve = _train_rank(Ranks(rank, size), port, job, lambda step, metrics: reports.put((step, metrics)))
+    if rank == 0:
+        reports.put(curve)
