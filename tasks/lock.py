@@ -18,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
-LOCK_FILE = Path(".dvc/tmp/skillpress.lock")
 RETRY_SECONDS = 1.0
 DEFAULT_WAIT_SECONDS = float(os.environ.get("SKILLPRESS_LOCK_WAIT", "3600"))
 
@@ -27,17 +26,24 @@ class LockTimeoutError(RuntimeError):
     """Another run held the workspace for as long as we were ready to wait."""
 
 
+def workspace_lock(workspace: Path) -> Path:
+    """The lock of whoever reproduces a workspace."""
+    return workspace / ".dvc" / "tmp" / "skillpress.lock"
+
+
 @contextmanager
-def exclusive(workspace: Path, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Iterator[None]:
-    """Hold ``workspace`` for the duration of the block, waiting at most ``wait_seconds`` for it.
+def exclusive(lock: Path, what: str, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Iterator[None]:
+    """Hold the lock file for the duration of the block, waiting at most ``wait_seconds`` for it.
+
+    Args:
+        what: what the lock protects, for messages.
 
     Raises:
         LockTimeoutError: somebody else still holds it; the message says who, and since when.
     """
-    path = workspace / LOCK_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
-        _acquire(file, workspace, wait_seconds)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a+", encoding="utf-8") as file:
+        _acquire(file, what, wait_seconds)
         file.truncate(0)
         json.dump({"pid": os.getpid(), "since": datetime.now().isoformat(" ", "seconds")}, file)
         file.flush()
@@ -45,7 +51,7 @@ def exclusive(workspace: Path, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> It
         file.truncate(0)
 
 
-def _acquire(file: TextIO, workspace: Path, wait_seconds: float) -> None:
+def _acquire(file: TextIO, what: str, wait_seconds: float) -> None:
     deadline = time.monotonic() + wait_seconds
     announced = False
     while True:
@@ -56,11 +62,11 @@ def _acquire(file: TextIO, workspace: Path, wait_seconds: float) -> None:
             pass
         if time.monotonic() >= deadline:
             raise LockTimeoutError(
-                f"{workspace} is still in use by {_holder(file)} after {wait_seconds:.0f} s of waiting; "
+                f"{what} is still in use by {_holder(file)} after {wait_seconds:.0f} s of waiting; "
                 "nothing was started. Wait for it or stop it, then run again"
             )
         if not announced:
-            print(f"waiting for {_holder(file)}, which uses {workspace}", file=sys.stderr, flush=True)
+            print(f"waiting for {_holder(file)}, which uses {what}", file=sys.stderr, flush=True)
             announced = True
         time.sleep(RETRY_SECONDS)  # flock cannot wait with a limit without signals, which flows own
 

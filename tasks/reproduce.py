@@ -12,47 +12,46 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from skillpress.params import ParamsError, load_params
+from skillpress.params import ParamsError
 from skillpress.storage import StorageError
 from tasks import exit_codes
-from tasks.lock import LockTimeoutError, exclusive
+from tasks.lock import LockTimeoutError, exclusive, workspace_lock
 from tasks.settings import ROOT
-from tasks.workspace import prepare_workspace
-
-
-def reproduce(workspace: Path) -> int:
-    """``dvc repro`` in ``workspace``, which must be this process's alone; returns its exit code.
-
-    Raises:
-        ParamsError: its params.yaml is wrong; nothing was run.
-    """
-    from dvc.cli import main as dvc
-
-    os.chdir(workspace)
-    load_params()
-    return int(dvc(["repro"]))
+from tasks.workspace import Variant, add_variant_options, prepare_workspace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
-    parser.add_argument("--seed", type=int, help="instead of the seed in the params files")
+    add_variant_options(parser)
     chosen = parser.parse_args(arguments)
     try:
-        workspace = ROOT
-        if chosen.params or chosen.seed is not None:
-            workspace = prepare_workspace(ROOT, chosen.params, chosen.seed)
-        load_params(workspace / "params.yaml")
-        with exclusive(workspace):
-            code = reproduce(workspace)
+        code = reproduce(Variant(tuple(chosen.params), chosen.seed))
     except (ParamsError, StorageError, LockTimeoutError) as error:
         print(error, file=sys.stderr)
         return exit_codes.USER_ERROR
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    return code
+
+
+def reproduce(variant: Variant) -> int:
+    """``dvc repro`` in the variant's workspace, alone there; returns DVC's exit code.
+
+    Raises:
+        ParamsError: its parameters are wrong; nothing was run.
+        LockTimeoutError: another run holds the workspace.
+    """
+    from dvc.cli import main as dvc
+
+    workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
+    variant.values(ROOT)
+    with exclusive(workspace_lock(workspace), str(workspace)):
+        os.chdir(prepare_workspace(ROOT, variant))
+        code = int(dvc(["repro"]))
     if code == 0:
-        print(f"report: {workspace / 'results' / 'report.html'}\nruns: make ui")
+        print(f"report: {workspace / 'results' / 'report.html'}")
     return code
 
 

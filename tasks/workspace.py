@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from argparse import ArgumentParser
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -23,27 +25,52 @@ _OWN = frozenset({"params.yaml", "dvc.lock"})
 """Files that a workspace has for itself."""
 
 
-def workspace_name(overlays: Sequence[Path], seed: int | None) -> str:
-    """Such as ``grpo-seed1``."""
-    parts = [overlay.stem for overlay in overlays] + ([f"seed{seed}"] if seed is not None else [])
-    return "-".join(parts)
+@dataclass(frozen=True)
+class Variant:
+    """Overlays laid over params.yaml, and a seed in place of the one there."""
+
+    overlays: tuple[Path, ...] = ()
+    seed: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as ``grpo-seed1``; empty for params.yaml as it is."""
+        parts = [overlay.stem for overlay in self.overlays]
+        return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
+
+    def values(self, repository: Path) -> dict[str, Any]:
+        """The merged parameters, checked.
+
+        Raises:
+            ParamsError: a file is missing, or the merged parameters are wrong.
+        """
+        values = read_yaml(repository / "params.yaml")
+        for overlay in self.overlays:
+            values = merge(values, read_yaml(overlay))
+        if self.seed is not None:
+            values["seed"] = self.seed
+        check_params(values, source=" + ".join(map(str, ("params.yaml", *self.overlays))))
+        return values
 
 
-def prepare_workspace(repository: Path, overlays: Sequence[Path], seed: int | None) -> Path:
-    """Create the workspace of an overlay and a seed, or bring its files up to date.
+def add_variant_options(parser: ArgumentParser) -> None:
+    """``--params`` and ``--seed``."""
+    parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
+    parser.add_argument("--seed", type=int, help="instead of the seed in the params files")
+
+
+def prepare_workspace(repository: Path, variant: Variant) -> Path:
+    """Create the variant's workspace, or bring its files up to date; the repository's own for none.
 
     What runs made there (data, models, checkpoints, dvc.lock) stays, so that the next run goes on.
 
     Raises:
         ParamsError: the merged parameters are wrong.
     """
-    values = read_yaml(repository / "params.yaml")
-    for overlay in overlays:
-        values = merge(values, read_yaml(overlay))
-    if seed is not None:
-        values["seed"] = seed
-    check_params(values, source=" + ".join(map(str, ("params.yaml", *overlays))))
-    workspace = repository / FOLDER / workspace_name(overlays, seed)
+    values = variant.values(repository)
+    if not variant.name:
+        return repository
+    workspace = repository / FOLDER / variant.name
     _copy_sources(repository, workspace)
     _write_if_changed(workspace / "params.yaml", yaml.safe_dump(values, sort_keys=False))
     cache = repository / ".dvc" / "cache"
