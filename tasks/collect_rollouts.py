@@ -13,7 +13,7 @@ def main(stage: Stage) -> None:
         collector_of,
         engine_of,
         environment_of,
-        policy_actor,
+        language_agent,
         training_sampling,
     )
     from skillpress.policy import load_policy
@@ -25,7 +25,7 @@ def main(stage: Stage) -> None:
     params = stage.params
     tasks = load_tasks(environment_of(params))["train"][: params.rollouts.tasks]
     policy = load_policy(BASE_POLICY, params.policy.dtype)
-    actor = policy_actor(params, policy, engine_of(params, policy), training_sampling(params))
+    actor = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
     collector = collector_of(params, actor)
     wanted = requests(tasks, params.rollouts.per_task, params.seed, "base")
     started = time.perf_counter()

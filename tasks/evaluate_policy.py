@@ -14,7 +14,7 @@ from tasks.stage import Stage, run_stage
 
 if TYPE_CHECKING:
     from skillpress.evaluation import Comparison, EvaluationSummary
-    from skillpress.rollout import Actor
+    from skillpress.interface import Agent
     from skillpress.trajectory import Task, Trajectory
 
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
@@ -90,17 +90,17 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
     return trajectories
 
 
-def actors(stage: Stage) -> Iterator[tuple[str, Actor]]:
+def actors(stage: Stage) -> Iterator[tuple[str, Agent]]:
     """The policies, one at a time, so that only one model is in memory."""
-    from skillpress.assembly import engine_of, evaluation_sampling, explorer_actor, policy_actor
+    from skillpress.assembly import engine_of, evaluation_sampling, language_agent, random_explorer
     from skillpress.policy import load_policy
     from tasks.data import BASE_POLICY, POLICY
 
     params = stage.params
-    yield EXPLORER, explorer_actor(params)
+    yield EXPLORER, random_explorer(params)
     for name, folder in ((START, BASE_POLICY), (TRAINED, POLICY)):
         policy = load_policy(folder, params.policy.dtype)
-        yield name, policy_actor(params, policy, engine_of(params, policy), evaluation_sampling(params))
+        yield name, language_agent(params, policy, engine_of(params, policy), evaluation_sampling(params))
 
 
 def headline(summary: EvaluationSummary) -> dict[str, float]:

@@ -1,0 +1,103 @@
+"""One experiment, reproduced stage by stage.
+
+    python -m flows.experiment                                    the default experiment
+    python -m flows.experiment --params params/grpo.yaml --seed 1
+
+DVC's graph says what depends on what and what has changed; this flow adds what Prefect is for:
+retries, a time limit, a record of every run, artifacts, and schedules (infra/prefect.yaml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import chdir
+from pathlib import Path
+
+from dvc.exceptions import DvcException
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.stages import StageFailedError, reproduce_stage, stage_order
+from skillpress.params import ParamsError
+from skillpress.storage import StorageError, read_json
+from tasks import exit_codes
+from tasks.lock import DEFAULT_WAIT_SECONDS, LockTimeoutError, exclusive, workspace_lock
+from tasks.settings import ROOT
+from tasks.tracking import FLOW_RUN_VARIABLE, create_database
+from tasks.workspace import Variant, add_variant_options, prepare_workspace
+
+EXPECTED = (ParamsError, StorageError, LockTimeoutError, StageFailedError, DvcException)
+"""What ends a flow with its message alone."""
+
+
+@flow(name="experiment", flow_run_name="{name}")
+def experiment(
+    params: Sequence[str] = (),
+    seed: int | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    name: str = "default",
+) -> State[None]:
+    """Reproduce one variant of the experiment.
+
+    Args:
+        params: overlays, laid over params.yaml in order.
+        seed: instead of the one in the params files.
+        wait_seconds: how long to wait for another run of the same variant.
+        name: of the flow run.
+    """
+    variant = Variant(tuple(map(Path, params)), seed)
+    try:
+        variant.values(ROOT)
+        create_database()
+        workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
+        with exclusive(workspace_lock(workspace), str(workspace), wait_seconds):
+            prepare_workspace(ROOT, variant)
+            with chdir(workspace):
+                walk(workspace)
+    except EXPECTED as error:
+        return Failed(message=str(error))
+    return Completed(message=f"{workspace / 'results' / 'report.html'}")
+
+
+def walk(workspace: Path) -> None:
+    """Reproduce every stage in order, and leave what came out as artifacts."""
+    os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
+    rows = []
+    try:
+        for stage in stage_order():
+            started = time.monotonic()
+            ran = reproduce_stage(stage)
+            rows.append({"stage": stage, "ran": ran, "seconds": round(time.monotonic() - started, 1)})
+    finally:
+        del os.environ[FLOW_RUN_VARIABLE]
+        create_table_artifact(rows, key="stages", description=f"Stages of {workspace}")
+    figures = read_json(workspace / "results" / "metrics.json")
+    table = [{"policy": policy, **values} for policy, values in figures.items() if policy != "comparisons"]
+    create_table_artifact(table, key="metrics", description="Evaluation on held-out tasks")
+    report = workspace / "results" / "report.html"
+    create_markdown_artifact(f"Report: [{report}]({report.as_uri()})", key="report")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add_variant_options(parser)
+    parser.add_argument(
+        "--wait", type=float, default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
+    )
+    chosen = parser.parse_args(arguments)
+    name = Variant(tuple(chosen.params), chosen.seed).name or "default"
+    state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
+    print(f"experiment {name}: {state.message}", file=sys.stdout if state.is_completed() else sys.stderr)
+    return 0 if state.is_completed() else exit_codes.USER_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())

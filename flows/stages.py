@@ -1,0 +1,76 @@
+"""DVC's graph, walked in process: one Prefect task run per stage.
+
+DVC decides whether a stage has to run at all, so a retried or repeated task does nothing twice.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import networkx as nx
+from dvc.exceptions import DvcException, ReproductionError
+from dvc.repo import Repo
+from prefect import task
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.tasks import Task
+
+from flows.children import children_stopped
+from tasks import exit_codes
+
+RETRY_DELAYS_SECONDS = [10.0, 60.0]
+STAGE_TIMEOUT_SECONDS = 24 * 3600.0
+_EXIT_CODE = re.compile(r"exited with (-?\d+)$")
+
+
+class StageFailedError(RuntimeError):
+    """A stage's process failed; what it had to say stands in the output before this."""
+
+    def __init__(self, stage: str, exit_code: int) -> None:
+        super().__init__(
+            f"stage {stage} failed with exit code {exit_code}; its message is in the output above"
+        )
+        self.exit_code = exit_code
+
+
+def stage_order() -> list[str]:
+    """The stages of the current folder's dvc.yaml, each after those that it depends on."""
+    with Repo() as repo:
+        return [stage.addressing for stage in reversed(list(nx.topological_sort(repo.index.graph)))]
+
+
+def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+    """Not what a user must put right first, and not what he stopped himself."""
+    error = state.result(raise_on_failure=False)
+    code = error.exit_code if isinstance(error, StageFailedError) else None
+    return code not in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED)
+
+
+@task(
+    name="stage",
+    task_run_name="{stage}",
+    retries=len(RETRY_DELAYS_SECONDS),
+    retry_delay_seconds=RETRY_DELAYS_SECONDS,
+    retry_condition_fn=worth_retrying,
+    timeout_seconds=STAGE_TIMEOUT_SECONDS,
+)
+def reproduce_stage(stage: str) -> bool:
+    """Bring one stage of the current folder's dvc.yaml up to date; returns whether anything had to be done.
+
+    Raises:
+        StageFailedError: its process failed.
+        DvcException: DVC itself could not go on.
+    """
+    with Repo() as repo, children_stopped():
+        try:
+            return bool(repo.reproduce(stage, single_item=True))
+        except ReproductionError as error:
+            raise _failure(stage, error) from error
+
+
+def _failure(stage: str, error: ReproductionError) -> Exception:
+    """DVC names the exit code in the text of its cause only."""
+    found = _EXIT_CODE.search(str(error.__cause__))
+    if found is None:
+        return DvcException(f"stage {stage}: {error.__cause__ or error}")
+    return StageFailedError(stage, int(found[1]))

@@ -1,0 +1,63 @@
+"""What an experiment left in results/, read back for the report and for comparing experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from skillpress.evaluation import Comparison, EvaluationSummary
+from skillpress.report import Curve, PolicyResult
+from skillpress.storage import StorageError, read_json
+
+BASELINES = {"explorer": "random explorer", "start": "imitation start"}
+"""Policies of ``evaluation.json`` that no method trained, to their names in tables."""
+TRAINED = "trained"
+
+
+def policy_results(results: Path, method: str, seed: int) -> list[PolicyResult]:
+    """The baselines and the trained policy, which ``method`` trained.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    policies = _evaluation(results)["policies"]
+    return [
+        PolicyResult(
+            BASELINES.get(name, method), EvaluationSummary.from_json(values), seed, baseline=name in BASELINES
+        )
+        for name, values in policies.items()
+    ]
+
+
+def comparisons(results: Path) -> dict[str, Comparison]:
+    """``"trained against start"`` to the paired tests.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    return TypeAdapter(dict[str, Comparison]).validate_python(_evaluation(results)["comparisons"])
+
+
+def curves(results: Path, method: str, seed: int) -> list[Curve]:
+    """The learning curve; none when there was no training.
+
+    Raises:
+        StorageError: training.csv is missing or damaged.
+    """
+    path = results / "training.csv"
+    try:
+        frame = pl.read_csv(path, infer_schema_length=None)
+    except pl.exceptions.NoDataError:
+        return []
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StorageError(f"{path}: cannot be read ({error}); run the stage that makes it") from error
+    return [Curve(method, frame, seed)] if len(frame) else []
+
+
+def _evaluation(results: Path) -> dict[str, dict[str, object]]:
+    values = read_json(results / "evaluation.json")
+    if not isinstance(values, dict) or {"policies", "comparisons"} - values.keys():
+        raise StorageError(f"{results / 'evaluation.json'}: not an evaluation; delete it and run again")
+    return values
