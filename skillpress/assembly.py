@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from skillpress.agents.agent import LanguageAgent
+from skillpress.agents.explorer import RandomExplorer
 from skillpress.agents.parsing import PARSERS
 from skillpress.agents.reward import OutcomeReward
 from skillpress.agents.state_updates import window
 from skillpress.environments import EnvironmentBundle, bundle
-from skillpress.interface import Engine, Rendering, Sampling
+from skillpress.interface import Agent, Engine, Rendering, Sampling
 from skillpress.params import Params, ParamsError
 from skillpress.policy import ENGINES, Policy
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.policy.scratch import build_scratch_policy
-from skillpress.rollout import Actor, Collector, ExplorerActor, PolicyActor
+from skillpress.rollout import Collector
 from skillpress.seeds import derive
 
 SCRATCH = "scratch"
@@ -37,7 +39,8 @@ def rendering_of(params: Params) -> Rendering:
     known = environment_of(params).renderings
     if params.policy.rendering not in known:
         raise ParamsError(
-            f"policy.rendering: is {params.policy.rendering!r}; {params.environment.name} has {', '.join(known)}"
+            f"policy.rendering: is {params.policy.rendering!r}; {params.environment.name} has "
+            f"{', '.join(known)}"
         )
     return known[params.policy.rendering](params.environment, params.policy.history)
 
@@ -90,17 +93,24 @@ def evaluation_sampling(params: Params) -> Sampling:
     return Sampling(section.temperature, section.top_p, section.top_k, params.sampling.max_new_tokens)
 
 
-def policy_actor(params: Params, policy: Policy, engine: Engine, sampling: Sampling) -> PolicyActor:
+def language_agent(params: Params, policy: Policy, engine: Engine, sampling: Sampling) -> LanguageAgent:
     """The policy as an agent in the experiment's environment."""
     rendering = rendering_of(params)
-    return PolicyActor(
-        policy, engine, sampling, rendering, PARSERS[rendering.parser], window(params.policy.history), reward_of(params)
+    return LanguageAgent(
+        rendering=rendering,
+        parse=PARSERS[rendering.parser],
+        state_update=window(params.policy.history),
+        reward=reward_of(params),
+        encode=policy.encode,
+        decode=policy.decode,
+        engine=engine,
+        sampling=sampling,
     )
 
 
-def explorer_actor(params: Params) -> ExplorerActor:
+def random_explorer(params: Params) -> RandomExplorer:
     """The random explorer in the experiment's environment."""
-    return ExplorerActor(environment_of(params).explorer_actions, window(0), reward_of(params))
+    return RandomExplorer(environment_of(params).explorer_actions, reward_of(params))
 
 
 def reward_of(params: Params) -> OutcomeReward:
@@ -108,6 +118,6 @@ def reward_of(params: Params) -> OutcomeReward:
     return OutcomeReward(params.reward.success, params.reward.invalid_penalty)
 
 
-def collector_of(params: Params, actor: Actor) -> Collector:
+def collector_of(params: Params, agent: Agent) -> Collector:
     """A collector for the experiment's environment."""
-    return Collector(partial(environment_of(params).make, params.environment), actor, params.sampling.slots)
+    return Collector(partial(environment_of(params).make, params.environment), agent, params.sampling.slots)

@@ -143,6 +143,18 @@ class ParsedAction:
     """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right."""
 
 
+@dataclass(frozen=True)
+class Decision:
+    """One response of an agent and what was read in it."""
+
+    prompt_ids: TokenIds
+    """s_t, the tokens that the policy was conditioned on; empty for an agent without tokens."""
+    response_ids: TokenIds
+    logprobs: tuple[float, ...]
+    """log-probability (nats) of each response token under the sampling distribution."""
+    parsed: ParsedAction
+
+
 class Parser(Protocol):
     """A_k = Parser(th_k): from the decoded response to a thought and an action."""
 
@@ -172,6 +184,27 @@ class Completion:
     logprobs: tuple[float, ...]
     """log-probability (nats) of each token under the distribution it was sampled from."""
     finish_reason: Literal["stop", "length"]
+
+
+class Agent(Protocol):
+    """Decides, judges its own steps, and manages its own memory."""
+
+    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+        """Act in many episodes at once: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k).
+
+        Decision i depends on ``states[i]`` and ``seeds[i]`` alone.
+        """
+        ...
+
+    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+        """R_{k+1} = r(X_k, th_k, A_k, O_{k+1})."""
+        ...
+
+    def update_state(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> AgentState:
+        """X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1})."""
+        ...
 
 
 @runtime_checkable

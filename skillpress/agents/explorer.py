@@ -10,18 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from skillpress.interface import AgentState, Info
+from skillpress.agents.agent import StepReward
+from skillpress.interface import AgentState, Decision, Info, ParsedAction
 from skillpress.seeds import derive
 
 
 @dataclass(frozen=True)
 class RandomExplorer:
-    """Uniform over ``choices``; thinks nothing."""
+    """Uniform over ``choices``; thinks nothing, remembers nothing, and has no tokens."""
 
     choices: Callable[[Info], Sequence[str]]
     """The environment bundle's ``explorer_actions``."""
+    reward: StepReward
 
-    def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
-        """(empty thought, action), a function of the state and the seed alone."""
+    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+        """See ``interface.Agent``."""
+        return [
+            Decision((), (), (), ParsedAction("", self._draw(state, seed)))
+            for state, seed in zip(states, seeds, strict=True)
+        ]
+
+    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+        """The same judgement as a language agent's."""
+        return self.reward(info, parsed.invalid or info.invalid)
+
+    def update_state(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> AgentState:
+        """What is seen now, and nothing else."""
+        return AgentState(state.task, observation, info)
+
+    def _draw(self, state: AgentState, seed: int) -> str:
         actions = self.choices(state.info)
-        return "", actions[derive(seed, "explore") % len(actions)]
+        return actions[derive(seed, "explore") % len(actions)]

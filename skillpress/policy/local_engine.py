@@ -182,7 +182,9 @@ class _Answers:
         self.stopped[rows] = stopped.cpu().numpy()
 
     def completions(self) -> list[Completion]:
-        columns = zip(self.tokens.tolist(), self.logprobs.tolist(), self.lengths.tolist(), self.stopped, strict=True)
+        columns = zip(
+            self.tokens.tolist(), self.logprobs.tolist(), self.lengths.tolist(), self.stopped, strict=True
+        )
         return [
             Completion(tuple(tokens[:length]), tuple(logprobs[:length]), "stop" if stopped else "length")
             for tokens, logprobs, length, stopped in columns

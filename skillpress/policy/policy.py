@@ -7,10 +7,10 @@ template, where there is one, in its tokenizer; nothing else tells the kinds of 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
@@ -63,7 +63,7 @@ class Policy:
 
     def decode(self, token_ids: TokenIds) -> str:
         """The text of a response, without special tokens."""
-        return str(self.tokenizer.decode(token_ids, skip_special_tokens=True))
+        return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
     @property
     def _closing_id(self) -> int:
@@ -96,7 +96,9 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
     return policy
 
 
-def save_policy(policy: Policy, folder: str | Path, weights: Mapping[str, torch.Tensor] | None = None) -> None:
+def save_policy(
+    policy: Policy, folder: str | Path, weights: Mapping[str, torch.Tensor] | None = None
+) -> None:
     """Write the model folder; it replaces an older one as a whole or not at all.
 
     Args:
@@ -109,10 +111,8 @@ def save_policy(policy: Policy, folder: str | Path, weights: Mapping[str, torch.
 
 def copy_model(model: PreTrainedModel) -> PreTrainedModel:
     """A second model with the same weights that shares no memory with the first."""
-    twin: Any = type(model)(model.config).to(dtype=model.dtype)
-    twin.load_state_dict(model.state_dict())
-    twin.generation_config = model.generation_config
-    return twin.to(model.device).eval()  # type: ignore[no-any-return]
+    twin: PreTrainedModel = copy.deepcopy(model)
+    return twin.eval()
 
 
 def _check(policy: Policy, source: str | Path) -> None:

@@ -24,7 +24,9 @@ def uniforms(seeds: NDArray[np.uint64], position: int) -> NDArray[np.float64]:
     return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(
+    logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Sample one token per row.
 
     Args:

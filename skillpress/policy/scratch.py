@@ -84,6 +84,7 @@ def _start_numbers(
     rows = torch.tensor(tokenizer.convert_tokens_to_ids(list(vocabulary.numbers)))
     values = torch.tensor(list(vocabulary.numbers.values()), dtype=torch.float32)
     embedding = model.get_input_embeddings().weight
+    assert isinstance(embedding, torch.Tensor)
     with torch.no_grad():
         features = number_features(values, embedding.shape[1])
         embedding[rows] = features * (0.5 * embedding.shape[1] ** 0.5 / features.norm(dim=1, keepdim=True))

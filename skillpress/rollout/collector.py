@@ -1,6 +1,6 @@
 """Episodes in flight, each slot always busy.
 
-A round lets the actor decide for every episode in flight in one batch and lets every world take one
+A round lets the agent decide for every episode in flight in one batch and lets every world take one
 step. An episode that ends leaves its slot to the next one waiting, so nobody waits for the longest
 episode of a batch, and no token is ever sampled for an episode that is over: decisions per
 environment step are exactly 1.
@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from skillpress.interface import AgentState, Environment, Info
-from skillpress.rollout.actors import Actor, Decision
+from skillpress.interface import Agent, AgentState, Decision, Environment, Info
 from skillpress.seeds import derive
 from skillpress.trajectory import Step, Task, Trajectory
 
@@ -63,10 +62,10 @@ class _Episode:
 
 
 class Collector:
-    """Plays episodes with one actor in up to ``slots`` worlds at once."""
+    """Plays episodes with one agent in up to ``slots`` worlds at once."""
 
-    def __init__(self, make_environment: Callable[[], Environment], actor: Actor, slots: int) -> None:
-        self._make, self._actor, self._slots = make_environment, actor, slots
+    def __init__(self, make_environment: Callable[[], Environment], agent: Agent, slots: int) -> None:
+        self._make, self._agent, self._slots = make_environment, agent, slots
         self._idle: list[Environment] = []
         self.statistics = CollectionStatistics()
 
@@ -110,7 +109,7 @@ class Collector:
 
     def _decide(self, flying: Sequence[tuple[int, _Episode]]) -> list[Decision]:
         episodes = [episode for _, episode in flying]
-        decisions = self._actor.decide(
+        decisions = self._agent.decide(
             [episode.state for episode in episodes],
             [derive(episode.request.seed, len(episode.steps)) for episode in episodes],
         )
@@ -122,7 +121,6 @@ class Collector:
         parsed = decision.parsed
         observation, terminated, truncated, info = episode.environment.step(parsed.action)
         self.statistics.environment_steps += 1
-        invalid = parsed.invalid or info.invalid
         step = Step(
             decision.prompt_ids,
             decision.response_ids,
@@ -130,14 +128,12 @@ class Collector:
             parsed.thought,
             info.action or parsed.action,
             observation,
-            invalid,
-            self._actor.reward(info, invalid),
+            parsed.invalid or info.invalid,
+            self._agent.evaluate_step(episode.state, parsed, observation, info),
         )
         episode.steps.append(step)
         if not (terminated or truncated):
-            episode.state = self._actor.update_state(
-                episode.state, parsed.thought, parsed.action, observation, info
-            )
+            episode.state = self._agent.update_state(episode.state, parsed, observation, info)
             return None
         request = episode.request
         return Trajectory(

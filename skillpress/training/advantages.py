@@ -43,13 +43,14 @@ class GroupAdvantage:
         votes = steps.astype(np.float64) if self.vote == "per_step" else np.ones(len(returns))
         total = np.bincount(groups, votes)
         mean = np.bincount(groups, votes * returns) / total
-        centred = returns - mean[groups]
+        centred: NDArray[np.float64] = returns - mean[groups]
         # A group of equal returns teaches nothing; what the subtraction leaves there is rounding.
         centred[np.abs(centred) <= 1e-12 * np.maximum(1.0, np.abs(returns))] = 0.0
         if self.scale == "none":
             return centred
         variance = np.bincount(groups, votes * centred**2) / np.maximum(total - 1, 1)
-        return centred / (np.sqrt(variance)[groups] + self.eps)
+        scaled: NDArray[np.float64] = centred / (np.sqrt(variance)[groups] + self.eps)
+        return scaled
 
 
 ADVANTAGES: dict[str, Callable[..., GroupAdvantage]] = {"group": GroupAdvantage}

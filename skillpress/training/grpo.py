@@ -99,7 +99,10 @@ class GRPO:
         return {**metrics, "tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}
 
     def _describe(
-        self, trajectories: Sequence[Trajectory], returns: NDArray[np.float64], advantages: NDArray[np.float64]
+        self,
+        trajectories: Sequence[Trajectory],
+        returns: NDArray[np.float64],
+        advantages: NDArray[np.float64],
     ) -> dict[str, float]:
         """What the batch of all ranks looked like."""
         won = [t for t in trajectories if t.won]

@@ -64,7 +64,11 @@ def demonstrate(
 
 
 def _follow(
-    environment: Environment, task: Task, words: Sequence[str], rendering: Rendering, update_state: StateUpdate
+    environment: Environment,
+    task: Task,
+    words: Sequence[str],
+    rendering: Rendering,
+    update_state: StateUpdate,
 ) -> Iterator[DemonstratedStep]:
     observation, info = environment.reset(task)
     state = AgentState(task, observation, info)
@@ -103,7 +107,9 @@ def imitate(
         ``loss`` (nats per token), the mean over the last tenth of the updates, and ``updates``.
     """
     scorer = ResponseScorer(policy.model.train())
-    optimizer = torch.optim.AdamW(scorer.parameters(), lr=parameters.learning_rate, weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(
+        scorer.parameters(), lr=parameters.learning_rate, weight_decay=0.01, fused=True
+    )
     total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / total)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class Learner:
         self.microbatch_tokens = microbatch_tokens
         self.reference = None
         if loss.kl_coefficient:
-            self.reference = ResponseScorer(copy_model(model).to(ranks.device)).requires_grad_(False)
+            self.reference = ResponseScorer(copy_model(model)).to(ranks.device).requires_grad_(False)
         self.model = model.train()
         scorer = ResponseScorer(model)
         optimizer = torch.optim.AdamW(scorer.parameters(), lr=learning_rate, weight_decay=0.0, fused=True)
@@ -73,14 +73,14 @@ class Learner:
         if not count:
             return {}
         batches += [self._weightless()] * (count - len(batches))
-        totals: Counter[str] = Counter()
+        totals: dict[str, float] = defaultdict(float)
         for index, batch in enumerate(batches):
             self.engine.set_gradient_accumulation_boundary(index + 1 == count)
             loss, metrics = self._loss(batch)
             self.engine.backward(loss * self.ranks.size)
             self.engine.step()
-            totals.update({name: float(value) for name, value in metrics.items()})
-            totals["loss"] += float(loss.detach())
+            for name, value in {**metrics, "loss": loss.detach()}.items():
+                totals[name] += float(value)
         norm = self.engine.get_global_grad_norm()
         summed = self.ranks.sum(dict(totals))
         return summed if norm is None else {**summed, "gradient_norm": float(norm)}
@@ -90,7 +90,8 @@ class Learner:
         import deepspeed
 
         if self.engine.zero_optimization_stage() < 3:
-            return self.model.state_dict()
+            weights: dict[str, torch.Tensor] = self.model.state_dict()
+            return weights
         with deepspeed.zero.GatheredParameters(list(self.model.parameters())):
             return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from queue import Empty
 
 import torch
-import torch.multiprocessing
+from torch import multiprocessing
 
 from skillpress.assembly import (
     collector_of,
     engine_of,
     environment_of,
-    policy_actor,
+    language_agent,
     training_sampling,
 )
 from skillpress.params import Params
@@ -76,7 +76,7 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
     join_ranks(ranks, port)
     policy = load_policy(job.start, params.policy.dtype)
-    policy.model.to(ranks.device)
+    policy.model.to(device=ranks.device)
     engine = engine_of(params, policy)
     learner = Learner(
         policy.model,
@@ -90,7 +90,7 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
     shaper = RewardShaper(
         environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks
     )
-    collector = collector_of(params, policy_actor(params, policy, engine, training_sampling(params)))
+    collector = collector_of(params, language_agent(params, policy, engine, training_sampling(params)))
     grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
     checkpoints = Checkpoints(job.checkpoints, job.key())
     curve = _resume(grpo, checkpoints)
@@ -138,9 +138,9 @@ def _finish(policy: Policy, learner: Learner, output: Path, ranks: Ranks) -> Non
 
 def _train_spawned(processes: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
     """Spawn the ranks and pass on what rank 0 reports; an error in any rank ends all of them."""
-    context = torch.multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("spawn")
     reports = context.Queue()
-    spawned = torch.multiprocessing.spawn(
+    spawned = multiprocessing.spawn(
         _spawned_rank, (processes, free_port(), job, reports), nprocs=processes, join=False
     )
     curve: list[dict[str, float]] = []

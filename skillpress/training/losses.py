@@ -75,4 +75,4 @@ def token_weights(
     """
     if aggregation == "token_mean":
         return np.full(len(lengths), 1.0 / tokens)
-    return 1.0 / (lengths * sequences)
+    return np.reciprocal(lengths * sequences)

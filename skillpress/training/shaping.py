@@ -55,7 +55,9 @@ class RewardShaper:
             for task, trajectory in zip(tasks, trajectories, strict=True)
         ]
         won = [trajectory.won for trajectory in trajectories]
-        successes = self._ranks.gather([s for s, success in zip(sequences, won, strict=True) if success and s])
+        successes = self._ranks.gather(
+            [s for s, success in zip(sequences, won, strict=True) if success and s]
+        )
         dictionary, metrics = None, {}
         if successes:
             started = time.perf_counter()

@@ -9,7 +9,7 @@ import pytest
 
 from skillpress.agents import LanguageAgent, OutcomeReward, RandomExplorer, Window
 from skillpress.agents.parsing import tagged
-from skillpress.interface import AgentState, Completion, Info, Sampling, StateDict, TokenIds
+from skillpress.interface import AgentState, Completion, Info, ParsedAction, Sampling, StateDict, TokenIds
 from skillpress.trajectory import Task
 
 TASK = Task("t", "none", 0, {})
@@ -59,16 +59,20 @@ def agent(*answers: str) -> tuple[LanguageAgent, RoteEngine]:
     engine = RoteEngine(list(answers))
     reward = OutcomeReward(success=10.0, invalid_penalty=0.01)
     sampling = Sampling(temperature=0.4)
-    return LanguageAgent(Recounting(), tagged, Window(1), reward, encode, decode, engine, sampling), engine
+    return LanguageAgent(
+        Recounting(), tagged, Window(1), reward, lambda texts: [*map(encode, texts)], decode, engine, sampling
+    ), engine
+
+
+START = AgentState(TASK, "a cliff", Info())
 
 
 def test_it_acts_on_its_state_and_each_step_sees_its_own_prompt() -> None:
     player, engine = agent(
         "<think>see</think><action>look</action>", "<think>go</think><action>jump</action>"
     )
-    state = player.begin(TASK, "a cliff", Info())
-    assert player.act(state, seed=3) == ("see", "look")
-    state = player.update_state(state, "see", "look", "a net below", Info(action="look"))
+    assert player.act(START, seed=3) == ("see", "look")
+    state = player.update_state(START, ParsedAction("see", "look"), "a net below", Info(action="look"))
     assert player.act(state, seed=4) == ("go", "jump")
     assert engine.asked == [
         ("a cliff", Sampling(temperature=0.4), 3),
@@ -76,30 +80,34 @@ def test_it_acts_on_its_state_and_each_step_sees_its_own_prompt() -> None:
     ]
 
 
-def test_act_is_prompt_then_engine_then_read() -> None:
-    player, engine = agent("<think>see</think><action>look</action>")
-    state = player.begin(TASK, "a cliff", Info())
-    (completion,) = engine.generate([player.prompt_ids(state)], player.sampling, [0])
-    parsed = player.read(completion)
-    assert (parsed.thought, parsed.action, parsed.invalid) == ("see", "look", None)
+def test_a_decision_keeps_the_tokens_that_were_seen_and_sampled() -> None:
+    answer = "<think>see</think><action>look</action>"
+    player, _ = agent(answer, answer)
+    first, second = player.decide([START, START], [0, 1])
+    assert first == second
+    assert decode(first.prompt_ids) == "a cliff" and decode(first.response_ids) == answer
+    assert len(first.logprobs) == len(first.response_ids)
+    assert first.parsed == ParsedAction("see", "look")
 
 
 def test_a_response_without_an_action_is_an_empty_action() -> None:
     player, _ = agent("I would rather not")
-    assert player.act(player.begin(TASK, "a cliff", Info())) == ("", "")
+    assert player.act(START) == ("", "")
 
 
 def test_it_judges_its_own_step_from_the_worlds_facts() -> None:
     player, _ = agent()
-    state = player.begin(TASK, "a cliff", Info())
-    assert player.evaluate_step(state, "", "jump", "you fly", Info(won=True)) == 10.0
-    assert player.evaluate_step(state, "", "", "what?", Info(invalid="unreadable")) == pytest.approx(-0.01)
+    jump, mumble = ParsedAction("", "jump"), ParsedAction("", "", "missing_action")
+    assert player.evaluate_step(START, jump, "you fly", Info(won=True)) == 10.0
+    assert player.evaluate_step(START, jump, "what?", Info(invalid="unreadable")) == pytest.approx(-0.01)
+    assert player.evaluate_step(START, mumble, "what?", Info()) == pytest.approx(-0.01)
 
 
 def test_the_random_explorer_is_uniform_and_decided_by_its_seed() -> None:
-    explorer = RandomExplorer(lambda info: info.admissible)
+    explorer = RandomExplorer(lambda info: info.admissible, OutcomeReward(10.0, 0.01))
     state = AgentState(TASK, "", Info(admissible=("a", "b", "c")))
-    drawn = [explorer.act(state, seed)[1] for seed in range(3000)]
-    assert drawn == [explorer.act(state, seed)[1] for seed in range(3000)]
+    drawn = [decision.parsed.action for decision in explorer.decide([state] * 3000, range(3000))]
+    again = explorer.decide([state] * 10, range(10))
+    assert [decision.parsed.action for decision in again] == drawn[:10]
     for action in "abc":
         assert drawn.count(action) == pytest.approx(1000, abs=4 * (3000 * 2 / 9) ** 0.5)

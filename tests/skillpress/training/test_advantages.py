@@ -45,7 +45,9 @@ def test_a_group_of_equal_returns_teaches_exactly_nothing(scale: str) -> None:
     st.floats(-5, 5),
     st.sampled_from(["per_trajectory", "per_step"]),
 )
-def test_a_constant_added_to_all_returns_changes_nothing(returns: list[float], shift: float, vote: str) -> None:
+def test_a_constant_added_to_all_returns_changes_nothing(
+    returns: list[float], shift: float, vote: str
+) -> None:
     groups, steps = np.arange(len(returns)) % 2, np.arange(1, len(returns) + 1)
     advantage = GroupAdvantage(vote=vote)  # type: ignore[arg-type]
     plain = advantage(np.array(returns), groups, steps)

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from skillpress.agents import RandomExplorer
+from skillpress.agents import OutcomeReward, RandomExplorer
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
@@ -56,15 +56,15 @@ def test_it_solves_what_is_known_of_it(tasks: list[Task]) -> None:
 def test_in_the_world_it_wins_exactly_as_often_as_it_must(
     parameters: CountdownParameters, tasks: list[Task]
 ) -> None:
-    explorer = RandomExplorer(BUNDLE.explorer_actions)
+    explorer = RandomExplorer(BUNDLE.explorer_actions, OutcomeReward(10.0, 0.01))
     world = BUNDLE.make(parameters)
     won = expected = variance = 0.0
     for index, task in enumerate(tasks):
         observation, info = world.reset(task)
         over = False
         for step in range(30):
-            _, action = explorer.act(AgentState(task, observation, info), seed=100 * index + step)
-            observation, terminated, truncated, info = world.step(action)
+            (decision,) = explorer.decide([AgentState(task, observation, info)], [100 * index + step])
+            observation, terminated, truncated, info = world.step(decision.parsed.action)
             assert info.invalid is None
             over = terminated or truncated
             if over:

@@ -1,0 +1,99 @@
+"""The collector: every episode once, in order, none waiting for another, none sampled for in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from gymnasium.spaces import Text
+
+from skillpress.interface import AgentState, Decision, Info, ParsedAction
+from skillpress.rollout import Collector, requests
+from skillpress.trajectory import Task
+
+
+class Countdowner:
+    """Ends after as many steps as the task says; ``jump`` wins at once."""
+
+    action_space = observation_space = Text(max_length=16)
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        self.left: int = task.spec["length"]
+        return str(self.left), Info()
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        assert self.left > 0, "stepped after the end"
+        self.left -= 1
+        won = action == "jump"
+        return str(self.left), won, not won and self.left == 0, Info(won=won, action=action.upper())
+
+
+@dataclass
+class Walker:
+    """Walks on; jumps where the seed is divisible by 7. Remembers how many it was asked for."""
+
+    batches: list[int] = field(default_factory=list)
+
+    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+        self.batches.append(len(states))
+        return [
+            Decision((seed,), (1,), (-0.5,), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk"))
+            for seed in seeds
+        ]
+
+    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+        return 10.0 * info.won
+
+    def update_state(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> AgentState:
+        return AgentState(state.task, observation, info)
+
+
+TASKS = [Task(f"t{length}", "walk", 0, {"length": length}) for length in (9, 1, 4, 2, 7, 3)]
+
+
+def collect(slots: int) -> tuple[Collector, Walker, list[tuple[str, int, bool, tuple[str, ...]]]]:
+    walker = Walker()
+    collector = Collector(Countdowner, walker, slots)
+    trajectories = collector.collect(requests(TASKS, 3, 0, "test"), policy_version=5)
+    assert {t.policy_version for t in trajectories} == {5} and {t.group_id for t in trajectories} == {"test"}
+    return collector, walker, [(t.task_id, t.rollout_index, t.won, t.actions) for t in trajectories]
+
+
+def test_trajectories_come_in_the_order_requested_whatever_the_number_of_slots() -> None:
+    one, four, many = (collect(slots)[2] for slots in (1, 4, 100))
+    assert one == four == many
+    assert [(task, index) for task, index, *_ in one] == [(t.task_id, i) for t in TASKS for i in range(3)]
+    assert any(won for *_, won, _ in one) and not all(won for *_, won, _ in one)
+
+
+@pytest.mark.parametrize("slots", [1, 4, 100])
+def test_one_decision_per_environment_step_and_none_for_finished_episodes(slots: int) -> None:
+    collector, walker, played = collect(slots)
+    steps = sum(len(actions) for *_, actions in played)
+    assert collector.statistics.decisions == collector.statistics.environment_steps == steps
+    assert sum(walker.batches) == steps and max(walker.batches) <= slots
+    assert collector.statistics.episodes == 18
+
+
+def test_a_slot_that_falls_free_is_filled_at_once() -> None:
+    _, walker, _ = collect(4)
+    emptying = walker.batches.index(min(walker.batches))
+    assert all(batch == 4 for batch in walker.batches[: emptying - 4])
+
+
+def test_a_trajectory_records_what_was_sampled_and_how_it_ended() -> None:
+    walker = Walker()
+    (trajectory,) = Collector(Countdowner, walker, 1).collect(requests(TASKS[1:2], 1, 3, "x"))
+    (step,) = trajectory.steps
+    assert (step.response_ids, step.logprobs, step.thought, step.action) == ((1,), (-0.5,), "hm", step.action)
+    assert step.action in ("WALK", "JUMP")
+    assert trajectory.outcome == ("won" if trajectory.won else "timeout")
+
+
+def test_seeds_differ_between_rollouts_steps_and_places() -> None:
+    here, there = requests(TASKS, 4, 0, "train", 1), requests(TASKS, 4, 0, "train", 2)
+    assert len({request.seed for request in here + there}) == 48
+    assert requests(TASKS, 4, 0, "train", 1) == here

@@ -1,0 +1,96 @@
+"""Trains a tiny policy for three updates and saves what changed: ``learner_program.py NAME RANKS OUT``.
+
+NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With
+``restore`` the last update is made by a second learner that loads the first one's checkpoint.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
+
+from tiny import tiny_policy
+
+from skillpress.policy import Policy
+from skillpress.policy.policy import copy_model
+from skillpress.policy.scoring import ResponseScorer
+from skillpress.training.distributed import Ranks, free_port, join_ranks
+from skillpress.training.learner import Learner
+from skillpress.training.losses import ClippedSurrogate
+from skillpress.training.samples import Samples, pack
+from skillpress.trajectory import Step
+
+UPDATES, SAMPLES, LEARNING_RATE, KL = 3, 12, 1e-2, 0.05
+
+
+def samples(update: int) -> Samples:
+    """Twelve samples of different lengths; the weights of all sum to 1."""
+    random = np.random.default_rng(update)
+    steps = []
+    for _ in range(SAMPLES):
+        prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
+        steps.append(Step(prompt, response, (-3.5,) * len(response), "", "", "", None, 0.0))
+    tokens = sum(len(step.response_ids) for step in steps)
+    return Samples(tuple(steps), random.normal(size=SAMPLES), np.full(SAMPLES, 1.0 / tokens))
+
+
+def train_plain(policy: Policy) -> None:
+    """One batch, one process, no DeepSpeed; the loss written out again."""
+    scorer, reference = ResponseScorer(policy.model), ResponseScorer(copy_model(policy.model))
+    optimizer = torch.optim.AdamW(scorer.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
+    for update in range(UPDATES):
+        batch = pack(samples(update), "cpu")
+        logprobs, _ = scorer(batch.input_ids, batch.predicting, batch.targets, 1.0)
+        with torch.no_grad():
+            start, _ = reference(batch.input_ids, batch.predicting, batch.targets, 1.0)
+        ratio = torch.exp(logprobs - batch.old_logprobs)
+        surrogate = torch.minimum(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
+        kl = torch.exp(start - logprobs) - (start - logprobs) - 1
+        optimizer.zero_grad()
+        (batch.weights * (KL * kl - surrogate)).sum().backward()
+        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+        optimizer.step()
+
+
+def train(rank: int, size: int, port: int, configuration: str, output: str, restore: bool) -> None:
+    """This rank's share of the same updates, in microbatches of at most twenty tokens."""
+    torch.set_num_threads(1)
+    ranks = Ranks(rank, size)
+    join_ranks(ranks, port)
+
+    def new_learner() -> Learner:
+        loss = ClippedSurrogate(0.2, KL)
+        return Learner(tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks)
+
+    learner = new_learner()
+    for update in range(UPDATES):
+        if restore and update == UPDATES - 1:
+            with tempfile.TemporaryDirectory() as folder:
+                learner.save(Path(folder))
+                learner = new_learner()
+                learner.load(Path(folder))
+        learner.update(samples(update).select(np.array(ranks.share(SAMPLES))))
+    save(learner.weights(), output, rank)
+
+
+def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
+    """How far each weight has moved."""
+    start = tiny_policy().model.state_dict()
+    if rank == 0:
+        torch.save({name: value.float() - start[name] for name, value in weights.items()}, output)
+
+
+if __name__ == "__main__":
+    name, count, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if name == "plain":
+        policy = tiny_policy()
+        train_plain(policy)
+        save(policy.model.state_dict(), out, 0)
+    else:
+        torch.multiprocessing.spawn(train, (count, free_port(), name, out, "restore" in sys.argv), nprocs=count)

@@ -1,0 +1,86 @@
+"""DeepSpeed's updates against plain torch, for every configuration that ships.
+
+Each configuration trains in a process of its own: DeepSpeed keeps global state.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from skillpress.training.learner import CONFIGURATIONS, read_configuration
+
+PROGRAM = Path(__file__).parent / "learner_program.py"
+TOLERANCE = {"fp32": 1e-4, "bf16": 0.3}
+"""bfloat16 keeps 8 bits, and AdamW turns a small gradient's sign error into a whole step."""
+
+
+def trained(tmp_path: Path, configuration: str, processes: int, *options: str) -> dict[str, torch.Tensor]:
+    output = tmp_path / f"{configuration}-{processes}-{len(options)}.pt"
+    command = [sys.executable, str(PROGRAM), configuration, str(processes), str(output), *options]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    weights: dict[str, torch.Tensor] = torch.load(output)
+    return weights
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
+    return trained(tmp_path_factory.mktemp("plain"), "plain", 1)
+
+
+@pytest.mark.parametrize("configuration", ["zero1_fp32", "zero3_fp32", "zero2_bf16"])
+def test_one_process_updates_as_plain_torch_does(
+    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, 1), plain, TOLERANCE[configuration[-4:]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_fp32", "zero0_bf16", "zero1_bf16", "zero3_bf16"])
+def test_the_other_configurations_do_too(
+    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, 1), plain, TOLERANCE[configuration[-4:]])
+
+
+@pytest.mark.parametrize("configuration", ["zero1_fp32"])
+def test_two_processes_update_as_one_does(
+    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_fp32", "zero3_fp32", "zero2_bf16"])
+def test_two_processes_update_as_one_does_under_the_other_configurations(
+    configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
+
+
+def test_a_learner_restored_from_its_checkpoint_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    whole = trained(tmp_path, "zero1_fp32", 1)
+    restored = trained(tmp_path, "zero1_fp32", 1, "restore")
+    assert all(torch.equal(whole[name], restored[name]) for name in whole)
+
+
+def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_names() -> None:
+    names = {path.stem for path in CONFIGURATIONS.glob("*.json")}
+    assert names == {f"zero{stage}_{dtype}" for stage in range(4) for dtype in ("fp32", "bf16")}
+    for name in names:
+        assert read_configuration(name)["zero_optimization"]["stage"] == int(name[4])
+    with pytest.raises(ValueError, match="zero9_fp32.*zero0_bf16, zero0_fp32"):
+        read_configuration("zero9_fp32")
+
+
+def compare(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], tolerance: float) -> None:
+    """The movement of all weights together differs by at most this share of its length."""
+    distance = torch.cat([(found[name].float() - expected[name]).flatten() for name in expected]).norm()
+    length = torch.cat([value.flatten() for value in expected.values()]).norm()
+    assert length > 0
+    assert float(distance / length) < tolerance
