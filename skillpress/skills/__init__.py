@@ -7,43 +7,36 @@ in ``SEARCHES``; checking, counting and naming are done here, once.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from skillpress.skills.buffer import SuccessBuffer
+from skillpress.skills.corpus import Corpus, Found, make_corpus
 from skillpress.skills.dictionary import (
     SkillDictionary,
     check_alphabet,
     load_dictionary,
     save_dictionary,
 )
-from skillpress.skills.reference import Phrase, greedy_reference
-from skillpress.skills.segmentation import segment
+from skillpress.skills.greedy import search_greedily
+from skillpress.skills.lookup import make_table, uses
 from skillpress.skills.shaping import SHAPINGS, Shaping, make_shaping
 
 
 class Search(Protocol):
     """Finds a dictionary's learned phrases."""
 
-    def __call__(
-        self, corpus: Sequence[Phrase], alphabet_size: int, max_phrase_length: int, seed: int
-    ) -> list[Phrase]:
-        """Phrases of 2 to L skills, distinct, in the order found; skills are numbers below K."""
+    def __call__(self, corpus: Corpus, max_phrase_length: int, seed: int, /) -> Found:
+        """The result may depend on which sequences the corpus holds, but not on their order."""
         ...
 
 
-def greedy(corpus: Sequence[Phrase], alphabet_size: int, max_phrase_length: int, seed: int) -> list[Phrase]:
-    """The paper's greedy search; nothing in it is random."""
-    return greedy_reference(corpus, alphabet_size, max_phrase_length)
-
-
-SEARCHES: dict[str, Search] = {"greedy": greedy}
+SEARCHES: dict[str, Search] = {"greedy": search_greedily}
 """``skills.search`` in params.yaml to the function."""
 
 
 def fit(
-    corpus: Sequence[Sequence[str]],
+    corpus: Iterable[Sequence[str]],
     alphabet: Sequence[str],
     max_phrase_length: int,
     search: str = "greedy",
@@ -55,7 +48,7 @@ def fit(
         corpus: the skill sequences of successes, in any order; repeats count as often as they
             stand there, and an empty one counts as a sequence that needs no segments.
         alphabet: Σ, in the environment's fixed order.
-        max_phrase_length: L.
+        max_phrase_length: L, 1 to 16.
         search: an entry of ``SEARCHES``.
         seed: for searches that draw at random.
 
@@ -65,36 +58,19 @@ def fit(
     check_alphabet(alphabet, max_phrase_length)
     if search not in SEARCHES:
         raise ValueError(f"search {search!r} is unknown; allowed: {', '.join(SEARCHES)}")
-    numbers = encode(corpus, alphabet)
-    singletons = [(skill,) for skill in range(len(alphabet))]
-    phrases = singletons + SEARCHES[search](numbers, len(alphabet), max_phrase_length, seed)
-    members = frozenset(phrases)
-    used = Counter(phrase for s in numbers for phrase in segment(s, members, max_phrase_length))
+    counted = make_corpus(corpus, alphabet)
+    found = SEARCHES[search](counted, max_phrase_length, seed)
+    phrases = [*((skill,) for skill in range(len(alphabet))), *found.phrases]
     return SkillDictionary(
         alphabet=tuple(alphabet),
         max_phrase_length=max_phrase_length,
         phrases=tuple(tuple(alphabet[skill] for skill in phrase) for phrase in phrases),
-        counts=tuple(used[phrase] for phrase in phrases),
-        sequences=len(numbers),
+        counts=tuple(uses(counted, make_table(phrases, len(alphabet), max_phrase_length))),
+        sequences=counted.sequences,
         search=search,
         seed=seed,
+        lower_bound=found.lower_bound,
     )
-
-
-def encode(corpus: Sequence[Sequence[str]], alphabet: Sequence[str]) -> list[Phrase]:
-    """Skills as their positions in the alphabet.
-
-    Raises:
-        ValueError: the corpus is empty, or a skill is not in the alphabet.
-    """
-    if not corpus:
-        raise ValueError("the corpus is empty: without a success there is no dictionary to fit")
-    position = {skill: number for number, skill in enumerate(alphabet)}
-    try:
-        return [tuple(position[skill] for skill in sequence) for sequence in corpus]
-    except KeyError as error:
-        allowed = ", ".join(alphabet)
-        raise ValueError(f"skill {error.args[0]!r} is not in the alphabet: {allowed}") from None
 
 
 __all__ = [
@@ -104,7 +80,6 @@ __all__ = [
     "Shaping",
     "SkillDictionary",
     "SuccessBuffer",
-    "encode",
     "fit",
     "load_dictionary",
     "make_shaping",

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.skills import description_length as mdl
+from skillpress.skills.corpus import make_corpus
+from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
 from skillpress.storage import StorageError, read_json, write_json
 
@@ -44,6 +46,8 @@ class SkillDictionary:
     """The entry of ``SEARCHES`` that found it."""
     seed: int
     """The seed given to the search."""
+    lower_bound: float | None = None
+    """Bits per sequence that no dictionary can go below; None where the search proves nothing."""
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, self.max_phrase_length)
@@ -100,6 +104,26 @@ class SkillDictionary:
         """
         return segmentation_cost(skills, self._members, self.max_phrase_length)
 
+    def costs(self, sequences: Sequence[Sequence[str]]) -> list[int]:
+        """seg of many sequences at once, by table look-up.
+
+        Raises:
+            ValueError: a skill is not in the alphabet.
+        """
+        if not sequences:
+            return []
+        distinct = make_corpus(sequences, self.alphabet)
+        needed = dict(
+            zip(dict.fromkeys(map(tuple, sequences)), costs(distinct, self._table).tolist(), strict=True)
+        )
+        return [needed[tuple(sequence)] for sequence in sequences]
+
+    @cached_property
+    def _table(self) -> PhraseTable:
+        position = {skill: number for number, skill in enumerate(self.alphabet)}
+        phrases = [tuple(position[skill] for skill in phrase) for phrase in self.phrases]
+        return make_table(phrases, len(self.alphabet), self.max_phrase_length)
+
     @cached_property
     def _members(self) -> frozenset[Skills]:
         return frozenset(self.phrases)
@@ -130,6 +154,7 @@ def save_dictionary(path: str | Path, dictionary: SkillDictionary) -> None:
         "dictionary_bits": dictionary.dictionary_bits,
         "data_bits": dictionary.data_bits,
         "description_length": dictionary.description_length,
+        "lower_bound": dictionary.lower_bound,
         "alphabet": list(dictionary.alphabet),
         "phrases": [
             {"skills": list(phrase), "count": count}
@@ -168,4 +193,5 @@ def _from_json(content: dict[str, Any]) -> SkillDictionary:
         sequences=content["sequences"],
         search=content["search"],
         seed=content["seed"],
+        lower_bound=content["lower_bound"],
     )

@@ -21,11 +21,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from skillpress.skills.corpus import Phrase
 from skillpress.skills.description_length import description_length
 from skillpress.skills.segmentation import segmentation_cost
-
-Phrase = tuple[int, ...]
-"""Skills as positions in the alphabet."""
 
 Pair = tuple[Phrase, Phrase]
 

@@ -92,8 +92,7 @@ class SegmentationCost:
             if any(won):
                 raise ValueError("a batch with a success needs the dictionary that was fitted to it")
             return _penalties(won, [0] * len(sequences), self.efficiency, self.max_steps)
-        costs = [dictionary.cost(s) if w else 0 for w, s in zip(won, sequences, strict=True)]
-        return _penalties(won, costs, self.efficiency, self.max_steps)
+        return _penalties(won, dictionary.costs(sequences), self.efficiency, self.max_steps)
 
 
 SHAPINGS: dict[str, type[NoShaping] | type[RoundLength] | type[SegmentationCost]] = {

@@ -1,0 +1,97 @@
+"""A corpus of skill sequences as arrays: equal sequences once, with their number.
+
+Searches never look at names. They may read the distinct sequences in any order, and must not let
+what they find depend on it: ties are broken by the phrases themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Phrase = tuple[int, ...]
+"""Skills as positions in the alphabet."""
+
+END = -1
+"""Stands after the last skill of every sequence, so that each has one more place than skills."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """D distinct sequences with N skills together, in N + D places."""
+
+    skills: NDArray[np.int32]
+    """(places,) positions in the alphabet; ``END`` after every sequence."""
+    starts: NDArray[np.int64]
+    """(D + 1,) place of each sequence's first skill; the last entry is the number of places."""
+    weights: NDArray[np.int64]
+    """(D,) how often the sequence stands in the corpus."""
+    alphabet_size: int
+    """K."""
+
+    @cached_property
+    def sequences(self) -> int:
+        """|𝓑⁺|, repeats included."""
+        return int(self.weights.sum())
+
+    @cached_property
+    def total_skills(self) -> int:
+        """Σ |s_i|, repeats included: what the singletons alone need in segments."""
+        lengths = np.diff(self.starts) - 1
+        return int(lengths @ self.weights)
+
+    def __iter__(self) -> Iterator[tuple[Phrase, int]]:
+        """The distinct sequences with their weights."""
+        skills, starts = self.skills.tolist(), self.starts.tolist()
+        for row, weight in enumerate(self.weights.tolist()):
+            yield tuple(skills[starts[row] : starts[row + 1] - 1]), weight
+
+
+def make_corpus(sequences: Iterable[Sequence[str]], alphabet: Sequence[str]) -> Corpus:
+    """Count equal sequences and put numbers for names.
+
+    Raises:
+        ValueError: the corpus is empty, or a skill is not in the alphabet.
+    """
+    counts = Counter(map(tuple, sequences))
+    if not counts:
+        raise ValueError("the corpus is empty: without a success there is no dictionary to fit")
+    position = {skill: number for number, skill in enumerate(alphabet)}
+    try:
+        return _lay_out(counts, position.__getitem__, len(alphabet))
+    except KeyError as error:
+        allowed = ", ".join(alphabet)
+        raise ValueError(f"skill {error.args[0]!r} is not in the alphabet: {allowed}") from None
+
+
+def count_numbers(sequences: Iterable[Phrase], alphabet_size: int) -> Corpus:
+    """A corpus of sequences that are numbers already."""
+    return _lay_out(Counter(sequences), int, alphabet_size)
+
+
+def _lay_out(
+    counts: Mapping[tuple[Any, ...], int], number: Callable[[Any], int], alphabet_size: int
+) -> Corpus:
+    lengths = np.fromiter(map(len, counts), np.int64, len(counts))
+    starts = np.concatenate(([0], np.cumsum(lengths + 1)))
+    skills = np.full(starts[-1], END, np.int32)
+    inside = np.ones(len(skills), np.bool_)
+    inside[starts[1:] - 1] = False
+    skills[inside] = np.fromiter(map(number, chain.from_iterable(counts)), np.int32, int(lengths.sum()))
+    return Corpus(skills, starts, np.fromiter(counts.values(), np.int64, len(counts)), alphabet_size)
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    phrases: list[Phrase]
+    """Learned phrases: 2 to L skills, distinct, in the order found."""
+    lower_bound: float | None = None
+    """Bits per sequence that no dictionary can go below; None where the search proves nothing."""

@@ -1,0 +1,176 @@
+"""A dictionary laid over a corpus, kept up to date while phrases come and go.
+
+For every place i of a sequence the cover remembers which phrases start there (one bit per length),
+the fewest phrases that cover what lies before (forward) and what lies from there on (backward). What
+a new phrase p would save is then known without cutting anything again: where p occurs once, at i,
+the best cut that uses it costs forward(i) + 1 + backward(i + |p|); where it occurs often, only the
+stretch between its first and last occurrence is worked through. Sequences without p are not touched.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.skills.compiled import compiled
+from skillpress.skills.grams import Grams
+
+
+class Cover(NamedTuple):
+    """The state of a cover; the functions of this module change it in place."""
+
+    phrases: NDArray[np.uint16]
+    """(places,) bit l - 1 is set where a phrase of l skills starts; bit 0 always (singletons)."""
+    forward: NDArray[np.int32]
+    """(places,) seg of the skills before the place, within its sequence."""
+    backward: NDArray[np.int32]
+    """(places,) seg of the skills from the place on; at a sequence's start this is seg(s)."""
+    scratch: NDArray[np.int32]
+    """(places of the longest sequence,) room for trial segmentations."""
+    member: NDArray[np.bool_]
+    """(G,) whether a gram is in the dictionary."""
+
+
+@compiled
+def cover_with_singletons(grams: Grams) -> Cover:
+    """The cover of Σ: every skill is a segment."""
+    places = len(grams.row)
+    forward, backward = np.empty(places, np.int32), np.empty(places, np.int32)
+    longest = 0
+    for row in range(len(grams.weights)):
+        start, end = grams.starts[row], grams.starts[row + 1] - 1
+        longest = max(longest, end - start + 1)
+        for place in range(start, end + 1):
+            forward[place] = place - start
+            backward[place] = end - place
+    phrases, member = np.ones(places, np.uint16), grams.lengths == 1
+    return Cover(phrases, forward, backward, np.empty(longest, np.int32), member)
+
+
+@compiled
+def saving(grams: Grams, cover: Cover, gram: int) -> int:
+    """Segments that the corpus would need less if the gram were a phrase; exact."""
+    length = grams.lengths[gram]
+    saved = 0
+    entry, stop = grams.occurrence_starts[gram], grams.occurrence_starts[gram + 1]
+    while entry < stop:
+        first = grams.occurrences[entry]
+        row = grams.row[first]
+        start, end = grams.starts[row], grams.starts[row + 1] - 1
+        beyond = entry + 1
+        while beyond < stop and grams.occurrences[beyond] <= end:
+            beyond += 1
+        if beyond == entry + 1:
+            needed = cover.forward[first] + 1 + cover.backward[first + length]
+        else:
+            needed = _needed_with_repeats(grams, cover, entry, beyond, length)
+        if needed < cover.backward[start]:
+            saved += grams.weights[row] * (cover.backward[start] - needed)
+        entry = beyond
+    return saved
+
+
+@compiled
+def _needed_with_repeats(grams: Grams, cover: Cover, entry: int, beyond: int, length: int) -> int:
+    """Fewest segments of a sequence that use the gram at least once, at occurrences[entry:beyond].
+
+    ``scratch`` is ``forward`` with the gram allowed. It differs only after the first occurrence, so
+    only improved places have anything to pass on; behind the last use, ``backward`` stays right.
+    """
+    first, last = grams.occurrences[entry], grams.occurrences[beyond - 1]
+    for place in range(first, last + 1):
+        cover.scratch[place - first] = cover.forward[place]
+    needed = np.int32(2**30)
+    for place in range(first, last + 1):
+        reached = cover.scratch[place - first] + 1
+        if reached <= cover.forward[place]:
+            bits = cover.phrases[place]
+            target = place + 1
+            while bits and target <= last:
+                if bits & 1 and reached < cover.scratch[target - first]:
+                    cover.scratch[target - first] = reached
+                bits >>= 1
+                target += 1
+        if place == grams.occurrences[entry]:
+            entry += 1
+            needed = min(needed, reached + cover.backward[place + length])
+            if place + length <= last and reached < cover.scratch[place + length - first]:
+                cover.scratch[place + length - first] = reached
+    return int(needed)
+
+
+@compiled
+def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
+    """Add a gram to the dictionary or take it out; returns by how much Σ seg changes."""
+    length, longest = grams.lengths[gram], grams.numbers.shape[1]
+    bit = np.uint16(1 << (length - 1))
+    cover.member[gram] = wanted
+    change = 0
+    entry, stop = grams.occurrence_starts[gram], grams.occurrence_starts[gram + 1]
+    while entry < stop:
+        first = last = grams.occurrences[entry]
+        row = grams.row[first]
+        start, end = grams.starts[row], grams.starts[row + 1] - 1
+        while entry < stop and grams.occurrences[entry] <= end:
+            last = grams.occurrences[entry]
+            if wanted:
+                cover.phrases[last] |= bit
+            else:
+                cover.phrases[last] &= ~bit
+            entry += 1
+        before = cover.backward[start]
+        _recompute_forward(cover.phrases, cover.forward, start, first + length, last + length, end, longest)
+        _recompute_backward(cover.phrases, cover.backward, start, first, last, longest)
+        change += grams.weights[row] * (cover.backward[start] - before)
+    return change
+
+
+@compiled
+def _recompute_forward(
+    phrases: NDArray[np.uint16],
+    forward: NDArray[np.int32],
+    start: int,
+    first: int,
+    last: int,
+    end: int,
+    longest: int,
+) -> None:
+    """Places first..end again; behind ``last``, as soon as L places in a row stay, all others do."""
+    unchanged = 0
+    for place in range(first, end + 1):
+        fewest = forward[place - 1] + 1
+        for length in range(2, min(longest, place - start) + 1):
+            if phrases[place - length] >> (length - 1) & 1:
+                fewest = min(fewest, forward[place - length] + 1)
+        unchanged = unchanged + 1 if fewest == forward[place] else 0
+        forward[place] = fewest
+        if place >= last and unchanged >= longest:
+            break
+
+
+@compiled
+def _recompute_backward(
+    phrases: NDArray[np.uint16],
+    backward: NDArray[np.int32],
+    start: int,
+    first: int,
+    last: int,
+    longest: int,
+) -> None:
+    """Places last..start again, the mirror image of :func:`_recompute_forward`."""
+    unchanged = 0
+    for place in range(last, start - 1, -1):
+        fewest = backward[place + 1] + 1
+        bits = phrases[place] >> 1
+        target = place + 2
+        while bits:
+            if bits & 1:
+                fewest = min(fewest, backward[target] + 1)
+            bits >>= 1
+            target += 1
+        unchanged = unchanged + 1 if fewest == backward[place] else 0
+        backward[place] = fewest
+        if place <= first and unchanged >= longest:
+            break

@@ -1,0 +1,172 @@
+"""The n-grams of a corpus: a number for each, and where it occurs.
+
+Only phrases that occur in the corpus can shorten it, so a search knows its candidates beforehand. A
+gram of length l is named by the pair (number of its first l - 1 skills, last skill), which a hash
+table turns into the next free number; this works for any alphabet and length and keeps the numbers
+small, so that everything known about a phrase is an array entry. The inverted index lists the places
+where a gram starts, in order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.skills.compiled import compiled
+from skillpress.skills.corpus import END, Corpus, Phrase
+
+LONGEST = 16
+"""Largest L: the phrases that start at a place are the bits of one 16-bit number."""
+
+
+HASH = 0x9E3779B97F4A7C1
+"""An odd number near 2^60 / golden ratio: multiplying by it spreads keys over a table."""
+
+
+class Grams(NamedTuple):
+    """G grams of 1 to L skills; numbers below K are the single skills themselves."""
+
+    numbers: NDArray[np.int32]
+    """(places, L) number of the gram of length l + 1 that starts at a place; -1 past the end."""
+    lengths: NDArray[np.int32]
+    """(G,)"""
+    examples: NDArray[np.int64]
+    """(G,) a place where the gram starts; -1 for a single skill."""
+    rank: NDArray[np.int64]
+    """(G,) position among all grams in lexicographic order; 0 for single skills."""
+    occurrences: NDArray[np.int32]
+    """Places where grams start, in order; gram g's from occurrence_starts[g] to occurrence_starts[g + 1]."""
+    occurrence_starts: NDArray[np.int64]
+    """(G + 1,); single skills have no entries."""
+    uses: NDArray[np.int64]
+    """(G,) how often a gram can be used at most: weighted occurrences that do not overlap."""
+    row: NDArray[np.int32]
+    """(places,) the sequence that a place belongs to."""
+    starts: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+
+def number_grams(corpus: Corpus, longest: int) -> Grams:
+    """Number all grams of 1 to ``longest`` skills of a corpus.
+
+    Raises:
+        ValueError: ``longest`` is above 16.
+    """
+    if longest > LONGEST:
+        raise ValueError(f"max_phrase_length is {longest}; searches allow at most {LONGEST}")
+    numbers, lengths, examples = _number(corpus.skills, corpus.alphabet_size, longest)
+    row = np.repeat(np.arange(len(corpus.weights), dtype=np.int32), np.diff(corpus.starts))
+    occurrences, occurrence_starts = _invert(numbers, len(lengths))
+    uses = _most_uses(occurrences, occurrence_starts, lengths, row, corpus.weights)
+    rank = _lexicographic_rank(corpus, lengths, examples, longest)
+    return Grams(
+        numbers,
+        lengths,
+        examples,
+        rank,
+        occurrences,
+        occurrence_starts,
+        uses,
+        row,
+        corpus.starts,
+        corpus.weights,
+    )
+
+
+def phrase_of(corpus: Corpus, grams: Grams, gram: int) -> Phrase:
+    """The skills of a gram."""
+    if gram < corpus.alphabet_size:
+        return (gram,)
+    place = int(grams.examples[gram])
+    return tuple(corpus.skills[place : place + int(grams.lengths[gram])].tolist())
+
+
+@compiled
+def _number(
+    skills: NDArray[np.int32], alphabet_size: int, longest: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    places = len(skills)
+    numbers = np.full((places, longest), -1, np.int32)
+    numbers[:, 0] = skills
+    lengths = np.ones(alphabet_size + places * (longest - 1), np.int32)
+    examples = np.full(len(lengths), -1, np.int64)
+    known, shortest_known = alphabet_size, 0
+    for length in range(2, longest + 1):
+        most = min((known - shortest_known) * alphabet_size, places)
+        shortest_known = known
+        slots = 2
+        while slots < 2 * most:
+            slots *= 2
+        keys = np.full(slots, -1, np.int64)
+        values = np.empty(slots, np.int32)
+        for place in range(places - length + 1):
+            shorter, last = numbers[place, length - 2], skills[place + length - 1]
+            if shorter < 0 or last == END:
+                continue
+            key = np.int64(shorter) * alphabet_size + last
+            slot = (key * HASH >> 20) & (slots - 1)
+            while keys[slot] >= 0 and keys[slot] != key:
+                slot = (slot + 1) & (slots - 1)
+            if keys[slot] < 0:
+                keys[slot], values[slot] = key, known
+                lengths[known], examples[known] = length, place
+                known += 1
+            numbers[place, length - 1] = values[slot]
+    return numbers, lengths[:known].copy(), examples[:known].copy()
+
+
+@compiled
+def _invert(numbers: NDArray[np.int32], grams: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    places, longest = numbers.shape
+    starts = np.zeros(grams + 1, np.int64)
+    for place in range(places):
+        for length in range(1, longest):
+            gram = numbers[place, length]
+            if gram < 0:
+                break
+            starts[gram + 1] += 1
+    for gram in range(grams):
+        starts[gram + 1] += starts[gram]
+    occurrences = np.empty(starts[grams], np.int32)
+    free = starts[:-1].copy()
+    for place in range(places):
+        for length in range(1, longest):
+            gram = numbers[place, length]
+            if gram < 0:
+                break
+            occurrences[free[gram]] = place
+            free[gram] += 1
+    return occurrences, starts
+
+
+@compiled
+def _most_uses(
+    occurrences: NDArray[np.int32],
+    occurrence_starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    row: NDArray[np.int32],
+    weights: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    uses = np.zeros(len(lengths), np.int64)
+    for gram in range(len(lengths)):
+        free_from = 0
+        for entry in range(occurrence_starts[gram], occurrence_starts[gram + 1]):
+            if occurrences[entry] >= free_from:
+                uses[gram] += weights[row[occurrences[entry]]]
+                free_from = occurrences[entry] + lengths[gram]
+    return uses
+
+
+def _lexicographic_rank(
+    corpus: Corpus, lengths: NDArray[np.int32], examples: NDArray[np.int64], longest: int
+) -> NDArray[np.int64]:
+    size = corpus.alphabet_size
+    places = np.minimum(examples[size:, None] + np.arange(longest), len(corpus.skills) - 1)
+    inside = np.arange(longest) < lengths[size:, None]
+    padded = np.where(inside, corpus.skills[places], END)
+    order = np.lexsort(padded.T[::-1])
+    rank = np.zeros(len(lengths), np.int64)
+    rank[size:][order] = np.arange(len(order))
+    return rank
