@@ -79,7 +79,7 @@ def walk(workspace: Path) -> None:
         del os.environ[FLOW_RUN_VARIABLE]
         create_table_artifact(rows, key="stages", description=f"Stages of {workspace}")
     figures = read_json(workspace / "results" / "metrics.json")
-    table = [{"policy": policy, **values} for policy, values in figures.items() if policy != "comparisons"]
+    table = [{"policy": policy, **values} for policy, values in figures.items()]
     create_table_artifact(table, key="metrics", description="Evaluation on held-out tasks")
     report = workspace / "results" / "report.html"
     create_markdown_artifact(f"Report: [{report}]({report.as_uri()})", key="report")

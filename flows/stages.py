@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import networkx as nx
-from dvc.exceptions import DvcException, ReproductionError
+from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from prefect import task
 from prefect.client.schemas.objects import State, TaskRun
@@ -59,18 +59,13 @@ def reproduce_stage(stage: str) -> bool:
 
     Raises:
         StageFailedError: its process failed.
-        DvcException: DVC itself could not go on.
+        ReproductionError: DVC itself could not go on.
     """
     with Repo() as repo, children_stopped():
         try:
             return bool(repo.reproduce(stage, single_item=True))
         except ReproductionError as error:
-            raise _failure(stage, error) from error
-
-
-def _failure(stage: str, error: ReproductionError) -> Exception:
-    """DVC names the exit code in the text of its cause only."""
-    found = _EXIT_CODE.search(str(error.__cause__))
-    if found is None:
-        return DvcException(f"stage {stage}: {error.__cause__ or error}")
-    return StageFailedError(stage, int(found[1]))
+            found = _EXIT_CODE.search(str(error.__cause__))  # DVC tells it in this text only
+            if found is None:
+                raise
+            raise StageFailedError(stage, int(found[1])) from error

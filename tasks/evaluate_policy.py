@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tasks.stage import Stage, run_stage
 
 if TYPE_CHECKING:
-    from skillpress.evaluation import Comparison, EvaluationSummary
+    from skillpress.evaluation import EvaluationSummary
     from skillpress.interface import Agent
     from skillpress.trajectory import Task, Trajectory
 
@@ -66,7 +66,7 @@ def main(stage: Stage) -> None:
         "comparisons": {pair: asdict(comparison) for pair, comparison in comparisons.items()},
     }
     write_json(RESULTS / "evaluation.json", evaluation)
-    write_json(RESULTS / "metrics.json", figures | {"comparisons": differences(comparisons)})
+    write_json(RESULTS / "metrics.json", figures)
     write_curve(RESULTS / "budget.csv", budget_rows(summaries))
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
     register_policy(stage)
@@ -115,21 +115,6 @@ def headline(summary: EvaluationSummary) -> dict[str, float]:
     figures |= {f"within_{budget}_steps": share for budget, share in summary.budget.points.items()}
     return figures | {
         figure.key: figure.value for figure in summary.behavior if figure.table and figure.value is not None
-    }
-
-
-def differences(comparisons: Mapping[str, Comparison]) -> dict[str, dict[str, float]]:
-    """Per pair of policies, the difference at each step budget with its interval and p-values."""
-    return {
-        f"{pair} within {test.budget} steps": {
-            "difference": test.difference,
-            "low": test.low,
-            "high": test.high,
-            "bootstrap_p": test.bootstrap_p,
-            "mcnemar_p": test.mcnemar_p,
-        }
-        for pair, comparison in comparisons.items()
-        for test in comparison.tests
     }
 
 

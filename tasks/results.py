@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -56,7 +57,7 @@ def curves(results: Path, method: str, seed: int) -> list[Curve]:
     return [Curve(method, frame, seed)] if len(frame) else []
 
 
-def _evaluation(results: Path) -> dict[str, dict[str, object]]:
+def _evaluation(results: Path) -> dict[str, dict[str, Any]]:
     values = read_json(results / "evaluation.json")
     if not isinstance(values, dict) or {"policies", "comparisons"} - values.keys():
         raise StorageError(f"{results / 'evaluation.json'}: not an evaluation; delete it and run again")

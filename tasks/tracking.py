@@ -16,7 +16,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,27 @@ class StageRun:
                 history = []
             self._logged_until = max((point.step for point in history), default=0)
         return self._logged_until
+
+
+def log_comparison(
+    name: str, parameters: Mapping[str, Any], metrics: Mapping[str, float], files: Iterable[Path]
+) -> None:
+    """A run of its own for what was found by comparing experiments."""
+    client = MlflowClient()
+    tags = {"level": "comparison", "dvc.rev": revision()}
+    flow_run = os.environ.get(FLOW_RUN_VARIABLE)
+    if flow_run:
+        tags["prefect.flow_run_id"] = flow_run
+    run_id = client.create_run(create_database(), tags=tags, run_name=name).info.run_id
+    now = time.time_ns() // 1_000_000
+    client.log_batch(
+        run_id,
+        metrics=[Metric(key, value, now, 0) for key, value in metrics.items()],
+        params=[Param(key, str(value)) for key, value in parameters.items()],
+    )
+    for path in files:
+        client.log_artifact(run_id, str(path))
+    client.set_terminated(run_id)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,190 @@
+"""``make ui`` and ``make schedule``: the servers, in one process group that ends together.
+
+    python -m flows.services ui         MLflow and Prefect, on loopback
+    python -m flows.services schedule   the same, the deployments of infra/prefect.yaml, and a worker
+
+Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST. Ctrl-C (or SIGTERM) stops all.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+
+from flows.children import stop
+from tasks import exit_codes
+from tasks.settings import ROOT
+from tasks.tracking import create_database
+
+POOL = "local"
+START_SECONDS = 180.0
+"""A server that has not answered by then is given up."""
+POLL_SECONDS = 0.5
+
+
+class ServiceError(RuntimeError):
+    """A service cannot start, or has ended by itself; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens."""
+
+    name: str
+    host: str
+    port: int
+    variable: str
+    """Which variable of make sets the port."""
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def check_free(self) -> None:
+        """Raises ``ServiceError`` where something listens already."""
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((self.host, self.port))
+            except OSError as error:
+                raise ServiceError(
+                    f"{self.name}: {self.host}:{self.port} cannot be used ({error.strerror}); "
+                    f"stop what listens there, or choose another port: make ... {self.variable}=<port>"
+                ) from error
+
+
+class Services:
+    """Started processes; leaving the block stops them, the last one first."""
+
+    def __init__(self) -> None:
+        self._started: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    def __enter__(self) -> Services:
+        signal.signal(signal.SIGTERM, _interrupt)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of them behind
+        for _, process in reversed(self._started):
+            if process.poll() is None:
+                root = psutil.Process(process.pid)
+                stop({root, *root.children(recursive=True)})
+
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """Start a program of this environment, out of reach of the terminal's Ctrl-C."""
+        program = [sys.executable, "-m", *command]
+        self._started.append((name, subprocess.Popen(program, cwd=ROOT, start_new_session=True)))
+
+    def wait_until(self, url: str, name: str) -> None:
+        """Return when ``url`` answers.
+
+        Raises:
+            ServiceError: it does not within ``START_SECONDS``, or a process ended.
+        """
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            self.check()
+            try:
+                with urlopen(url, timeout=5):
+                    return
+            except (URLError, TimeoutError, ConnectionError):
+                time.sleep(POLL_SECONDS)
+        raise ServiceError(f"{name} does not answer at {url} after {START_SECONDS:.0f} s")
+
+    def check(self) -> None:
+        """Raise ``ServiceError`` when a process has ended by itself."""
+        for name, process in self._started:
+            if process.poll() is not None:
+                raise ServiceError(f"{name} has ended by itself with exit code {process.returncode}")
+
+    def run(self) -> None:
+        """Until interrupted, or until one of them ends."""
+        while True:
+            self.check()
+            time.sleep(POLL_SECONDS)
+
+
+def serve(services: Services, schedule: bool) -> None:
+    """Start everything and stay.
+
+    Raises:
+        ServiceError: a port is taken, or a service failed.
+    """
+    host = os.environ.get("HOST", "127.0.0.1")
+    mlflow = Address("MLflow", host, int(os.environ.get("MLFLOW_PORT", "5000")), "MLFLOW_PORT")
+    prefect = Address("Prefect", host, int(os.environ.get("PREFECT_PORT", "4200")), "PREFECT_PORT")
+    for address in (mlflow, prefect):
+        address.check_free()
+    experiment = create_database()
+    os.environ |= {
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "SKILLPRESS_ROOT": str(ROOT),
+        "PREFECT_SERVER_API_HOST": host,
+        "PREFECT_SERVER_API_PORT": str(prefect.port),
+        "PREFECT_SERVER_UI_API_URL": f"{prefect.url}/api",
+        "PREFECT_API_URL": f"{prefect.url}/api",
+    }
+    store = os.environ["MLFLOW_TRACKING_URI"]
+    mlflow_command = ["mlflow", "server", "--host", host, "--port", str(mlflow.port), "--workers", "1"]
+    services.start("MLflow", [*mlflow_command, "--backend-store-uri", store])
+    services.start("Prefect", ["prefect", "server", "start"])
+    services.wait_until(f"{prefect.url}/api/health", "Prefect")
+    services.wait_until(f"{mlflow.url}/health", "MLflow")
+    print(f"MLflow:  {mlflow.url}/#/experiments/{experiment}/runs\nPrefect: {prefect.url}", flush=True)
+    if schedule:
+        deploy()
+        services.start("the worker", ["prefect", "worker", "start", "--pool", POOL])
+        print("deployments are scheduled; Ctrl-C stops the worker and the servers", flush=True)
+    services.run()
+
+
+def deploy() -> None:
+    """Create the work pool where it is missing and deploy infra/prefect.yaml.
+
+    Raises:
+        ServiceError: Prefect refused; its message stands in the output.
+    """
+    prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
+    inspect = [*prefect, "work-pool", "inspect", POOL]
+    known = subprocess.run(inspect, cwd=ROOT, capture_output=True, check=False).returncode == 0
+    commands = [["deploy", "--all", "--prefect-file", str(Path("infra") / "prefect.yaml")]]
+    if not known:
+        commands.insert(0, ["work-pool", "create", POOL, "--type", "process"])
+    for command in commands:
+        if subprocess.run([*prefect, *command], cwd=ROOT, check=False).returncode:
+            raise ServiceError(f"prefect {' '.join(command)} failed")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line; returns the exit code."""
+    if list(arguments) not in (["ui"], ["schedule"]):
+        print(__doc__, file=sys.stderr)
+        return exit_codes.USER_ERROR
+    try:
+        with Services() as services:
+            serve(services, schedule=arguments[0] == "schedule")
+    except ServiceError as error:
+        print(error, file=sys.stderr)
+        return exit_codes.USER_ERROR
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
