@@ -1,0 +1,95 @@
+"""What a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from skillpress.evaluation import Comparison, EvaluationSummary
+from skillpress.skills import SkillDictionary
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """One evaluated policy."""
+
+    method: str
+    """Results with the same method are shown as one, with the range of their seeds."""
+    summary: EvaluationSummary
+    seed: int = 0
+    """The experiment's seed."""
+    baseline: bool = False
+    """Not trained by a method under test (random explorer, imitation start): drawn in grey."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One training run."""
+
+    method: str
+    frame: pl.DataFrame
+    """A row per training step: ``step`` and the training loop's metrics."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ExampleStep:
+    """One step of an episode to look at."""
+
+    action: str
+    """In the world's wording."""
+    skill: str | None
+    """φ of the action; None where the rules give it none."""
+    invalid: bool = False
+    """The world refused it."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One episode, cut into phrases."""
+
+    title: str
+    task: str
+    """The task in a line of plain words."""
+    steps: tuple[ExampleStep, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    """A segmentation of the steps' skills; steps without a skill are not in it."""
+
+    @classmethod
+    def of(
+        cls, title: str, task: str, steps: Sequence[ExampleStep], dictionary: SkillDictionary | None
+    ) -> Example:
+        """The episode cut by the dictionary; skill by skill where there is no dictionary."""
+        skills = [step.skill for step in steps if step.skill is not None]
+        phrases = dictionary.segment(skills) if dictionary else [(skill,) for skill in skills]
+        return cls(title, task, tuple(steps), tuple(phrases))
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything on the page."""
+
+    title: str
+    policies: Sequence[PolicyResult]
+    """In the order of the tables; baselines first reads best."""
+    curves: Sequence[Curve] = ()
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    """``"trained against start"`` to the paired tests."""
+    dictionary: SkillDictionary | None = None
+    """The dictionary whose phrases are listed; None where no success was there to fit one to."""
+    examples: Sequence[Example] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The resolved parameters, nested as in params.yaml."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """What ran (code revision, libraries, machine) to its version."""
+
+
+def by_method(policies: Iterable[PolicyResult]) -> dict[str, list[PolicyResult]]:
+    """The results of each method, methods in the order of their first result."""
+    methods: dict[str, list[PolicyResult]] = {}
+    for policy in policies:
+        methods.setdefault(policy.method, []).append(policy)
+    return methods

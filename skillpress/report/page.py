@@ -1,0 +1,99 @@
+"""From :class:`ReportData` to the text of one HTML page.
+
+The page holds Plotly's script once and each figure as data for it; nothing is fetched. The same data
+give the same page, byte for byte. Jinja escapes every text, and figures escape theirs themselves
+because Plotly reads simple markup in labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from skillpress.report import figures, tables
+from skillpress.report.boxes import example_boxes, phrase_box
+from skillpress.report.data import ReportData
+from skillpress.report.theme import Look, family_colors, looks
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("skillpress.report", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True)
+class LearningFigure:
+    """One learning curve on the page."""
+
+    title: str
+    html: Markup
+
+
+def render_report(data: ReportData) -> str:
+    """The page, as the text of an HTML file.
+
+    Raises:
+        ValueError: there are no policies, or an example's phrases do not fit its steps.
+    """
+    if not data.policies:
+        raise ValueError("a report needs at least one evaluated policy")
+    colors = family_colors(_skills(data))
+    styles = looks(data.policies, (curve.method for curve in data.curves))
+    phrases = tables.phrase_rows(data.dictionary) if data.dictionary else []
+    mixed = any(policy.summary.action_mix for policy in data.policies)
+    return _TEMPLATES.get_template("report.html.j2").render(
+        data=data,
+        plotly=Markup(get_plotlyjs()),
+        looks=styles,
+        trained={curve.method: styles[curve.method] for curve in data.curves},
+        success_figure=_html(figures.success(data.policies, styles), "success"),
+        success_table=tables.success_table(data.policies),
+        strata_table=tables.strata_table(data.policies),
+        comparison_table=tables.comparison_table(data.comparisons),
+        budget_figure=_html(figures.budget(data.policies, styles), "budget"),
+        learning=list(_learning(data, styles)),
+        smoothing=figures.SMOOTHING,
+        length_figure=_html(figures.success_lengths(data.policies, styles), "lengths"),
+        mix_figure=_html(figures.action_mix(data.policies), "mix") if mixed else None,
+        behavior_table=tables.behavior_table(data.policies),
+        families={name.replace("_", " "): color for name, color in colors.items()},
+        phrases=[(row, phrase_box(row.phrase, colors)) for row in phrases],
+        most_bits=max((row.bits for row in phrases), default=1.0),
+        examples=[(example, example_boxes(example, colors)) for example in data.examples],
+        parameters=tables.flat(data.parameters),
+    )
+
+
+def _learning(data: ReportData, styles: dict[str, Look]) -> Iterator[LearningFigure]:
+    for metric in figures.METRICS:
+        if any(metric.column in curve.frame.columns for curve in data.curves):
+            name = metric.column.replace("/", "-")
+            figure = figures.learning_curve(data.curves, metric, styles)
+            yield LearningFigure(metric.title, _html(figure, f"curve-{name}"))
+
+
+def _html(figure: go.Figure, name: str) -> Markup:
+    """The figure's place, as high as it will be, with its data; the template's script draws it.
+
+    Drawing waits for the whole page, because a figure takes the width that its place has by then.
+    """
+    content = figure.to_json().replace("<", "\\u003c")  # so that no label can close the script element
+    return Markup(
+        '<div class="plot" id="figure-{}" style="min-height: {}px">'
+        '<script type="application/json">{}</script></div>'
+    ).format(name, figure.layout.height, Markup(content))
+
+
+def _skills(data: ReportData) -> list[str]:
+    """Every skill of the page: the dictionary's in its order, then those that examples use."""
+    named = data.dictionary.alphabet if data.dictionary else ()
+    used = (step.skill for example in data.examples for step in example.steps if step.skill is not None)
+    return [*named, *used]

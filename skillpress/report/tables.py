@@ -1,0 +1,197 @@
+"""The page's tables as rows of ready text; the template only places them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from statistics import mean
+from typing import Any
+
+from skillpress.evaluation import BehaviorFigure, Comparison, SuccessRate
+from skillpress.report.data import PolicyResult, by_method
+from skillpress.skills import SkillDictionary
+
+NOTHING = "–"
+"""Shown where no episode qualifies."""
+MINUS = "\u2212"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell: the figure, and what stands behind it in small print."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table."""
+
+    label: str
+    values: tuple[Value, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column heads (without the first, the labels') and lines."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def success_table(policies: Sequence[PolicyResult]) -> Table:
+    """Pass@1, SC@k, success at step budgets and the budget area of every method."""
+    votes = max(policy.summary.votes for policy in policies)
+    points = sorted({point for policy in policies for point in policy.summary.budget.points})
+    heads = ["Pass@1", *([f"SC@{votes}"] if votes > 1 else []), *(f"≤ {p} steps" for p in points), "Area"]
+    rows = []
+    for method, results in by_method(policies).items():
+        summaries = [result.summary for result in results]
+        values = [_rate([s.pass_at_1 for s in summaries])]
+        if votes > 1:
+            values.append(_rate([s.self_consistency for s in summaries]))
+        for point in points:
+            at = [s.budget.points[point] for s in summaries if point in s.budget.points]
+            values.append(Value(f"{mean(at):.1%}" if at else NOTHING))
+        values.append(Value(f"{mean(s.budget.area for s in summaries):.3f}"))
+        episodes = sum(s.pass_at_1.episodes for s in summaries)
+        seeds = f"{len(results)} seeds, " if len(results) > 1 else ""
+        rows.append(Row(method, tuple(values), f"{seeds}{_count(episodes, 'episode')}"))
+    return Table(tuple(heads), tuple(rows))
+
+
+def strata_table(policies: Sequence[PolicyResult]) -> Table:
+    """Pass@1 by difficulty class; without lines when there are fewer than two classes."""
+    strata = sorted({stratum for policy in policies for stratum in policy.summary.strata})
+    if len(strata) < 2:
+        return Table((), ())
+    rows = []
+    for method, results in by_method(policies).items():
+        found = [[r.summary.strata[s] for r in results if s in r.summary.strata] for s in strata]
+        rows.append(Row(method, tuple(_rate(rates) if rates else Value(NOTHING) for rates in found)))
+    return Table(tuple(stratum or "unnamed" for stratum in strata), tuple(rows))
+
+
+def behavior_table(policies: Sequence[PolicyResult]) -> Table:
+    """One line per behaviour figure, one column per method."""
+    methods = by_method(policies)
+    order = {f.key: f for policy in policies for f in policy.summary.behavior}
+    rows = []
+    for key, first in order.items():
+        cells = [
+            _figures([f for r in results for f in r.summary.behavior if f.key == key])
+            for results in methods.values()
+        ]
+        rows.append(Row(first.label, tuple(cells), _unit(first)))
+    return Table(tuple(methods), tuple(rows))
+
+
+def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
+    """The paired tests, a line per pair of policies and step budget."""
+    heads = ("Difference", "95% interval", "Bootstrap p", "Won by only one", "McNemar p")
+    rows = tuple(
+        Row(
+            "" if position else pair,
+            (
+                Value(_points(test.difference)),
+                Value(f"{_points(test.low)} to {_points(test.high)}"),
+                Value(_p(test.bootstrap_p)),
+                Value(f"{test.only_second} : {test.only_first}"),
+                Value(_p(test.mcnemar_p)),
+            ),
+            f"within {test.budget} steps" + ("" if position else f", {_count(comparison.tasks, 'task')}"),
+        )
+        for pair, comparison in comparisons.items()
+        for position, test in enumerate(comparison.tests)
+    )
+    return Table(heads, rows)
+
+
+@dataclass(frozen=True)
+class PhraseRow:
+    """A learned phrase and what it is worth."""
+
+    phrase: tuple[str, ...]
+    count: int
+    """Uses in the minimal segmentation of the corpus."""
+    bits: float
+    """See :func:`phrase_rows`."""
+
+
+def phrase_rows(dictionary: SkillDictionary, top: int = 12) -> list[PhraseRow]:
+    """The learned phrases that save most bits, most first.
+
+    A phrase used n times saves n (|p| - 1) log2 |𝒞| bits against writing its uses skill by skill
+    (Eq. 3) and costs |p| log2 K + log2 L bits to store (Eq. 2). Without it, other phrases would
+    take over some of its uses, so single savings are upper bounds and do not add up.
+    """
+    index_bits = log2(len(dictionary.phrases))
+    skill_bits, length_bits = log2(len(dictionary.alphabet)), log2(dictionary.max_phrase_length)
+    rows = [
+        PhraseRow(
+            phrase, count, count * (len(phrase) - 1) * index_bits - len(phrase) * skill_bits - length_bits
+        )
+        for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True)
+        if len(phrase) > 1
+    ]
+    return sorted(rows, key=lambda row: (-row.bits, row.phrase))[:top]
+
+
+def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested parameters as (dotted key, value)."""
+    rows: list[tuple[str, str]] = []
+    for key, value in parameters.items():
+        path = f"{prefix}{key}"
+        rows += flat(value, f"{path}.") if isinstance(value, Mapping) else [(path, str(value))]
+    return rows
+
+
+def _rate(rates: Sequence[SuccessRate]) -> Value:
+    """The mean over seeds; beneath it the interval of a single seed, or the range of several."""
+    if len(rates) > 1:
+        return Value(f"{mean(rate.mean for rate in rates):.1%}", _range([f"{r.mean:.1%}" for r in rates]))
+    (rate,) = rates
+    deviation = "" if rate.std is None else f" ± {100 * rate.std:.1f}"
+    return Value(f"{rate.mean:.1%}{deviation}", f"{rate.low:.1%} to {rate.high:.1%}")
+
+
+def _figures(figures: Sequence[BehaviorFigure]) -> Value:
+    """The mean over seeds, with the episodes behind it."""
+    known = [figure.value for figure in figures if figure.value is not None]
+    episodes = f"n = {sum(figure.episodes for figure in figures):,}"
+    if not known:
+        return Value(NOTHING, episodes if figures else "")
+    texts = [_number(value, figures[0].unit) for value in known]
+    note = f"{_range(texts)}, {episodes}" if len(known) > 1 else episodes
+    return Value(_number(mean(known), figures[0].unit), note)
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if unit == "count" and value == int(value) else f"{value:.2f}"
+
+
+def _range(texts: Sequence[str]) -> str:
+    ordered = sorted(texts, key=lambda text: float(text.rstrip("%").replace(",", "")))
+    return f"{ordered[0]} to {ordered[-1]}"
+
+
+def _unit(figure: BehaviorFigure) -> str:
+    unit = {"share": "", "steps": "steps", "per success": "per success", "count": "successes"}[figure.unit]
+    return ", ".join(part for part in (unit, figure.table) if part)
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", MINUS)
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

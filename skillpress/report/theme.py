@@ -1,0 +1,91 @@
+"""Colours and the common look of every figure.
+
+Methods take a colour-blind-safe palette (after Okabe and Ito, darkened for a white page) in the order
+in which they appear; baselines are grey and dashed, so that what was trained stands out. Skill families
+take pale fills that carry dark text at a contrast above 7:1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from skillpress.report.data import PolicyResult
+
+INK = "#1f2933"
+MUTED = "#5b6673"
+GRID = "#e8ebee"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+METHOD_COLORS = ("#0b6fa4", "#c4501b", "#1b7f5c", "#9a4f96", "#a77400", "#2a9fc9", "#b03a5b")
+BASELINE_COLORS = ("#a3abb5", "#6b7683", "#404a56")
+KIND_COLORS = ("#4c86a8", "#7fb3c8", "#d9843b", "#efb366", "#8f86b8", "#5f5a8a", "#c9ced4", "#7d9a6a")
+"""For parts of a whole: kinds of action."""
+FAMILY_COLORS = ("#cfe6f4", "#d8efdc", "#fde3c8", "#e7dcf3", "#f9d9dc", "#f3ecb8", "#d5ecec", "#e6e2da")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one method is drawn."""
+
+    color: str
+    dash: str
+    """Plotly's name of the line style."""
+
+    def fill(self, opacity: float) -> str:
+        """The colour as a translucent area."""
+        red, green, blue = (int(self.color[i : i + 2], 16) for i in (1, 3, 5))
+        return f"rgba({red},{green},{blue},{opacity})"
+
+
+def looks(policies: Iterable[PolicyResult], curve_methods: Iterable[str] = ()) -> dict[str, Look]:
+    """Method to look, the same in every figure of a page."""
+    assigned: dict[str, Look] = {}
+    baselines = methods = 0
+    named = [(policy.method, policy.baseline) for policy in policies]
+    for method, baseline in [*named, *((method, False) for method in curve_methods)]:
+        if method in assigned:
+            continue
+        if baseline:
+            assigned[method] = Look(BASELINE_COLORS[baselines % len(BASELINE_COLORS)], "dash")
+            baselines += 1
+        else:
+            assigned[method] = Look(METHOD_COLORS[methods % len(METHOD_COLORS)], "solid")
+            methods += 1
+    return assigned
+
+
+def family(skill: str) -> str:
+    """The part of a skill's name before its first hyphen, such as ``OP_Add``."""
+    return skill.split("-")[0]
+
+
+def family_colors(skills: Sequence[str]) -> dict[str, str]:
+    """Skill family to fill, in the order of first appearance."""
+    families = dict.fromkeys(family(skill) for skill in skills)
+    return {name: FAMILY_COLORS[index % len(FAMILY_COLORS)] for index, name in enumerate(families)}
+
+
+def styled(figure: go.Figure, height: int, x: str, y: str = "") -> go.Figure:
+    """Give a figure the page's fonts, margins and axis titles; it has no title of its own."""
+    figure.update_layout(
+        template="none",
+        height=height,
+        font={"family": FONT, "size": 13, "color": INK},
+        margin={"l": 12, "r": 16, "t": 12, "b": 12},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hoverlabel={"bgcolor": "white", "font": {"family": FONT, "color": INK}},
+        showlegend=False,
+    )
+    axis = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "automargin": True,
+        "title": {"font": {"color": MUTED, "size": 13}},
+    }
+    figure.update_xaxes(**axis, title_text=x, linecolor="#c5ccd3", showline=True, ticks="outside", ticklen=4)
+    figure.update_yaxes(**axis, title_text=y)
+    return figure

@@ -1,0 +1,126 @@
+"""The page in a real browser: every figure is drawn, nothing is fetched, nothing goes wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from skillpress.report import Curve, Example, ExampleStep, ReportData, render_report
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+MARKS = ".scatterlayer .trace, .barlayer .trace"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.fail("no Chromium on PATH to look at the report with; install Debian's package `chromium`")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+class Opened:
+    """A page that was opened, and what it complained about and asked for."""
+
+    def __init__(self, browser: Browser, html: str, folder, width: int = 1280) -> None:
+        (folder / "report.html").write_text(html, encoding="utf-8")
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto((folder / "report.html").as_uri())
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))"
+        )
+
+    def traces(self) -> dict[str, int]:
+        """Figure to the number of its traces that stand in the drawing."""
+        return self.page.evaluate(
+            "marks => Object.fromEntries([...document.querySelectorAll('.plot')]"
+            ".map(p => [p.id, p.querySelectorAll(marks).length]))",
+            MARKS,
+        )
+
+
+@pytest.mark.parametrize("name", ["experiment", "ablation"])
+def test_every_figure_is_drawn_without_a_complaint_or_a_network(request, browser, tmp_path, name):
+    data: ReportData = request.getfixturevalue(name)
+    opened = Opened(browser, render_report(data), tmp_path)
+    methods = len({policy.method for policy in data.policies})
+    trained = len({curve.method for curve in data.curves})
+    traces = opened.traces()
+    assert traces["figure-success"] == methods
+    assert traces["figure-budget"] >= methods
+    assert traces["figure-lengths"] == 2 * methods  # a histogram and a median each
+    assert traces["figure-mix"] == 7  # kinds of action
+    curves = [count for figure, count in traces.items() if figure.startswith("figure-curve-")]
+    assert len(curves) == 6 and min(curves) >= trained
+    assert opened.complaints == []
+    assert [url for url in opened.requests if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize("width", [1280, 768, 360])
+def test_the_page_is_never_wider_than_the_screen(experiment, browser, tmp_path, width):
+    opened = Opened(browser, render_report(experiment), tmp_path, width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    widest = opened.page.evaluate(
+        "Math.max(...[...document.querySelectorAll('svg.main-svg')]"
+        ".map(drawing => drawing.getBoundingClientRect().right))"
+    )
+    assert widest <= width
+
+
+def test_an_episode_is_drawn_as_one_box_per_phrase_and_one_cell_per_step(experiment, browser, tmp_path):
+    page = Opened(browser, render_report(experiment), tmp_path).page
+    for example in experiment.examples:
+        figure = page.locator("figure", has=page.get_by_role("heading", name=example.title))
+        assert figure.locator(".box:not(.alone)").count() == len(example.phrases)
+        assert figure.locator(".cell code").all_inner_texts() == [step.action for step in example.steps]
+
+
+def test_text_from_outside_is_shown_and_never_run(experiment, browser, tmp_path):
+    hostile = "<img src=x onerror=\"console.error('run')\"></script><script>console.error('run')</script>"
+    data = dataclasses.replace(
+        experiment,
+        title=hostile,
+        policies=[dataclasses.replace(policy, method=hostile) for policy in experiment.policies],
+        curves=[Curve(hostile, experiment.curves[0].frame)],
+        comparisons={hostile: next(iter(experiment.comparisons.values()))},
+        examples=[Example.of(hostile, hostile, [ExampleStep(hostile, hostile)], None)],
+        parameters={hostile: {hostile: hostile}},
+        versions={hostile: hostile},
+    )
+    opened = Opened(browser, render_report(data), tmp_path)
+    assert opened.complaints == []
+    assert opened.page.locator("img").count() == 0
+    assert opened.page.locator("h1").inner_text() == hostile
+
+
+def test_the_same_data_give_the_same_page(experiment):
+    assert render_report(experiment) == render_report(experiment)
+
+
+def test_an_experiment_without_training_curves_examples_or_dictionary_has_a_page_too(
+    experiment, browser, tmp_path
+):
+    data = ReportData(experiment.title, experiment.policies)
+    opened = Opened(browser, render_report(data), tmp_path)
+    assert opened.complaints == []
+    assert opened.page.locator("section").count() == 3
+    assert opened.page.locator("nav a").count() == 3
+
+
+def test_a_report_about_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one evaluated policy"):
+        render_report(ReportData("empty", []))

@@ -1,0 +1,68 @@
+"""Tables show what the evaluation found, and say on how much it rests."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from skillpress.report.figures import METRICS, learning_curve, success_lengths
+from skillpress.report.tables import behavior_table, comparison_table, flat, phrase_rows, success_table
+from skillpress.report.theme import looks
+from skillpress.skills import fit
+
+
+def test_one_seed_shows_its_interval_and_several_show_their_range(experiment, ablation):
+    single = success_table(experiment.policies).rows[-1]
+    rate = experiment.policies[-1].summary.pass_at_1
+    assert single.values[0].text == f"{rate.mean:.1%} ± {100 * rate.std:.1f}"
+    assert single.values[0].note == f"{rate.low:.1%} to {rate.high:.1%}"
+    assert single.note == "360 episodes"
+
+    several = success_table(ablation.policies).rows[-1]
+    rates = [p.summary.pass_at_1.mean for p in ablation.policies if p.method == several.label]
+    assert several.values[0].text == f"{sum(rates) / 3:.1%}"
+    assert several.values[0].note == f"{min(rates):.1%} to {max(rates):.1%}"
+    assert several.note == "3 seeds, 1,080 episodes"
+
+
+def test_every_behaviour_figure_says_how_many_episodes_are_behind_it(experiment, ablation):
+    for data in (experiment, ablation):
+        notes = [value.note for row in behavior_table(data.policies).rows for value in row.values]
+        assert notes
+        assert all("n = " in note for note in notes)
+
+
+def test_the_direction_of_a_comparison_is_that_of_its_name(experiment):
+    table = comparison_table(experiment.comparisons)
+    assert table.rows[0].label == "imitation start against random explorer"
+    assert table.rows[0].values[0].text.startswith("+")  # the imitation start was made the better one
+
+
+def test_bits_saved_follow_from_the_two_part_code():
+    # K = 4, L = 4; "ab" 30 times: 𝒞 = {a, b, c, d, ab}, M = 5
+    dictionary = fit([("a", "b")] * 30, "abcd", 4)
+    (row,) = phrase_rows(dictionary)
+    assert (row.phrase, row.count) == (("a", "b"), 30)
+    assert row.bits == pytest.approx(30 * 1 * log2(5) - (2 * log2(4) + log2(4)))
+
+
+def test_parameters_are_listed_under_their_whole_key():
+    assert flat({"seed": 0, "training": {"steps": 5}}) == [("seed", "0"), ("training.steps", "5")]
+
+
+def test_a_learning_curve_is_the_mean_of_the_seeds_within_their_band(ablation):
+    styles = looks(ablation.policies)
+    figure = learning_curve(ablation.curves, METRICS[0], styles)
+    for top, bottom, line in zip(figure.data[0::3], figure.data[1::3], figure.data[2::3], strict=True):
+        assert (top.y >= line.y).all()
+        assert (line.y >= bottom.y).all()
+        assert line.line.color == styles[line.name].color
+
+
+def test_histograms_of_lengths_are_shares_of_the_successes(experiment):
+    figure = success_lengths(experiment.policies, looks(experiment.policies))
+    bars = [trace for trace in figure.data if trace.type == "bar"]
+    assert len(bars) == 3
+    for bar in bars:
+        assert sum(bar.customdata) == pytest.approx(1)
