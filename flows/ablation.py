@@ -51,17 +51,17 @@ class ExperimentFailedError(RuntimeError):
     """An experiment's process failed; its log says why."""
 
 
-@task(name="experiment", task_run_name="{overlays[-1]} seed {seed}", retries=1, retry_delay_seconds=10)
-def run_experiment(overlays: Sequence[str], seed: int) -> Experiment:
-    """Reproduce one variant (its last overlay is the method) in a process of its own; its output goes to its workspace's log.
+@task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
+def run_experiment(variant: Variant) -> Experiment:
+    """Reproduce a variant in a process of its own; what it prints goes to workspaces/<name>.log.
 
     Raises:
         ExperimentFailedError: the process failed.
     """
-    variant = Variant(tuple(map(Path, overlays)), seed)
+    assert variant.seed is not None
     log = ROOT / FOLDER / f"{variant.name}.log"
-    options = [option for overlay in overlays for option in ("--params", overlay)]
-    command = [sys.executable, "-m", "tasks.reproduce", *options, "--seed", str(seed)]
+    options = [option for overlay in variant.overlays for option in ("--params", str(overlay))]
+    command = [sys.executable, "-m", "tasks.reproduce", *options, "--seed", str(variant.seed)]
     with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -71,7 +71,7 @@ def run_experiment(overlays: Sequence[str], seed: int) -> Experiment:
             raise
     if code:
         raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}")
-    return Experiment(variant.overlays[-1].stem, seed, ROOT / FOLDER / variant.name)
+    return Experiment(variant.overlays[-1].stem, variant.seed, ROOT / FOLDER / variant.name)
 
 
 @flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=PROCESSES))
@@ -110,7 +110,11 @@ def run_all(
     """(finished experiments by method and seed, what the others failed of)."""
     futures: dict[tuple[str, int], PrefectFuture[Experiment]] = {}
     for wave in (methods[:1], methods[1:]):
-        started = {(m, seed): run_experiment.submit([*common, m], seed) for seed in seeds for m in wave}
+        started = {
+            (method, seed): run_experiment.submit(Variant((*map(Path, common), Path(method)), seed))
+            for seed in seeds
+            for method in wave
+        }
         wait(list(started.values()))
         futures |= started
     finished, failures = [], []
