@@ -17,19 +17,15 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
-
-from mlflow.exceptions import MlflowException
+from typing import TYPE_CHECKING, NoReturn
 
 from skillpress.params import Params, load_params
 from skillpress.storage import StorageError
 from tasks import exit_codes
 from tasks.progress import Progress
-from tasks.tracking import StageRun
 
-USER_ERRORS = (StorageError, ValueError, OSError, MlflowException)
-"""What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
-database that cannot be written; each message says what is wrong."""
+if TYPE_CHECKING:
+    from tasks.tracking import StageRun
 
 
 @dataclass(frozen=True)
@@ -51,18 +47,20 @@ def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
     run: StageRun | None = None
     try:
         params = load_params()
+        from tasks.tracking import StageRun  # imports MLflow: two seconds in which Ctrl-C may come
+
         run = StageRun(name, params)
         started = time.monotonic()
         work(Stage(name, params, run))
         seconds = time.monotonic() - started
         run.log_metrics({"seconds": seconds})
         run.finish("FINISHED")
-    except USER_ERRORS as error:
-        _close(run, "FAILED", traceback.format_exc())
-        _exit(f"{name}: {error}", exit_codes.USER_ERROR)
     except KeyboardInterrupt:
         _close(run, "KILLED")
         _exit(f"{name}: interrupted; what is finished is kept, run again to go on", exit_codes.INTERRUPTED)
+    except user_errors() as error:
+        _close(run, "FAILED", traceback.format_exc())
+        _exit(f"{name}: {error}", exit_codes.USER_ERROR)
     except Exception:
         _close(run, "FAILED", traceback.format_exc())
         raise
@@ -70,11 +68,19 @@ def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
     sys.exit(0)
 
 
+def user_errors() -> tuple[type[Exception], ...]:
+    """What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
+    database that cannot be written. Each message says what is wrong."""
+    from mlflow.exceptions import MlflowException
+
+    return (StorageError, ValueError, OSError, MlflowException)
+
+
 def _close(run: StageRun | None, status: str, trace: str = "") -> None:
     """End the run with the error's traceback beside it, as far as the disk still takes it."""
     if run is None:
         return
-    with suppress(MlflowException, OSError):
+    with suppress(*user_errors()):
         if trace:
             run.log_error(trace)
         run.finish(status)

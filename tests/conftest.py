@@ -1,0 +1,26 @@
+"""Settings of every test: no telemetry, no hub, one thread, and nothing in the repository's own mlruns/.
+
+Importing ``tasks`` applies infra/settings.env; it must come before torch, MLflow or Prefect.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_SCRATCH = Path(tempfile.mkdtemp(prefix="skillpress-tests-"))
+os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{_SCRATCH}/mlflow/mlflow.db"
+os.environ["PREFECT_HOME"] = str(_SCRATCH / "prefect")
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import tasks  # noqa: E402, F401
+
+sys.path.append(str(Path(__file__).parent / "tasks"))  # for clone.py, which tests of flows use too
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The repository under test."""
+    return Path(__file__).parents[1]

@@ -1,0 +1,86 @@
+"""Both flows with the real Prefect, DVC and MLflow, in a fresh clone with the smoke overlay."""
+
+import json
+from pathlib import Path
+
+import pytest
+from clone import Clone
+from mlflow import MlflowClient
+
+pytestmark = pytest.mark.slow
+
+HOLD = """
+import time
+from pathlib import Path
+from tasks.lock import exclusive, workspace_lock
+with exclusive(workspace_lock(Path("workspaces/grpo-seed0")), "it"):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+GRPO = ("--params", "params/grpo.yaml", "--seed", "0")
+
+
+@pytest.fixture(scope="module")
+def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    return Clone(repository, tmp_path_factory.mktemp("flows"))
+
+
+@pytest.mark.timeout(1500)
+def test_an_ablation_runs_methods_by_seeds_and_compares_them(clone: Clone) -> None:
+    methods = ["--params", "params/grpo.yaml", "--params", "params/segcost.yaml"]
+    run = clone.python("flows.ablation", *methods, "--seeds", "0", "1")
+    assert run.returncode == 0, run.stdout + run.stderr
+    results = json.loads((clone.folder / "results" / "ablation.json").read_text())
+    rows = {row["method"]: row for row in results["methods"]}
+    assert list(rows) == ["random explorer", "imitation start", "grpo", "segcost"]
+    for row in rows.values():
+        assert row["seeds"] == 2
+        assert row["low"] <= row["pass_at_1"] <= row["high"]
+    (comparison,) = results["comparisons"].items()
+    assert comparison[0] == "segcost against grpo"
+    assert comparison[1]["tasks"] == 64  # 32 held-out tasks of each of two seeds
+    assert (clone.folder / "results" / "ablation.html").stat().st_size > 10_000
+    client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
+    (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
+    (logged,) = client.search_runs([experiment.experiment_id], "tags.level = 'comparison'")
+    assert {item.path for item in client.list_artifacts(logged.info.run_id)} == {
+        "ablation.html",
+        "ablation.json",
+    }
+    restored = (clone.folder / "workspaces" / "segcost-seed0.log").read_text()
+    assert "'prepare_policy' is cached" in restored
+
+
+@pytest.mark.timeout(900)
+def test_an_experiment_is_reproduced_stage_by_stage_and_tied_to_its_flow_run(clone: Clone) -> None:
+    run = clone.python("flows.experiment", *GRPO)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "experiment grpo-seed0: " in run.stdout
+    assert "Task run 'report' - Finished in state Completed()" in run.stdout + run.stderr
+
+
+@pytest.mark.timeout(900)
+def test_a_second_start_waits_says_for_whom_and_gives_up_with_a_clear_error(clone: Clone) -> None:
+    (clone.folder / "hold.py").write_text(HOLD)
+    first = clone.start("hold")
+    try:
+        assert first.stdout.readline() == "held\n"
+        second = clone.python(
+            "flows.experiment", "--params", "params/grpo.yaml", "--seed", "0", "--wait", "2"
+        )
+    finally:
+        first.kill()
+        first.wait()
+        (clone.folder / "hold.py").unlink()
+    assert second.returncode == 2
+    assert f"waiting for process {first.pid} (since 20" in second.stderr
+    assert f"is still in use by process {first.pid}" in second.stderr.strip().splitlines()[-2]
+
+
+@pytest.mark.timeout(900)
+def test_a_wrong_overlay_fails_the_flow_with_the_key_and_no_stage_is_run(clone: Clone) -> None:
+    (clone.folder / "params" / "typo.yaml").write_text("training:\n  stepps: 3\n")
+    run = clone.python("flows.experiment", "--params", "params/typo.yaml")
+    assert run.returncode == 2
+    assert "training.stepps: unknown key" in run.stderr
+    assert clone.ran(run.stdout) == []

@@ -1,0 +1,208 @@
+"""The whole experiment, small, with the real DVC and MLflow, in a fresh clone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from clone import Clone
+from mlflow import MlflowClient
+
+from tasks.workspace import FOLDER
+
+pytestmark = pytest.mark.slow
+
+STAGES = [
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
+    "train_policy", "evaluate_policy", "report",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which the experiment has been reproduced once."""
+    clone = Clone(repository, tmp_path_factory.mktemp("pipeline"))
+    done = clone.python("tasks.reproduce")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert clone.ran(done.stdout) == STAGES
+    assert f"report: {clone.folder}/results/report.html" in done.stdout
+    return clone
+
+
+def tracked(clone: Clone) -> tuple[MlflowClient, list]:
+    client = MlflowClient(f"sqlite:///{clone.folder}/mlruns/mlflow.db")
+    experiment = client.get_experiment_by_name("skillpress")
+    return client, client.search_runs([experiment.experiment_id])
+
+
+def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:
+    again = clone.python("tasks.reproduce")
+    assert again.returncode == 0
+    assert clone.ran(again.stdout) == []
+
+
+def test_a_changed_parameter_reruns_only_the_stages_that_read_it(clone: Clone) -> None:
+    before = (clone.folder / "params.yaml").read_text()
+    clone.set_params({"evaluation": {"runs": 3}})
+    try:
+        assert clone.ran(clone.python("tasks.reproduce").stdout) == ["evaluate_policy", "report"]
+    finally:
+        (clone.folder / "params.yaml").write_text(before)
+    back = clone.python("tasks.reproduce")
+    assert clone.ran(back.stdout) == []  # restored from DVC's cache
+
+
+def test_dvc_shows_metrics_and_plots(clone: Clone) -> None:
+    shown = json.loads(clone.python("dvc", "metrics", "show", "--json").stdout)
+    metrics = shown[""]["data"]["results/metrics.json"]["data"]
+    assert set(metrics) == {"explorer", "start", "trained"}
+    assert 0 <= metrics["trained"]["pass_at_1"] <= 1
+    plots = clone.python("dvc", "plots", "show")
+    page = Path(plots.stdout.strip().splitlines()[-1].removeprefix("file://")).read_text()
+    assert all(title in page for title in ("Success while training", "Success within a step budget"))
+
+
+def test_mlflow_has_one_parent_and_one_nested_run_per_stage(clone: Clone) -> None:
+    client, runs = tracked(clone)
+    parents = [
+        run
+        for run in runs
+        if run.data.tags["level"] == "experiment" and run.data.params["evaluation.runs"] == "2"
+    ]
+    assert len(parents) == 1
+    nested = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parents[0].info.run_id]
+    assert sorted(run.data.tags["dvc.stage"] for run in nested) == sorted(STAGES)
+    assert {run.info.status for run in [*nested, *parents]} == {"FINISHED"}
+    training = next(run for run in nested if run.data.tags["dvc.stage"] == "train_policy")
+    history = client.get_metric_history(training.info.run_id, "success")
+    assert [point.step for point in history] == [1, 2, 3, 4]
+    assert "dvc.dep.models/base" in training.data.tags
+    assert "report.html" in {item.path for item in client.list_artifacts(parents[0].info.run_id)}
+
+
+def test_the_registered_policy_can_be_loaded_by_mlflow_and_is_the_trained_one(clone: Clone) -> None:
+    code = (
+        "import mlflow, torch\n"
+        "from skillpress.policy import load_policy\n"
+        "found = mlflow.transformers.load_model('models:/skillpress-countdown/1', return_type='components')\n"
+        "ours = load_policy('models/policy').model.state_dict()\n"
+        "theirs = found['model'].state_dict()\n"
+        "assert ours.keys() == theirs.keys()\n"
+        "assert all(torch.equal(ours[k], theirs[k]) for k in ours)\n"
+    )
+    uri = f"sqlite:///{clone.folder}/mlruns/mlflow.db"
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=clone.folder,
+        check=True,
+        env=clone.environment | {"MLFLOW_TRACKING_URI": uri},
+    )
+
+
+def test_every_policy_played_every_test_task_in_every_run(clone: Clone) -> None:
+    rollouts = pl.read_parquet(clone.folder / "data" / "rollouts" / "evaluation.parquet")
+    episodes = rollouts.select("group_id", "task_id", "rollout_index").unique()
+    counts = episodes.group_by("group_id").len().sort("group_id")
+    groups = [f"{policy}/run-{run}" for policy in ("explorer", "start", "trained") for run in (0, 1)]
+    assert counts.rows() == [(group, 32) for group in groups]
+
+
+def test_a_damaged_file_is_made_again_by_the_next_run(clone: Clone) -> None:
+    damaged = clone.folder / "data" / "rollouts" / "base.parquet"
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[: len(whole) // 2])
+    stage = clone.python("tasks.project_skills")
+    assert stage.returncode == 2
+    assert stage.stderr.strip().startswith(
+        "project_skills: data/rollouts/base.parquet: not a readable Parquet"
+    )
+    assert clone.python("tasks.reproduce").returncode == 0
+    assert damaged.read_bytes() == whole
+
+
+def test_splits_that_overlap_are_refused(clone: Clone) -> None:
+    test, train = (clone.folder / "data" / "tasks" / f"{split}.parquet" for split in ("test", "train"))
+    clean = test.read_bytes()
+    stray = pl.read_parquet(train).head(1).with_columns(split=pl.lit("test"))
+    metadata = pl.read_parquet_metadata(test)
+    pl.concat([pl.read_parquet(test), stray]).write_parquet(
+        test, metadata={"skillpress": metadata["skillpress"]}
+    )
+    try:
+        stage = clone.python("tasks.evaluate_policy")
+    finally:
+        test.write_bytes(clean)
+    assert stage.returncode == 2
+    assert "evaluate_policy: splits overlap: puzzle" in stage.stderr
+
+
+def test_a_model_folder_that_is_none_is_refused(clone: Clone) -> None:
+    before = (clone.folder / "params.yaml").read_text()
+    clone.set_params({"policy": {"model": "results", "rendering": "text"}})
+    try:
+        stage = clone.python("tasks.prepare_policy")
+    finally:
+        (clone.folder / "params.yaml").write_text(before)
+    assert stage.returncode == 2
+    assert "prepare_policy: results: not a Hugging Face causal language model" in stage.stderr
+
+
+def test_a_wrong_parameter_stops_the_run_before_any_stage(clone: Clone) -> None:
+    before = (clone.folder / "params.yaml").read_text()
+    clone.set_params({"training": {"stepps": 3}})
+    try:
+        run = clone.python("tasks.reproduce")
+    finally:
+        (clone.folder / "params.yaml").write_text(before)
+    assert run.returncode == 2
+    assert "training.stepps: unknown key" in run.stderr
+    assert clone.ran(run.stdout) == []
+
+
+def test_a_variant_runs_in_a_workspace_of_its_own_and_shares_what_is_the_same(clone: Clone) -> None:
+    here = (clone.folder / "results" / "evaluation.json").read_bytes()
+    run = clone.python("tasks.reproduce", "--params", "params/grpo.yaml")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert clone.ran(run.stdout) == ["train_policy", "evaluate_policy", "report"]
+    assert (clone.folder / FOLDER / "grpo" / "results" / "report.html").exists()
+    assert (clone.folder / "results" / "evaluation.json").read_bytes() == here
+
+
+@pytest.mark.parametrize(("how", "says"), [(signal.SIGINT, "interrupted"), (signal.SIGKILL, "")])
+def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(
+    how: signal.Signals, says: str, repository: Path, tmp_path: Path, clone: Clone
+) -> None:
+    stopped = Clone(repository, tmp_path)
+    stopped.environment |= {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlruns/mlflow.db"}
+    stopped.set_params({"training": {"steps": 200}, "seed": int(how)})
+    process = stopped.start("tasks.reproduce")
+    wait_for_checkpoint(process, tmp_path / "checkpoints")
+    os.killpg(process.pid, how)
+    output, _ = process.communicate()
+    assert process.returncode != 0
+    assert says in output
+    done = int(json.loads(next((tmp_path / "checkpoints").glob("*/latest.json")).read_text())["step"])
+    assert done >= 1
+    again = stopped.python("tasks.reproduce")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert stopped.ran(again.stdout) == ["train_policy", "evaluate_policy", "report"]
+    curve = pl.read_csv(tmp_path / "results" / "training.csv")
+    assert curve["step"].to_list() == list(range(1, 201))
+    client, runs = tracked(stopped)
+    training = [run for run in runs if run.data.tags.get("dvc.stage") == "train_policy"]
+    assert len(training) == 1  # it went on in its own run
+    history = client.get_metric_history(training[0].info.run_id, "success")
+    assert sorted(point.step for point in history) == list(range(1, 201))
+
+
+def wait_for_checkpoint(process: subprocess.Popen[str], checkpoints: Path) -> None:
+    deadline = time.monotonic() + 300
+    while not list(checkpoints.glob("*/latest.json")):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, "no checkpoint within five minutes"
+        time.sleep(0.2)

@@ -1,0 +1,103 @@
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from mlflow import MlflowClient
+
+from skillpress.params import Params, load_params
+from tasks import tracking
+from tasks.tracking import StageRun, create_database, pipeline_run_id
+
+DVC_YAML = "stages:\n  train:\n    cmd: x\n    deps: [data/tasks, skillpress/skills]\n"
+DVC_LOCK = """\
+schema: '2.0'
+stages:
+  make:
+    cmd: y
+    outs:
+    - path: data/tasks
+      md5: 1234abcd.dir
+"""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tracking database for this module; making one takes seconds."""
+    folder = tmp_path_factory.mktemp("tracking")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlruns/mlflow.db")
+    create_database()
+    patch.undo()
+    return f"sqlite:///{folder}/mlruns/mlflow.db"
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, database: str, monkeypatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
+    monkeypatch.chdir(tmp_path)
+    Path("dvc.yaml").write_text(DVC_YAML)
+    Path("dvc.lock").write_text(DVC_LOCK)
+
+
+@pytest.fixture
+def params(repository: Path, request: pytest.FixtureRequest) -> Params:
+    """Parameters with a seed of this test's own, so that tests share no experiment."""
+    seed = crc32(request.node.name.encode())
+    return load_params(repository / "params.yaml").model_copy(update={"seed": seed})
+
+
+def test_stages_with_the_same_parameters_share_a_parent_and_others_do_not(params: Params) -> None:
+    first, second = StageRun("make", params), StageRun("train", params)
+    other = StageRun("make", params.model_copy(update={"seed": params.seed + 1}))
+    assert first.parent_id == second.parent_id != other.parent_id
+    assert first.run_id != second.run_id
+
+
+def test_the_parent_holds_every_parameter_flat_and_the_stage_its_ties_to_dvc_and_prefect(
+    params: Params, monkeypatch
+) -> None:
+    monkeypatch.setenv(tracking.FLOW_RUN_VARIABLE, "flow-1")
+    run = StageRun("train", params)
+    client = MlflowClient()
+    parent, nested = client.get_run(run.parent_id).data, client.get_run(run.run_id).data
+    assert parent.params["skills.max_phrase_length"] == "4"
+    assert parent.params["environment.name"] == "countdown"
+    assert nested.tags["mlflow.parentRunId"] == run.parent_id
+    assert nested.tags["pipeline_run_id"] == parent.tags["pipeline_run_id"] == pipeline_run_id(params)
+    assert nested.tags["dvc.stage"] == "train"
+    assert nested.tags["dvc.dep.data/tasks"] == "1234abcd.dir"
+    assert "dvc.rev" in nested.tags
+    assert nested.tags["prefect.flow_run_id"] == "flow-1"
+
+
+def test_a_killed_stage_goes_on_in_its_own_run_and_logs_no_step_twice(params: Params) -> None:
+    killed = StageRun("train", params)
+    for step in (1, 2, 3):
+        killed.log_metrics({"success": step / 10}, step)
+    resumed = StageRun("train", params)
+    for step in (3, 4):  # its checkpoint was taken after step 2
+        resumed.log_metrics({"success": step / 10}, step)
+    resumed.finish("FINISHED")
+    history = MlflowClient().get_metric_history(resumed.run_id, "success")
+    assert resumed.run_id == killed.run_id
+    assert [(point.step, point.value) for point in history] == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4)]
+
+
+def test_a_finished_stage_or_one_with_other_inputs_gets_a_new_run(params: Params) -> None:
+    finished = StageRun("train", params)
+    finished.finish("FINISHED")
+    unfinished = StageRun("train", params)
+    Path("dvc.lock").write_text(DVC_LOCK.replace("1234abcd", "feedbeef"))
+    other = StageRun("train", params)
+    assert len({finished.run_id, unfinished.run_id, other.run_id}) == 3
+
+
+def test_a_summary_and_files_stand_on_the_experiments_own_run_too(params: Params, tmp_path: Path) -> None:
+    run = StageRun("train", params)
+    run.log_summary({"trained/pass_at_1": 0.5})
+    page = tmp_path / "report.html"
+    page.write_text("<html>")
+    run.log_file(page)
+    client = MlflowClient()
+    assert client.get_run(run.parent_id).data.metrics == {"trained/pass_at_1": 0.5}
+    assert [item.path for item in client.list_artifacts(run.parent_id)] == ["report.html"]
