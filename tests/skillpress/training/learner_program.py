@@ -93,4 +93,6 @@ if __name__ == "__main__":
         train_plain(policy)
         save(policy.model.state_dict(), out, 0)
     else:
-        torch.multiprocessing.spawn(train, (count, free_port(), name, out, "restore" in sys.argv), nprocs=count)
+        torch.multiprocessing.spawn(
+            train, (count, free_port(), name, out, "restore" in sys.argv), nprocs=count
+        )

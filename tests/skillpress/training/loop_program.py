@@ -1,12 +1,12 @@
-"""Trains in a folder that ``prepare`` filled: ``loop_program.py FOLDER OUTPUT [PAUSE_AFTER]``.
+"""Trains in a folder that holds an overlay, tasks and a policy: ``loop_program.py FOLDER OUTPUT``.
 
-Prints one line per step done. After step PAUSE_AFTER it waits to be killed, at the worst moment:
-the step is reported and its checkpoint, due right after, may or may not be written.
+With ``--smoke`` the overlay is laid over the smoke experiment instead of the default one, and with
+``--pause-after STEP`` the program waits to be killed there. Prints one line per step done, before the checkpoint that is due after it.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from pathlib import Path
 
@@ -22,15 +22,16 @@ from skillpress.trajectory import write_tasks
 ROOT = Path(__file__).parents[3]
 
 
-def parameters(folder: Path) -> Params:
-    """The smoke experiment, with what ``overlay.yaml`` in the folder changes."""
-    return load_params(ROOT / "params.yaml", ROOT / "params" / "smoke.yaml", folder / "overlay.yaml")
+def parameters(folder: Path, smoke: bool) -> Params:
+    """The default or the smoke experiment, with what ``overlay.yaml`` in the folder changes."""
+    small = [ROOT / "params" / "smoke.yaml"] if smoke else []
+    return load_params(ROOT / "params.yaml", *small, folder / "overlay.yaml")
 
 
 def prepare(folder: Path, overlay: str) -> None:
-    """Tasks, a fresh policy and the parameters."""
+    """Tasks, a fresh policy and the parameters of a small training."""
     (folder / "overlay.yaml").write_text(overlay)
-    params = parameters(folder)
+    params = parameters(folder, smoke=True)
     bundle = environment_of(params)
     sizes = SplitSizes(64, 1, 1)
     tasks = [t for t in bundle.make_tasks(params.environment, sizes, params.seed) if t.split == "train"]
@@ -38,10 +39,10 @@ def prepare(folder: Path, overlay: str) -> None:
     save_policy(starting_policy(params), folder / "start")
 
 
-def job(folder: Path, output: str) -> TrainingJob:
+def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
     """The training in this folder."""
     return TrainingJob(
-        parameters(folder),
+        parameters(folder, smoke),
         folder / "train.parquet",
         folder / "start",
         folder / output,
@@ -51,12 +52,17 @@ def job(folder: Path, output: str) -> TrainingJob:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    pause_after = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--pause-after", type=int)
+    chosen = parser.parse_args()
 
     def report(step: int, metrics: dict[str, float]) -> None:
         print(f"step {step} success {metrics['success']:.3f}", flush=True)
-        if step == pause_after:
+        if step == chosen.pause_after:
             time.sleep(600)
 
-    curve = train(job(Path(sys.argv[1]), sys.argv[2]), report)
+    curve = train(job(chosen.folder, chosen.output, chosen.smoke), report)
     print("curve", *(int(row["step"]) for row in curve), flush=True)

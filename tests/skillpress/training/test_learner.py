@@ -41,7 +41,9 @@ def test_one_process_updates_as_plain_torch_does(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_fp32", "zero0_bf16", "zero1_bf16", "zero3_bf16"])
+@pytest.mark.parametrize(
+    "configuration", ["zero0_fp32", "zero2_fp32", "zero0_bf16", "zero1_bf16", "zero3_bf16"]
+)
 def test_the_other_configurations_do_too(
     configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:

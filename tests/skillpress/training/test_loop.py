@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, output: str) -> list[str]:
-    command = [sys.executable, str(PROGRAM), str(folder), output]
+    command = [sys.executable, str(PROGRAM), str(folder), output, "--smoke"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert finished.returncode == 0, finished.stderr[-3000:]
     return finished.stdout.splitlines()
@@ -38,7 +38,7 @@ def run(folder: Path, output: str) -> list[str]:
 
 def run_and_kill(folder: Path, output: str, after: int) -> None:
     """Start the training and ``kill -9`` it once it has reported step ``after``."""
-    command = [sys.executable, str(PROGRAM), str(folder), output, str(after)]
+    command = [sys.executable, str(PROGRAM), str(folder), output, "--smoke", "--pause-after", str(after)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -1,0 +1,106 @@
+"""Params files: all that ship are valid, and every mistake is named with its key, value and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.params import ParamsError, load_params, merge
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = ROOT / "params.yaml"
+OVERLAYS = sorted((ROOT / "params").glob("*.yaml"))
+
+
+def leaves(values: dict[str, object]) -> int:
+    return sum(leaves(value) if isinstance(value, dict) else 1 for value in values.values())
+
+
+def test_the_default_experiment_has_fewer_than_60_keys_each_with_a_comment() -> None:
+    text = DEFAULT.read_text()
+    assert leaves(yaml.safe_load(text)) < 60
+    keys = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    sections = [line for line in keys if line.endswith(":")]
+    assert all("#" in line for line in keys if line not in sections)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) -> None:
+    changed = load_params(DEFAULT, overlay) != load_params(DEFAULT)
+    assert changed or overlay.stem == "segcost"  # the default experiment is the paper's method
+
+
+def test_the_papers_values_stand_in_its_overlay() -> None:
+    params = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
+    training, reward, skills = params.training, params.reward, params.skills
+    assert params.policy.model == "Qwen/Qwen2.5-1.5B-Instruct" and params.policy.rendering == "text"
+    assert (training.steps, training.tasks_per_step, training.rollouts_per_task) == (300, 16, 8)
+    assert (training.learning_rate, training.kl_coefficient) == (1e-6, 0.01)
+    assert (reward.success, reward.efficiency, reward.invalid_penalty) == (10, 10, 0.01)
+    assert (skills.max_phrase_length, skills.buffer, params.environment.max_steps) == (4, 256, 30)
+    assert params.evaluation.temperature == 0.4 and training.scale == "std"
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ("training: {stepz: 3}", "training.stepz: unknown key"),
+        ("training: {steps: many}", "training.steps: is 'many'; Input should be a valid integer"),
+        ("training: {steps: 3.5}", "training.steps: is 3.5; Input should be a valid integer"),
+        ("training: {clip: 1.5}", "training.clip: is 1.5; Input should be less than 1"),
+        (
+            "reward: {shaping: lenght}",
+            "reward.shaping: is 'lenght'; Input should be 'none'",
+        ),
+        ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
+        ("training: {processes: 7}", "training: tasks_per_step 64 must be a multiple of processes (7)"),
+        ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
+        ("environment: {name: chess}", "environment: name is 'chess'; allowed: countdown"),
+        ("environment: {name: countdown, depth: 3}", "environment.depth: unknown key"),
+        ("environment: {min_numbers: 5}", "min_numbers"),
+        ("colour: red", "colour: unknown key"),
+        (
+            "training: {learning_rate: .nan}",
+            "training.learning_rate: is nan; Input should be a finite",
+        ),
+    ],
+)
+def test_a_mistake_is_refused_by_its_key(tmp_path: Path, overlay: str, message: str) -> None:
+    path = tmp_path / "mistake.yaml"
+    path.write_text(overlay)
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert message in str(caught.value) and "mistake.yaml" in str(caught.value)
+
+
+def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "mistakes.yaml"
+    path.write_text("seed: -1\ntraining: {stepz: 3, clip: 2.0}")
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path) -> None:
+    values = yaml.safe_load(DEFAULT.read_text())
+    del values["training"]["clip"]
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    with pytest.raises(ParamsError, match=r"training\.clip: missing"):
+        load_params(path)
+    with pytest.raises(ParamsError, match=r"nowhere\.yaml: cannot be read"):
+        load_params(tmp_path / "nowhere.yaml")
+    path.write_text("seed: [")
+    with pytest.raises(ParamsError, match="not valid YAML"):
+        load_params(path)
+    path.write_text("- seed")
+    with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):
+        load_params(path)
+
+
+def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
+    base = {"a": {"x": 1, "y": 2}, "b": 3}
+    assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}
+    assert base == {"a": {"x": 1, "y": 2}, "b": 3}

@@ -1,0 +1,103 @@
+"""A real pretrained language model through the whole of it: sampling, acting, learning.
+
+SmolLM2-135M-Instruct plays Countdown by text (chat template, <think>/<action>) and is updated by
+DeepSpeed. A CPU trains it at about a hundred tokens a second, so this shows that it works, not that
+it learns.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from skillpress.assembly import (
+    collector_of,
+    engine_of,
+    environment_of,
+    language_agent,
+    starting_policy,
+    training_sampling,
+)
+from skillpress.environments.bundle import SplitSizes
+from skillpress.params import Params, load_params
+from skillpress.policy import Policy, load_policy, save_policy
+from skillpress.policy.scoring import ResponseScorer
+from skillpress.rollout import requests
+from skillpress.trajectory import Task, write_tasks
+
+ROOT = Path(__file__).parents[2]
+OVERLAY = """
+environment: {max_steps: 3}
+policy: {model: smollm2-135m, rendering: text, history: 2}
+imitation: {demonstrations: 0}
+sampling: {max_new_tokens: 12, slots: 8}
+training: {steps: 2, tasks_per_step: 1, rollouts_per_task: 2, minibatches: 1, kl_coefficient: 0.01,
+           learning_rate: 0.0001, microbatch_tokens: 1024, checkpoint_every: 5}
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("smollm2")
+    (path / "overlay.yaml").write_text(OVERLAY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def params(folder: Path) -> Params:
+    return load_params(ROOT / "params.yaml", folder / "overlay.yaml")
+
+
+@pytest.fixture(scope="module")
+def policy(params: Params, folder: Path) -> Policy:
+    """The package's weights, through our own model folder."""
+    save_policy(starting_policy(params), folder / "start")
+    return load_policy(folder / "start")
+
+
+@pytest.fixture(scope="module")
+def tasks(params: Params, folder: Path) -> list[Task]:
+    made = list(environment_of(params).make_tasks(params.environment, SplitSizes(4, 1, 1), params.seed))
+    train = [task for task in made if task.split == "train"]
+    write_tasks(folder / "train.parquet", train)
+    return train
+
+
+def test_it_is_the_real_model_and_continues_text_sensibly(policy: Policy) -> None:
+    assert 130e6 < policy.parameters < 140e6
+    (prompt,) = policy.encode(["What is the capital of France? Answer in one word."])
+    output = policy.model.generate(torch.tensor([prompt]), max_new_tokens=8, do_sample=False)
+    assert "Paris" in policy.decode(tuple(output[0, len(prompt) :].tolist()))
+
+
+def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
+    params: Params, policy: Policy, tasks: list[Task]
+) -> None:
+    agent = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
+    trajectories = collector_of(params, agent).collect(requests(tasks[:2], 2, params.seed, "test"))
+    for step in (step for trajectory in trajectories for step in trajectory.steps):
+        tokens = step.prompt_ids + step.response_ids
+        predicting = torch.arange(len(step.prompt_ids) - 1, len(tokens) - 1)
+        with torch.no_grad():
+            logprobs, _ = ResponseScorer(policy.model)(
+                torch.tensor([tokens[:-1]]), predicting, torch.tensor(step.response_ids), 1.0
+            )
+        np.testing.assert_allclose(logprobs.numpy(), step.logprobs, atol=2e-3)
+
+
+def test_grpo_with_a_kl_term_updates_its_weights(policy: Policy, tasks: list[Task], folder: Path) -> None:
+    program = Path(__file__).parent / "training" / "loop_program.py"
+    command = [sys.executable, str(program), str(folder), "trained"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert finished.stdout.splitlines()[-1] == "curve 1 2"
+    trained, start = load_policy(folder / "trained").model.state_dict(), policy.model.state_dict()
+    assert any(not torch.equal(trained[name], start[name]) for name in start)
+    assert all(bool(torch.isfinite(value).all()) for value in trained.values())

@@ -1,0 +1,57 @@
+"""Files are whole or absent, and errors name the file."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from skillpress.storage import StorageError, atomic_directory, atomic_path, read_json, write_json, write_text
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_debris(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    write_text(target, "old")
+    with pytest.raises(RuntimeError), atomic_path(target) as temporary:
+        temporary.write_text("ne")
+        raise RuntimeError("power cut")
+    assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_said_plainly_and_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "results.json"
+    write_json(target, {"kept": 1})
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=r"results\.json: no space left on the device; free some"):
+        write_json(target, {"kept": 2})
+    assert read_json(target) == {"kept": 1}
+
+
+def test_a_folder_is_replaced_as_a_whole_or_kept(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    with atomic_directory(target) as temporary:
+        (temporary / "a").write_text("1")
+    with pytest.raises(RuntimeError), atomic_directory(target) as temporary:
+        (temporary / "b").write_text("2")
+        raise RuntimeError("killed")
+    assert [p.name for p in target.iterdir()] == ["a"]
+    with atomic_directory(target) as temporary:
+        (temporary / "b").write_text("2")
+    assert [p.name for p in target.iterdir()] == ["b"] and list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "no such file"), ("{", "not valid JSON")])
+def test_unreadable_json_is_refused_by_name(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(StorageError, match=rf"x\.json: {message}"):
+        read_json(path)
