@@ -111,8 +111,9 @@ def save_policy(
 
 def copy_model(model: PreTrainedModel) -> PreTrainedModel:
     """A second model with the same weights that shares no memory with the first."""
-    twin: PreTrainedModel = copy.deepcopy(model)
-    return twin.eval()
+    twin = copy.deepcopy(model)
+    twin.eval()
+    return twin
 
 
 def _check(policy: Policy, source: str | Path) -> None:

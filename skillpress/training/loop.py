@@ -7,6 +7,7 @@ policy is safely on the disk.
 
 from __future__ import annotations
 
+import multiprocessing
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from queue import Empty
 
 import torch
-from torch import multiprocessing
+from torch.multiprocessing.spawn import start_processes
 
 from skillpress.assembly import (
     collector_of,
@@ -76,7 +77,7 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
     join_ranks(ranks, port)
     policy = load_policy(job.start, params.policy.dtype)
-    policy.model.to(device=ranks.device)
+    torch.nn.Module.to(policy.model, ranks.device)
     engine = engine_of(params, policy)
     learner = Learner(
         policy.model,
@@ -140,8 +141,12 @@ def _train_spawned(processes: int, job: TrainingJob, on_step: OnStep) -> list[di
     """Spawn the ranks and pass on what rank 0 reports; an error in any rank ends all of them."""
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
-    spawned = multiprocessing.spawn(
-        _spawned_rank, (processes, free_port(), job, reports), nprocs=processes, join=False
+    spawned = start_processes(
+        _spawned_rank,
+        (processes, free_port(), job, reports),
+        nprocs=processes,
+        join=False,
+        start_method="spawn",
     )
     curve: list[dict[str, float]] = []
     done = False

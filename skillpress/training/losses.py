@@ -75,4 +75,4 @@ def token_weights(
     """
     if aggregation == "token_mean":
         return np.full(len(lengths), 1.0 / tokens)
-    return np.reciprocal(lengths * sequences)
+    return 1.0 / (lengths.astype(np.float64) * sequences)

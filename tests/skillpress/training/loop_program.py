@@ -1,7 +1,8 @@
 """Trains in a folder that holds an overlay, tasks and a policy: ``loop_program.py FOLDER OUTPUT``.
 
 With ``--smoke`` the overlay is laid over the smoke experiment instead of the default one, and with
-``--pause-after STEP`` the program waits to be killed there. Prints one line per step done, before the checkpoint that is due after it.
+``--pause-after STEP`` the program waits to be killed there. Prints one line per step done, before
+the checkpoint that is due after it.
 """
 
 from __future__ import annotations

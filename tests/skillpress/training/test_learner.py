@@ -76,7 +76,7 @@ def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_n
     assert names == {f"zero{stage}_{dtype}" for stage in range(4) for dtype in ("fp32", "bf16")}
     for name in names:
         assert read_configuration(name)["zero_optimization"]["stage"] == int(name[4])
-    with pytest.raises(ValueError, match="zero9_fp32.*zero0_bf16, zero0_fp32"):
+    with pytest.raises(ValueError, match=r"zero9_fp32.*zero0_bf16, zero0_fp32"):
         read_configuration("zero9_fp32")
 
 

@@ -93,7 +93,7 @@ def test_a_checkpoint_of_another_experiment_or_a_damaged_one_is_refused(tmp_path
     latest = checkpoints.folder / "latest.json"
     state = {"version": 1, "key": "other", "step": 2, "buffer": [], "curve": []}
     latest.write_text(json.dumps(state))
-    with pytest.raises(StorageError, match="made by experiment other.*this one is abc"):
+    with pytest.raises(StorageError, match=r"made by experiment other.*this one is abc"):
         checkpoints.latest()
     latest.write_text(json.dumps({**state, "key": "abc"}))
     with pytest.raises(StorageError, match="step-000002: missing"):
