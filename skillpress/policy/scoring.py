@@ -1,42 +1,130 @@
-"""log-probabilities of given responses under a model, with logits only where they are needed."""
+"""log-probabilities of given responses under a model, with nothing computed twice.
+
+The steps of a group often share their prompt (all rollouts of a task begin alike), so every
+different prompt runs through the model once, and its keys and values are fanned out to the responses
+that follow it; gradients flow back through them and add up. Logits, the larger part of a small
+model's work, are computed only where a response token is predicted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
+
+from skillpress.interface import TokenIds
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Responses to score and the different prompts before them, padded on the right."""
+
+    prompts: torch.Tensor
+    """[prompts, prompt width] token ids of the different prompts."""
+    prompt_lengths: torch.Tensor
+    """[prompts]."""
+    owner: torch.Tensor
+    """[responses] which prompt each response follows."""
+    continuations: torch.Tensor
+    """[responses, response width] each response without its last token; the width may be 0."""
+    predicting: torch.Tensor
+    """[tokens] where each response token is predicted: r for the first token of response r (from the
+    end of its prompt), responses + r x response width + j for the token after continuation token j."""
+    targets: torch.Tensor
+    """[tokens] the response tokens, response by response."""
+
+    @property
+    def size(self) -> int:
+        """Tokens in the forward pass, padding included."""
+        return self.prompts.numel() + self.continuations.numel()
+
+
+def pack_responses(
+    pairs: Sequence[tuple[TokenIds, TokenIds]], device: torch.device | str = "cpu"
+) -> Responses:
+    """(prompt, response) pairs as one padded batch with every different prompt once."""
+    different = {prompt: None for prompt, _ in pairs}
+    place = {prompt: index for index, prompt in enumerate(different)}
+    counts = np.array([len(response) for _, response in pairs])
+    width = int(counts.max()) - 1
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    row, column = np.repeat(np.arange(len(pairs)), counts), np.arange(counts.sum()) - starts
+    predicting = np.where(column == 0, row, len(pairs) + row * width + column - 1)
+
+    def tensor(values: Any) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.long, device=device)
+
+    return Responses(
+        prompts=tensor(_pad([*different])),
+        prompt_lengths=tensor([len(prompt) for prompt in different]),
+        owner=tensor([place[prompt] for prompt, _ in pairs]),
+        continuations=tensor(_pad([response[:-1] for _, response in pairs])).reshape(len(pairs), width),
+        predicting=tensor(predicting),
+        targets=tensor([token for _, response in pairs for token in response]),
+    )
+
+
+def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
+    padded = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = row
+    return padded
 
 
 class ResponseScorer(nn.Module):
-    """A model as a function from tokens to the log-probabilities of its response tokens.
-
-    The backbone runs over whole rows; the output head, the larger part of a small model's work,
-    runs only at the positions whose next token is a response token.
-    """
+    """A model as a function from responses to their tokens' log-probabilities."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model
 
-    def forward(
-        self, input_ids: torch.Tensor, predicting: torch.Tensor, targets: torch.Tensor, temperature: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, responses: Responses, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Score responses.
 
         Args:
-            input_ids: [rows, width] tokens, padded on the right.
-            predicting: [tokens] flat positions in ``input_ids`` whose next token is scored.
-            targets: [tokens] that next token.
             temperature: divides the logits, as it did in sampling.
 
         Returns:
             ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
             entropies carry no gradient.
         """
-        hidden = self.model.base_model(input_ids=input_ids, use_cache=False).last_hidden_state
-        head = self.model.get_output_embeddings()
-        logits = head(hidden.reshape(-1, hidden.shape[-1])[predicting]).float() / temperature
+        hidden = self._hidden(responses)[responses.predicting]
+        logits = self.model.get_output_embeddings()(hidden).float() / temperature
         logprobs = torch.log_softmax(logits, dim=-1)
         with torch.no_grad():
             entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
-        return logprobs.gather(1, targets[:, None]).squeeze(1), entropies
+        return logprobs.gather(1, responses.targets[:, None]).squeeze(1), entropies
+
+    def _hidden(self, responses: Responses) -> torch.Tensor:
+        """Final hidden states: those at the end of each response's prompt, then those of all
+        continuation tokens, [responses + responses x response width, hidden]."""
+        backbone = self.model.base_model
+        continued = responses.continuations.shape[1] > 0
+        cache = DynamicCache(config=self.model.config) if continued else None
+        # No mask: under a causal model the padding behind a prompt is invisible to the prompt.
+        output = backbone(input_ids=responses.prompts, past_key_values=cache, use_cache=continued)
+        ends = (responses.prompt_lengths - 1)[responses.owner]
+        first: torch.Tensor = output.last_hidden_state[responses.owner, ends]
+        if cache is None:
+            return first
+        cache.batch_select_indices(responses.owner)
+        lengths = responses.prompt_lengths[responses.owner][:, None]
+        device = responses.prompts.device
+        visible = torch.arange(responses.prompts.shape[1], device=device) < lengths
+        columns = torch.arange(responses.continuations.shape[1], device=device)
+        output = backbone(
+            input_ids=responses.continuations,
+            attention_mask=torch.cat(
+                [visible, torch.ones_like(responses.continuations, dtype=torch.bool)], 1
+            ),
+            position_ids=lengths + columns,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        return torch.cat([first, output.last_hidden_state.flatten(0, 1)])

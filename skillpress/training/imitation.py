@@ -15,26 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from skillpress.environments import EnvironmentBundle, EnvironmentParameters
-from skillpress.interface import AgentState, Environment, Rendering, StateUpdate
+from skillpress.interface import AgentState, Environment, Rendering, StateUpdate, TokenIds
 from skillpress.params import ImitationParameters
 from skillpress.policy.policy import Policy
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.seeds import derive, generator
 from skillpress.trajectory import Task
-
-
-@dataclass(frozen=True)
-class Demonstrations:
-    """Demonstrated steps as padded rows of tokens."""
-
-    tokens: NDArray[np.int32]
-    """[steps, width] prompt and response, padded on the right."""
-    prompt_lengths: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    """[steps] tokens of prompt and response together."""
-
-    def __len__(self) -> int:
-        return len(self.tokens)
 
 
 @dataclass(frozen=True)
@@ -80,20 +66,16 @@ def _follow(
         state = update_state(state, "", word, observation, info)
 
 
-def tokenize(steps: Sequence[DemonstratedStep], policy: Policy) -> Demonstrations:
-    """Token rows of demonstrated steps."""
+def tokenize(steps: Sequence[DemonstratedStep], policy: Policy) -> list[tuple[TokenIds, TokenIds]]:
+    """(prompt, response) tokens of demonstrated steps."""
     prompts = policy.encode([step.prompt for step in steps])
     known = {response: policy.encode_response(response) for response in {s.response for s in steps}}
-    rows = [prompt + known[step.response] for prompt, step in zip(prompts, steps, strict=True)]
-    tokens = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
-    for index, row in enumerate(rows):
-        tokens[index, : len(row)] = row
-    return Demonstrations(tokens, np.array([*map(len, prompts)]), np.array([*map(len, rows)]))
+    return [(prompt, known[step.response]) for prompt, step in zip(prompts, steps, strict=True)]
 
 
 def imitate(
     policy: Policy,
-    demonstrations: Demonstrations,
+    demonstrations: Sequence[tuple[TokenIds, TokenIds]],
     parameters: ImitationParameters,
     seed: int,
     on_update: Callable[[int, int, dict[str, float]], None] = lambda done, total, metrics: None,
@@ -116,8 +98,7 @@ def imitate(
     )
     recent: list[float] = []
     for done, rows in enumerate(_batches(len(demonstrations), parameters, seed), 1):
-        input_ids, predicting, targets = _pack(demonstrations, rows, policy.model.device)
-        logprobs, _ = scorer(input_ids, predicting, targets, 1.0)
+        logprobs, _ = scorer(pack_responses([demonstrations[row] for row in rows], policy.model.device), 1.0)
         loss = -logprobs.mean()
         optimizer.zero_grad()
         loss.backward()
@@ -135,17 +116,3 @@ def _batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator
         order = generator(seed, "imitation", epoch).permutation(count)
         for first in range(0, count, parameters.batch_size):
             yield order[first : first + parameters.batch_size]
-
-
-def _pack(
-    demonstrations: Demonstrations, rows: NDArray[np.int64], device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(input ids [rows, width], predicting [tokens], targets [tokens]) of one batch."""
-    ends, begins = demonstrations.lengths[rows], demonstrations.prompt_lengths[rows]
-    width = int(ends.max())
-    tokens = torch.from_numpy(demonstrations.tokens[rows, :width].astype(np.int64)).to(device)
-    columns = torch.arange(width - 1, device=device)
-    inside = (columns >= torch.from_numpy(begins - 1).to(device)[:, None]) & (
-        columns < torch.from_numpy(ends - 1).to(device)[:, None]
-    )
-    return tokens[:, :-1].contiguous(), inside.flatten().nonzero().squeeze(1), tokens[:, 1:][inside]

@@ -19,7 +19,7 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.policy.policy import copy_model
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.training.distributed import Ranks
 from skillpress.training.losses import ClippedSurrogate
 from skillpress.training.samples import Microbatch, Samples, microbatches
@@ -110,20 +110,18 @@ class Learner:
             raise ValueError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
 
     def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        inputs = (batch.input_ids, batch.predicting, batch.targets, self.temperature)
-        logprobs, entropies = self.engine(*inputs)
+        logprobs, entropies = self.engine(batch.responses, self.temperature)
         reference = None
         if self.reference is not None:
             with torch.no_grad():
-                reference, _ = self.reference(*inputs)
+                reference, _ = self.reference(batch.responses, self.temperature)
         loss, metrics = self.loss(logprobs, batch.old_logprobs, batch.advantages, batch.weights, reference)
         return loss, {**metrics, "entropy": (batch.weights * entropies).sum()}
 
     def _weightless(self) -> Microbatch:
         """A forward pass of one token that counts for nothing."""
         zero = torch.zeros(1, device=self.ranks.device)
-        index = torch.zeros(1, dtype=torch.long, device=self.ranks.device)
-        return Microbatch(index[:, None], index, index, zero, zero, zero)
+        return Microbatch(pack_responses([((0,), (0,))], self.ranks.device), zero, zero, zero)
 
 
 def read_configuration(name: str) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """From trajectories to training samples: every step is one, conditioned on its own state.
 
 A sample is a step's exact prompt and response tokens with their sampling log-probabilities and the
-trajectory's advantage. Microbatches are padded on the right: under a causal mask the padding behind
-a sample is invisible to it, so no attention mask is needed, and logits are computed only where
-response tokens are predicted.
+trajectory's advantage.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from skillpress.policy.scoring import Responses, pack_responses
 from skillpress.trajectory import Step, Trajectory
 
 
@@ -38,15 +37,11 @@ class Samples:
 
 @dataclass(frozen=True)
 class Microbatch:
-    """One forward pass: [rows, width] tokens, and everything else per response token."""
+    """One forward pass, and what the loss needs per response token."""
 
-    input_ids: torch.Tensor
-    """[rows, width] prompt and response, padded on the right; the last response token is left out."""
-    predicting: torch.Tensor
-    """[tokens] flat positions in ``input_ids`` whose next token is a response token."""
-    targets: torch.Tensor
-    """[tokens] the response tokens."""
+    responses: Responses
     old_logprobs: torch.Tensor
+    """[tokens] log-probabilities under the sampling distribution."""
     advantages: torch.Tensor
     weights: torch.Tensor
 
@@ -60,14 +55,24 @@ def step_samples(
 
 
 def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:
-    """Samples sorted by length and packed into forward passes of at most ``token_limit`` tokens."""
-    lengths = np.array([len(s.prompt_ids) + len(s.response_ids) for s in samples.steps], dtype=np.int64)
+    """Forward passes of at most ``token_limit`` tokens (or of one sample that is longer than that).
+
+    Samples are sorted by the length of their prompts and by the prompts, so that equal prompts meet
+    in one pass and little is padded.
+    """
+    steps = samples.steps
     rows: list[int] = []
-    for row in np.argsort(lengths, kind="stable").tolist():
-        if rows and (len(rows) + 1) * int(lengths[row]) > token_limit:
+    prompts: set[tuple[int, ...]] = set()
+    longest = 0
+    for row in sorted(range(len(steps)), key=lambda r: (len(steps[r].prompt_ids), steps[r].prompt_ids)):
+        prompt, response = steps[row].prompt_ids, len(steps[row].response_ids) - 1
+        size = len(prompts | {prompt}) * len(prompt) + (len(rows) + 1) * max(longest, response)
+        if rows and size > token_limit:
             yield pack(samples.select(np.array(rows)), device)
-            rows = []
+            rows, prompts, longest = [], set(), 0
         rows.append(row)
+        prompts.add(prompt)
+        longest = max(longest, response)
     if rows:
         yield pack(samples.select(np.array(rows)), device)
 
@@ -75,24 +80,15 @@ def microbatches(samples: Samples, token_limit: int, device: torch.device | str)
 def pack(samples: Samples, device: torch.device | str) -> Microbatch:
     """One microbatch of all these samples."""
     steps = samples.steps
-    responses = np.array([len(step.response_ids) for step in steps])
-    width = max(len(step.prompt_ids) + len(step.response_ids) - 1 for step in steps)
-    input_ids = np.zeros((len(steps), width), dtype=np.int64)
-    predicting = []
-    for row, step in enumerate(steps):
-        tokens = step.prompt_ids + step.response_ids[:-1]
-        input_ids[row, : len(tokens)] = tokens
-        first = row * width + len(step.prompt_ids) - 1
-        predicting.append(np.arange(first, first + len(step.response_ids)))
+    counts = np.array([len(step.response_ids) for step in steps])
 
     def per_token(values: NDArray[np.float64]) -> torch.Tensor:
-        return torch.tensor(np.repeat(values, responses), dtype=torch.float32, device=device)
+        return torch.tensor(np.repeat(values, counts), dtype=torch.float32, device=device)
 
+    logprobs = [logprob for step in steps for logprob in step.logprobs]
     return Microbatch(
-        torch.from_numpy(input_ids).to(device),
-        torch.from_numpy(np.concatenate(predicting)).to(device),
-        torch.tensor([t for step in steps for t in step.response_ids], device=device),
-        torch.tensor([p for step in steps for p in step.logprobs], dtype=torch.float32, device=device),
+        pack_responses([(step.prompt_ids, step.response_ids) for step in steps], device),
+        torch.tensor(logprobs, dtype=torch.float32, device=device),
         per_token(samples.advantages),
         per_token(samples.weights),
     )

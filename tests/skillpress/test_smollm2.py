@@ -26,7 +26,7 @@ from skillpress.assembly import (
 from skillpress.environments.bundle import SplitSizes
 from skillpress.params import Params, load_params
 from skillpress.policy import Policy, load_policy, save_policy
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout import requests
 from skillpress.trajectory import Task, write_tasks
 
@@ -83,11 +83,9 @@ def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
     agent = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
     trajectories = collector_of(params, agent).collect(requests(tasks[:2], 2, params.seed, "test"))
     for step in (step for trajectory in trajectories for step in trajectory.steps):
-        tokens = step.prompt_ids + step.response_ids
-        predicting = torch.arange(len(step.prompt_ids) - 1, len(tokens) - 1)
         with torch.no_grad():
             logprobs, _ = ResponseScorer(policy.model)(
-                torch.tensor([tokens[:-1]]), predicting, torch.tensor(step.response_ids), 1.0
+                pack_responses([(step.prompt_ids, step.response_ids)]), 1.0
             )
         np.testing.assert_allclose(logprobs.numpy(), step.logprobs, atol=2e-3)
 

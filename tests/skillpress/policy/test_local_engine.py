@@ -9,7 +9,7 @@ from tiny import tiny_policy
 
 from skillpress.interface import Engine, Sampling
 from skillpress.policy import LocalEngine, local_engine
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 
 SAMPLING = Sampling(max_new_tokens=8)
 
@@ -61,10 +61,8 @@ def test_reported_logprobs_are_those_that_training_computes(temperature: float) 
     for prompt, completion in zip(
         prompts, LocalEngine(policy).generate(prompts, sampling, range(20)), strict=True
     ):
-        tokens = prompt + completion.token_ids
-        predicting = torch.arange(len(prompt) - 1, len(tokens) - 1)
         logprobs, _ = ResponseScorer(policy.model)(
-            torch.tensor([tokens[:-1]]), predicting, torch.tensor(completion.token_ids), temperature
+            pack_responses([(prompt, completion.token_ids)]), temperature
         )
         np.testing.assert_allclose(logprobs.detach().numpy(), completion.logprobs, atol=1e-4)
 

@@ -46,9 +46,9 @@ def train_plain(policy: Policy) -> None:
     optimizer = torch.optim.AdamW(scorer.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
     for update in range(UPDATES):
         batch = pack(samples(update), "cpu")
-        logprobs, _ = scorer(batch.input_ids, batch.predicting, batch.targets, 1.0)
+        logprobs, _ = scorer(batch.responses, 1.0)
         with torch.no_grad():
-            start, _ = reference(batch.input_ids, batch.predicting, batch.targets, 1.0)
+            start, _ = reference(batch.responses, 1.0)
         ratio = torch.exp(logprobs - batch.old_logprobs)
         surrogate = torch.minimum(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
         kl = torch.exp(start - logprobs) - (start - logprobs) - 1

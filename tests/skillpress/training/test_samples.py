@@ -22,24 +22,12 @@ def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8))
-def test_every_response_token_is_predicted_from_exactly_what_preceded_it(
-    rows: list[tuple[tuple[int, ...], tuple[int, ...]]],
-) -> None:
+def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
     batch = pack(make_samples(rows), "cpu")
-    width = batch.input_ids.shape[1]
-    expected = [
-        ((prompt + response)[: len(prompt) + i], response[i], float(number))
-        for number, (prompt, response) in enumerate(rows, 1)
-        for i in range(len(response))
-    ]
-    found = []
-    for position, target, advantage in zip(
-        batch.predicting.tolist(), batch.targets.tolist(), batch.advantages.tolist(), strict=True
-    ):
-        row, column = divmod(position, width)
-        found.append((tuple(batch.input_ids[row, : column + 1].tolist()), target, advantage))
-    assert found == expected
-    torch.testing.assert_close(batch.old_logprobs, -batch.targets.float())
+    expected = [(float(n), token) for n, (_, response) in enumerate(rows, 1) for token in response]
+    assert [*zip(batch.advantages.tolist(), batch.responses.targets.tolist(), strict=True)] == expected
+    torch.testing.assert_close(batch.old_logprobs, -batch.responses.targets.float())
+    assert batch.weights.tolist() == [0.5] * len(expected)
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=12), st.integers(12, 40))
@@ -49,4 +37,11 @@ def test_microbatches_hold_every_sample_once_within_the_token_limit(
     batches = list(microbatches(make_samples(rows), limit, "cpu"))
     advantages = np.concatenate([np.unique(batch.advantages.numpy()) for batch in batches])
     assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
-    assert all(batch.input_ids.numel() <= limit for batch in batches)
+    assert all(batch.responses.size <= limit for batch in batches)
+
+
+def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> None:
+    rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
+    (batch,) = microbatches(make_samples(rows), 100, "cpu")
+    assert batch.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
+    assert batch.responses.owner.tolist() == [0, 0, 1]

@@ -1,0 +1,191 @@
+"""One GRPO optimizer step against TRL's, on the same model, prompts, completions and tokens.
+
+    python -m benchmarks.grpo_step [--model default|3m] [--steps 5]
+
+Both sides sample 64 completions of exactly 32 tokens after prompts of 200 tokens, in groups of 8, and
+make one optimizer step on them: float32, one thread, no KL term, temperature 1, AdamW, the same
+learning rate. The reward is a number drawn from a completion's tokens, so that every group has
+advantages and nothing is skipped. Ours samples with the local engine and trains with DeepSpeed
+(ZeRO 1, one process); TRL's is ``GRPOTrainer`` with ``use_cpu=True`` and otherwise its defaults. The
+two alternate within one process, and the ratio of their median seconds per step is the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+import transformers
+import trl
+
+from skillpress.interface import Sampling, ScratchVocabulary
+from skillpress.policy import LocalEngine, Policy, load_policy, save_policy
+from skillpress.policy.scratch import build_scratch_policy
+from skillpress.training.advantages import GroupAdvantage
+from skillpress.training.distributed import Ranks, free_port, join_ranks
+from skillpress.training.learner import Learner
+from skillpress.training.losses import ClippedSurrogate, token_weights
+from skillpress.training.samples import Samples
+from skillpress.trajectory import Step
+
+PROMPT, RESPONSE, GROUPS, GROUP = 200, 32, 8, 8
+SHAPES = {"default": (64, 2, 2), "3m": (192, 6, 6)}
+"""Width, layers, heads; ``default`` is the policy of params.yaml."""
+LEARNING_RATE = 1e-5
+
+
+def make_policy(shape: str) -> Policy:
+    """A policy of a thousand numbers with a stop word that is hardly ever drawn."""
+    numbers = {str(number): number for number in range(1000)}
+    vocabulary = ScratchVocabulary((*numbers, "stop"), ("stop",), numbers, PROMPT)
+    return build_scratch_policy(vocabulary, *SHAPES[shape], response_words=RESPONSE, seed=0)
+
+
+def make_prompts(step: int) -> list[str]:
+    """The prompts of one step, one per group."""
+    random = np.random.default_rng(step)
+    return [" ".join(map(str, random.integers(0, 1000, PROMPT))) for _ in range(GROUPS)]
+
+
+def reward(token_ids: list[int]) -> float:
+    """Something that differs between completions."""
+    return float(np.mean(token_ids) % 10)
+
+
+class Ours:
+    """Sample with the local engine, update with DeepSpeed."""
+
+    def __init__(self, policy: Policy) -> None:
+        ranks = Ranks()
+        join_ranks(ranks, free_port())
+        self.policy = policy
+        self.engine = LocalEngine(policy)
+        self.engine.stop = torch.tensor([], dtype=torch.long)  # exactly RESPONSE tokens, as TRL's side
+        self.learner = Learner(
+            policy.model, ClippedSurrogate(0.2, 0.0), "zero1_fp32", LEARNING_RATE, 1.0, 1 << 20, ranks
+        )
+        self.steps = 0
+
+    def step(self) -> None:
+        self.steps += 1
+        prompts = [ids for ids in self.policy.encode(make_prompts(self.steps)) for _ in range(GROUP)]
+        seeds = [self.steps * 1000 + row for row in range(len(prompts))]
+        completions = self.engine.generate(prompts, Sampling(max_new_tokens=RESPONSE), seeds)
+        returns = np.array([reward(list(c.token_ids)) for c in completions])
+        groups = np.repeat(np.arange(GROUPS), GROUP)
+        advantages = GroupAdvantage(scale="std")(returns, groups, np.ones(len(returns), int))
+        steps = tuple(
+            Step(prompt, c.token_ids, c.logprobs, "", "", "", None, 0.0)
+            for prompt, c in zip(prompts, completions, strict=True)
+        )
+        lengths = np.array([len(step.response_ids) for step in steps])
+        assert lengths.tolist() == [RESPONSE] * len(steps)
+        weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
+        self.learner.update(Samples(steps, advantages, weights))
+        self.engine.update_weights(self.learner.weights(), self.steps)
+
+
+class Clock(transformers.TrainerCallback):
+    """Seconds of each of the trainer's steps, and our turn after each."""
+
+    def __init__(self, ours: Ours) -> None:
+        self.ours = ours
+        self.theirs_seconds: list[float] = []
+        self.our_seconds: list[float] = []
+
+    def on_step_begin(self, *arguments: Any, **named: Any) -> None:
+        self.resumed = getattr(self, "resumed", time.perf_counter())
+
+    def on_step_end(self, *arguments: Any, **named: Any) -> None:
+        now = time.perf_counter()
+        self.theirs_seconds.append(now - self.resumed)
+        self.ours.step()
+        self.resumed = time.perf_counter()
+        self.our_seconds.append(self.resumed - now)
+
+
+def compare(shape: str, steps: int) -> dict[str, Any]:
+    """Both sides' median seconds per step, the first two steps of each left out as warm-up."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_policy(make_policy(shape), Path(folder) / "model")
+        clock = Clock(Ours(load_policy(Path(folder) / "model")))
+        theirs = load_policy(Path(folder) / "model")
+        theirs.model.generation_config.eos_token_id = None
+        theirs.tokenizer.eos_token = "<pad>"
+        rows = [prompt for step in range(1, steps + 3) for prompt in make_prompts(step)]
+        trainer = trl.GRPOTrainer(
+            model=theirs.model,
+            processing_class=theirs.tokenizer,
+            reward_funcs=lambda completion_ids, **named: [reward(ids) for ids in completion_ids],
+            args=trl.GRPOConfig(
+                output_dir=folder,
+                use_cpu=True,
+                bf16=False,
+                per_device_train_batch_size=GROUPS * GROUP,
+                num_generations=GROUP,
+                max_completion_length=RESPONSE,
+                max_steps=steps + 2,
+                learning_rate=LEARNING_RATE,
+                beta=0.0,
+                temperature=1.0,
+                top_k=0,
+                shuffle_dataset=False,
+                gradient_checkpointing=False,
+                report_to=[],
+                save_strategy="no",
+                logging_strategy="no",
+                disable_tqdm=True,
+                generation_kwargs={"min_new_tokens": RESPONSE, "eos_token_id": None},
+            ),
+            train_dataset=datasets.Dataset.from_dict({"prompt": rows}),
+            callbacks=[clock],
+        )
+        started = time.perf_counter()
+        clock.resumed = started
+        trainer.train()
+    ours, trls = (statistics.median(seconds[2:]) for seconds in (clock.our_seconds, clock.theirs_seconds))
+    return {
+        "model": shape,
+        "parameters": theirs.parameters,
+        "steps": steps,
+        "seconds_per_step": {"skillpress": ours, "trl": trls},
+        "trl_over_skillpress": trls / ours,
+    }
+
+
+def main() -> None:
+    """Print the comparison as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--model", choices=[*SHAPES], default="default")
+    parser.add_argument("--steps", type=int, default=5)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    result = compare(chosen.model, chosen.steps)
+    versions = {"trl": trl.__version__, "transformers": transformers.__version__, "torch": torch.__version__}
+    setting = {
+        "completions": GROUPS * GROUP,
+        "tokens": RESPONSE,
+        "prompt": PROMPT,
+        "group": GROUP,
+        "dtype": "float32",
+        "threads": 1,
+    }
+    machine = {"python": platform.python_version(), "processor": platform.machine()}
+    json.dump({**result, "setting": setting, "versions": versions, "machine": machine}, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
