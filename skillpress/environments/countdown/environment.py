@@ -105,7 +105,7 @@ class Countdown:
         self._undo: list[Pool] = []
         self._steps = 0
         self._over = False
-        return self._observe(None), self._info(False, None, None, None)
+        return f"Target: {self._target}. {self._observe(None)}", self._info(False, None, None, None)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
         """Carry out an action in either wording (see ``actions.py``).

@@ -47,7 +47,7 @@ def pool(info: Info) -> tuple[int, ...]:
 def test_reset_shows_the_sorted_pool_with_duplicates(make_task) -> None:
     observation, info = Countdown(PARAMETERS).reset(make_task(54, 80, 2, 28, 2))
     assert pool(info) == (2, 2, 28, 80)
-    assert observation == "Numbers: 2 2 28 80"
+    assert observation == "Target: 54. Numbers: 2 2 28 80"
 
 
 def test_the_papers_worked_example_wins_in_three_steps(worked_example: Task) -> None:
