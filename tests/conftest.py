@@ -17,7 +17,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import tasks  # noqa: E402, F401
 
-sys.path.append(str(Path(__file__).parent / "tasks"))  # for clone.py, which tests of flows use too
+for shared in ("tasks", "skillpress/policy"):  # clone.py and tiny.py serve tests in other folders too
+    sys.path.append(str(Path(__file__).parent / shared))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,82 @@
+"""The warm start: what a demonstration says, and that a policy learns to say it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny import tiny_policy
+
+from skillpress.agents.state_updates import window
+from skillpress.environments import bundle
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.params import ImitationParameters
+from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.training.imitation import DemonstratedStep, demonstrate, imitate, tokenize
+from skillpress.trajectory import Task
+
+SECTION = CountdownParameters(
+    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
+)
+TASKS = [
+    Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
+    Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
+]
+PARAMETERS = ImitationParameters(
+    demonstrations=1, detour_rate=0.0, batch_size=16, learning_rate=0.01, epochs=60
+)
+
+
+def demonstrations(rendering: str, count: int, detours: float = 0.0) -> list[list[tuple[str, str]]]:
+    world = bundle("countdown")
+    shown = demonstrate(
+        TASKS, count, world, SECTION, world.renderings[rendering](SECTION, 2), window(2), detours, seed=0
+    )
+    return [[(step.prompt, step.response) for step in steps] for steps in shown]
+
+
+def test_following_a_demonstration_wins_its_task_and_each_prompt_shows_the_actions_before() -> None:
+    for number, steps in enumerate(demonstrations("compact", 20, detours=0.3)):
+        world = bundle("countdown").make(SECTION)
+        world.reset(TASKS[number % 2])
+        for index, (prompt, response) in enumerate(steps):
+            past = [said for _, said in steps[:index]][-2:]
+            assert prompt.split()[-2:] == ["_"] * (2 - len(past)) + past
+            _, terminated, _, info = world.step(response)
+        assert terminated
+        assert info.won
+
+
+def test_in_text_a_demonstrated_action_is_canonical_and_stands_in_the_parsers_tags() -> None:
+    (steps, _) = demonstrations("text", 2)
+    assert all("make the target 54" in prompt for prompt, _ in steps)
+    assert all(response.startswith("<think>") and "<action>op(" in response for _, response in steps)
+
+
+def test_demonstrations_are_decided_by_the_seed() -> None:
+    assert demonstrations("compact", 6, 0.5) == demonstrations("compact", 6, 0.5)
+
+
+def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty() -> None:
+    policy = tiny_policy()
+    words = [("3 4", "up stop"), ("9", "down stop"), ("5 6 7", "stop")] * 8
+    rows = [(policy.encode([prompt])[0], policy.encode_response(response)) for prompt, response in words]
+    seen: list[tuple[int, int]] = []
+    metrics = imitate(policy, rows, PARAMETERS, 0, lambda done, total, update: seen.append((done, total)))
+    assert seen == [(done, 120) for done in range(1, 121)]
+    logprobs, _ = ResponseScorer(policy.model)(pack_responses(rows), 1.0)
+    assert float(logprobs.detach().exp().min()) > 0.9
+    assert metrics["loss"] < 0.1
+
+
+def test_the_same_seed_learns_the_same_weights() -> None:
+    first, second = tiny_policy(), tiny_policy()
+    for policy in (first, second):
+        rows = tokenize([DemonstratedStep("3 4", "up stop")] * 20, policy)
+        imitate(policy, rows, PARAMETERS, 0)
+    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
+        np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
+
+
+@pytest.mark.parametrize("rendering", ["compact", "text"])
+def test_every_rendering_has_a_demonstration_for_every_step(rendering: str) -> None:
+    assert all(prompt and response for steps in demonstrations(rendering, 4) for prompt, response in steps)
