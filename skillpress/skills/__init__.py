@@ -18,8 +18,10 @@ from skillpress.skills.dictionary import (
     load_dictionary,
     save_dictionary,
 )
+from skillpress.skills.exact import search_exactly
 from skillpress.skills.greedy import search_greedily
 from skillpress.skills.lookup import make_table, uses
+from skillpress.skills.refined import search_refined
 from skillpress.skills.shaping import SHAPINGS, Shaping, make_shaping
 
 
@@ -31,7 +33,11 @@ class Search(Protocol):
         ...
 
 
-SEARCHES: dict[str, Search] = {"greedy": search_greedily}
+SEARCHES: dict[str, Search] = {
+    "greedy": search_greedily,
+    "refined": search_refined,
+    "exact": search_exactly,
+}
 """``skills.search`` in params.yaml to the function."""
 
 

@@ -14,8 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.skills import description_length as mdl
 from skillpress.skills.compiled import compiled
 from skillpress.skills.grams import Grams
+
+dictionary_bits = compiled(mdl.dictionary_bits)
+data_bits = compiled(mdl.data_bits)
 
 
 class Cover(NamedTuple):
@@ -26,7 +30,9 @@ class Cover(NamedTuple):
     forward: NDArray[np.int32]
     """(places,) seg of the skills before the place, within its sequence."""
     backward: NDArray[np.int32]
-    """(places,) seg of the skills from the place on; at a sequence's start this is seg(s)."""
+    """(places,) seg of the skills from the place on."""
+    needed: NDArray[np.int32]
+    """(D,) seg(s)."""
     scratch: NDArray[np.int32]
     """(places of the longest sequence,) room for trial segmentations."""
     member: NDArray[np.bool_]
@@ -45,8 +51,25 @@ def cover_with_singletons(grams: Grams) -> Cover:
         for place in range(start, end + 1):
             forward[place] = place - start
             backward[place] = end - place
-    phrases, member = np.ones(places, np.uint16), grams.lengths == 1
-    return Cover(phrases, forward, backward, np.empty(longest, np.int32), member)
+    needed = (grams.starts[1:] - grams.starts[:-1] - 1).astype(np.int32)
+    scratch = np.empty(longest, np.int32)
+    return Cover(np.ones(places, np.uint16), forward, backward, needed, scratch, grams.lengths == 1)
+
+
+@compiled
+def total_segments(grams: Grams, cover: Cover) -> int:
+    """Σ seg over the corpus, repeats included."""
+    total = 0
+    for row in range(len(grams.weights)):
+        total += grams.weights[row] * cover.needed[row]
+    return total
+
+
+@compiled
+def bits_per_sequence(grams: Grams, size: int, skills: int, segments: int) -> float:
+    """𝓛_BDL of a dictionary of ``size`` phrases with ``skills`` skills (Eq. 3)."""
+    total = dictionary_bits(skills, size, grams.alphabet_size, grams.longest) + data_bits(segments, size)
+    return total / grams.sequences
 
 
 @compiled
@@ -54,20 +77,19 @@ def saving(grams: Grams, cover: Cover, gram: int) -> int:
     """Segments that the corpus would need less if the gram were a phrase; exact."""
     length = grams.lengths[gram]
     saved = 0
-    entry, stop = grams.occurrence_starts[gram], grams.occurrence_starts[gram + 1]
+    for entry in range(grams.occurrence_starts[gram], grams.repeats[gram]):
+        place = grams.occurrences[entry]
+        row = grams.row[place]
+        fewer = cover.needed[row] - cover.forward[place] - 1 - cover.backward[place + length]
+        saved += grams.weights[row] * max(fewer, 0)
+    entry, stop = grams.repeats[gram], grams.occurrence_starts[gram + 1]
     while entry < stop:
-        first = grams.occurrences[entry]
-        row = grams.row[first]
-        start, end = grams.starts[row], grams.starts[row + 1] - 1
+        row = grams.row[grams.occurrences[entry]]
         beyond = entry + 1
-        while beyond < stop and grams.occurrences[beyond] <= end:
+        while beyond < stop and grams.row[grams.occurrences[beyond]] == row:
             beyond += 1
-        if beyond == entry + 1:
-            needed = cover.forward[first] + 1 + cover.backward[first + length]
-        else:
-            needed = _needed_with_repeats(grams, cover, entry, beyond, length)
-        if needed < cover.backward[start]:
-            saved += grams.weights[row] * (cover.backward[start] - needed)
+        fewer = cover.needed[row] - _needed_with_repeats(grams, cover, entry, beyond, length)
+        saved += grams.weights[row] * max(fewer, 0)
         entry = beyond
     return saved
 
@@ -104,7 +126,7 @@ def _needed_with_repeats(grams: Grams, cover: Cover, entry: int, beyond: int, le
 @compiled
 def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
     """Add a gram to the dictionary or take it out; returns by how much Σ seg changes."""
-    length, longest = grams.lengths[gram], grams.numbers.shape[1]
+    length, longest = grams.lengths[gram], grams.longest
     bit = np.uint16(1 << (length - 1))
     cover.member[gram] = wanted
     change = 0
@@ -113,17 +135,17 @@ def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
         first = last = grams.occurrences[entry]
         row = grams.row[first]
         start, end = grams.starts[row], grams.starts[row + 1] - 1
-        while entry < stop and grams.occurrences[entry] <= end:
+        while entry < stop and grams.row[grams.occurrences[entry]] == row:
             last = grams.occurrences[entry]
             if wanted:
                 cover.phrases[last] |= bit
             else:
                 cover.phrases[last] &= ~bit
             entry += 1
-        before = cover.backward[start]
         _recompute_forward(cover.phrases, cover.forward, start, first + length, last + length, end, longest)
         _recompute_backward(cover.phrases, cover.backward, start, first, last, longest)
-        change += grams.weights[row] * (cover.backward[start] - before)
+        change += grams.weights[row] * (cover.backward[start] - cover.needed[row])
+        cover.needed[row] = cover.backward[start]
     return change
 
 

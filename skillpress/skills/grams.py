@@ -37,15 +37,25 @@ class Grams(NamedTuple):
     rank: NDArray[np.int64]
     """(G,) position among all grams in lexicographic order; 0 for single skills."""
     occurrences: NDArray[np.int32]
-    """Places where grams start, in order; gram g's from occurrence_starts[g] to occurrence_starts[g + 1]."""
+    """Places where grams start, those of one sequence together and in order; gram g's are the entries
+    from occurrence_starts[g] to occurrence_starts[g + 1]. Single skills have none."""
     occurrence_starts: NDArray[np.int64]
-    """(G + 1,); single skills have no entries."""
+    """(G + 1,)"""
+    repeats: NDArray[np.int64]
+    """(G,) the gram's first entry of a sequence that holds it several times; all later ones do."""
     uses: NDArray[np.int64]
     """(G,) how often a gram can be used at most: weighted occurrences that do not overlap."""
     row: NDArray[np.int32]
     """(places,) the sequence that a place belongs to."""
     starts: NDArray[np.int64]
     weights: NDArray[np.int64]
+    """As in the corpus."""
+    alphabet_size: int
+    """K."""
+    longest: int
+    """L."""
+    sequences: int
+    """|𝓑⁺|, repeats included."""
 
 
 def number_grams(corpus: Corpus, longest: int) -> Grams:
@@ -58,20 +68,25 @@ def number_grams(corpus: Corpus, longest: int) -> Grams:
         raise ValueError(f"max_phrase_length is {longest}; searches allow at most {LONGEST}")
     numbers, lengths, examples = _number(corpus.skills, corpus.alphabet_size, longest)
     row = np.repeat(np.arange(len(corpus.weights), dtype=np.int32), np.diff(corpus.starts))
-    occurrences, occurrence_starts = _invert(numbers, len(lengths))
+    in_order, occurrence_starts = _invert(numbers, len(lengths))
+    occurrences, repeats = _put_repeats_last(in_order, occurrence_starts, row)
     uses = _most_uses(occurrences, occurrence_starts, lengths, row, corpus.weights)
     rank = _lexicographic_rank(corpus, lengths, examples, longest)
     return Grams(
-        numbers,
-        lengths,
-        examples,
-        rank,
-        occurrences,
-        occurrence_starts,
-        uses,
-        row,
-        corpus.starts,
-        corpus.weights,
+        numbers=numbers,
+        lengths=lengths,
+        examples=examples,
+        rank=rank,
+        occurrences=occurrences,
+        occurrence_starts=occurrence_starts,
+        repeats=repeats,
+        uses=uses,
+        row=row,
+        starts=corpus.starts,
+        weights=corpus.weights,
+        alphabet_size=corpus.alphabet_size,
+        longest=longest,
+        sequences=corpus.sequences,
     )
 
 
@@ -90,8 +105,9 @@ def _number(
     places = len(skills)
     numbers = np.full((places, longest), -1, np.int32)
     numbers[:, 0] = skills
-    lengths = np.ones(alphabet_size + places * (longest - 1), np.int32)
-    examples = np.full(len(lengths), -1, np.int64)
+    lengths = np.empty(alphabet_size + places * (longest - 1), np.int32)
+    examples = np.empty(len(lengths), np.int64)
+    lengths[:alphabet_size], examples[:alphabet_size] = 1, -1
     known, shortest_known = alphabet_size, 0
     for length in range(2, longest + 1):
         most = min((known - shortest_known) * alphabet_size, places)
@@ -142,6 +158,35 @@ def _invert(numbers: NDArray[np.int32], grams: int) -> tuple[NDArray[np.int32], 
 
 
 @compiled
+def _put_repeats_last(
+    in_order: NDArray[np.int32], occurrence_starts: NDArray[np.int64], row: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Entries that are alone in their sequence first: what they save is found without a search."""
+    occurrences = np.empty_like(in_order)
+    repeats = occurrence_starts[:-1].copy()
+    for gram in range(len(repeats)):
+        first, stop = occurrence_starts[gram], occurrence_starts[gram + 1]
+        last = stop
+        for entry in range(stop - 1, first - 1, -1):
+            here = row[in_order[entry]]
+            if (entry > first and row[in_order[entry - 1]] == here) or (
+                entry + 1 < stop and row[in_order[entry + 1]] == here
+            ):
+                last -= 1
+                occurrences[last] = in_order[entry]
+        repeats[gram] = last
+        alone = first
+        for entry in range(first, stop):
+            here = row[in_order[entry]]
+            if (entry == first or row[in_order[entry - 1]] != here) and (
+                entry + 1 == stop or row[in_order[entry + 1]] != here
+            ):
+                occurrences[alone] = in_order[entry]
+                alone += 1
+    return occurrences, repeats
+
+
+@compiled
 def _most_uses(
     occurrences: NDArray[np.int32],
     occurrence_starts: NDArray[np.int64],
@@ -151,11 +196,12 @@ def _most_uses(
 ) -> NDArray[np.int64]:
     uses = np.zeros(len(lengths), np.int64)
     for gram in range(len(lengths)):
-        free_from = 0
+        last = -1
         for entry in range(occurrence_starts[gram], occurrence_starts[gram + 1]):
-            if occurrences[entry] >= free_from:
-                uses[gram] += weights[row[occurrences[entry]]]
-                free_from = occurrences[entry] + lengths[gram]
+            place = occurrences[entry]
+            if last < 0 or row[place] != row[last] or place >= last + lengths[gram]:
+                uses[gram] += weights[row[place]]
+                last = place
     return uses
 
 

@@ -18,15 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.skills import description_length as mdl
 from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Corpus, Found
-from skillpress.skills.cover import Cover, cover_with_singletons, saving, set_member
+from skillpress.skills.cover import (
+    Cover,
+    bits_per_sequence,
+    cover_with_singletons,
+    saving,
+    set_member,
+    total_segments,
+)
 from skillpress.skills.grams import Grams, number_grams, phrase_of
 from skillpress.skills.reference import MINIMAL_GAIN
-
-dictionary_bits = compiled(mdl.dictionary_bits)
-data_bits = compiled(mdl.data_bits)
 
 
 class Pairs(NamedTuple):
@@ -53,71 +56,51 @@ def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
         ValueError: ``max_phrase_length`` is above 16.
     """
     grams = number_grams(corpus, max_phrase_length)
-    found = merge_pairs(grams, corpus.alphabet_size, max_phrase_length, corpus.sequences, True, -1)
+    found = merge_pairs(grams, must_pay=True, limit=-1)
     return Found([phrase_of(corpus, grams, int(gram)) for gram in found])
 
 
 @compiled
-def merge_pairs(
-    grams: Grams, alphabet_size: int, longest: int, sequences: int, must_pay: bool, limit: int
-) -> NDArray[np.int64]:
+def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
     """Merge pairs in the reference's order; returns the accepted grams.
 
     Args:
         grams: of the corpus.
-        alphabet_size: K.
-        longest: L.
-        sequences: |𝓑⁺|.
-        must_pay: accept a merge only when it lowers 𝓛_BDL; otherwise the most frequent always.
+        must_pay: accept a merge only when it lowers 𝓛_BDL; otherwise the first in the ranking.
         limit: stop after so many merges; -1 for no limit.
     """
     cover = cover_with_singletons(grams)
-    pairs = _count_pairs(grams, longest)
+    pairs = _count_pairs(grams)
     accepted = np.empty(len(grams.lengths), np.int64)
     found = 0
-    size, skills, segments = alphabet_size, alphabet_size, 0
-    for row in range(len(grams.weights)):
-        segments += grams.weights[row] * cover.backward[grams.starts[row]]
+    skills, segments = grams.alphabet_size, total_segments(grams, cover)
     while found != limit:
-        pair = _next_pair(
-            grams, cover, pairs, size, skills, segments, sequences, alphabet_size, longest, must_pay
-        )
+        pair = _next_pair(grams, cover, pairs, grams.alphabet_size + found, skills, segments, must_pay)
         if pair < 0:
             break
         gram, left = pairs.gram[pair], pairs.left[pair]
         segments += set_member(grams, cover, gram, True)
-        _merge(grams, pairs, gram, left, longest)
+        _merge(grams, pairs, gram, left)
         accepted[found] = gram
         found += 1
-        size += 1
         skills += grams.lengths[gram]
     return accepted[:found].copy()
 
 
 @compiled
 def _next_pair(
-    grams: Grams,
-    cover: Cover,
-    pairs: Pairs,
-    size: int,
-    skills: int,
-    segments: int,
-    sequences: int,
-    alphabet_size: int,
-    longest: int,
-    must_pay: bool,
+    grams: Grams, cover: Cover, pairs: Pairs, size: int, skills: int, segments: int, must_pay: bool
 ) -> int:
     """The first pair in the ranking that is accepted; -1 when none is."""
-    current = (dictionary_bits(skills, size, alphabet_size, longest) + data_bits(segments, size)) / sequences
+    current = bits_per_sequence(grams, size, skills, segments)
     candidates = np.empty(pairs.used[0], np.int32)
     known = 0
     for pair in range(pairs.used[0]):
         gram = pairs.gram[pair]
         if pairs.times[pair] > 0 and not cover.member[gram]:
-            at_best = (
-                dictionary_bits(skills + grams.lengths[gram], size + 1, alphabet_size, longest)
-                + data_bits(segments - grams.uses[gram], size + 1)
-            ) / sequences
+            at_best = bits_per_sequence(
+                grams, size + 1, skills + grams.lengths[gram], segments - grams.uses[gram]
+            )
             if not must_pay or at_best - current < -MINIMAL_GAIN:
                 candidates[known] = pair
                 known += 1
@@ -130,10 +113,9 @@ def _next_pair(
         gram = pairs.gram[pair]
         if not must_pay:
             return int(pair)
-        merged = (
-            dictionary_bits(skills + grams.lengths[gram], size + 1, alphabet_size, longest)
-            + data_bits(segments - saving(grams, cover, gram), size + 1)
-        ) / sequences
+        merged = bits_per_sequence(
+            grams, size + 1, skills + grams.lengths[gram], segments - saving(grams, cover, gram)
+        )
         if merged - current < -MINIMAL_GAIN:
             return int(pair)
         known -= 1
@@ -151,9 +133,9 @@ def _ranks_before(grams: Grams, pairs: Pairs, one: int, other: int) -> bool:
 
 
 @compiled
-def _count_pairs(grams: Grams, longest: int) -> Pairs:
+def _count_pairs(grams: Grams) -> Pairs:
     places, known = len(grams.row), len(grams.lengths)
-    capacity = min(known * (longest - 1), known + 2 * places)
+    capacity = min(known * (grams.longest - 1), known + 2 * places)
     pairs = Pairs(
         np.zeros(places, np.uint8),
         np.empty(capacity, np.int32),
@@ -166,7 +148,7 @@ def _count_pairs(grams: Grams, longest: int) -> Pairs:
     for place in range(places):
         if grams.numbers[place, 0] >= 0:
             pairs.token[place] = 1
-            if longest > 1 and grams.numbers[place, 1] >= 0:
+            if grams.longest > 1 and grams.numbers[place, 1] >= 0:
                 _count(pairs, grams.numbers[place, 1], 1, grams.weights[grams.row[place]])
     return pairs
 
@@ -186,7 +168,7 @@ def _count(pairs: Pairs, gram: int, left: int, change: int) -> None:
 
 
 @compiled
-def _merge(grams: Grams, pairs: Pairs, gram: int, left: int, longest: int) -> None:
+def _merge(grams: Grams, pairs: Pairs, gram: int, left: int) -> None:
     """Replace a pair by its merge in all token lists, left to right, and recount at the borders."""
     length = grams.lengths[gram]
     right = length - left
@@ -202,14 +184,14 @@ def _merge(grams: Grams, pairs: Pairs, gram: int, left: int, longest: int) -> No
             before -= 1
         if before >= grams.starts[grams.row[place]]:
             width = int(token[before])
-            if width + left <= longest:
+            if width + left <= grams.longest:
                 _count(pairs, grams.numbers[before, width + left - 1], width, -weight)
-            if width + length <= longest:
+            if width + length <= grams.longest:
                 _count(pairs, grams.numbers[before, width + length - 1], width, weight)
         width = int(token[place + length])
         if width > 0:
-            if right + width <= longest:
+            if right + width <= grams.longest:
                 _count(pairs, grams.numbers[place + left, right + width - 1], right, -weight)
-            if length + width <= longest:
+            if length + width <= grams.longest:
                 _count(pairs, grams.numbers[place, length + width - 1], length, weight)
         token[place], token[place + left] = length, 0

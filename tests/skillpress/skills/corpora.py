@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, pairwise, product
 
 from hypothesis import strategies as st
 
+from skillpress.skills.corpus import Phrase
 from skillpress.skills.description_length import description_length
-
-Phrase = tuple[int, ...]
+from skillpress.skills.segmentation import segmentation_cost
 
 
 def sequences(alphabet_size: int, max_size: int = 12) -> st.SearchStrategy[Phrase]:
@@ -21,6 +22,16 @@ def dictionaries(alphabet_size: int, max_phrase_length: int) -> st.SearchStrateg
     phrases = st.lists(st.integers(0, alphabet_size - 1), min_size=1, max_size=max_phrase_length)
     singletons = {(skill,) for skill in range(alphabet_size)}
     return st.lists(phrases.map(tuple), max_size=8).map(lambda learned: frozenset(singletons.union(learned)))
+
+
+def repetitive(alphabet_size: int, parts: int = 6) -> st.SearchStrategy[list[Phrase]]:
+    """Corpora made of a few routines of up to 5 skills, so that phrases pay and repeat within a sequence."""
+
+    def arranged(routines: list[Phrase]) -> st.SearchStrategy[list[Phrase]]:
+        sequence = st.lists(st.sampled_from(routines), max_size=parts).map(lambda chosen: sum(chosen, ()))
+        return st.lists(sequence, min_size=1, max_size=40)
+
+    return st.lists(sequences(alphabet_size, max_size=5), min_size=1, max_size=4).flatmap(arranged)
 
 
 def fewest_phrases(sequence: Phrase, phrases: frozenset[Phrase]) -> int:
@@ -52,8 +63,11 @@ def best_dictionary_bits(corpus: list[Phrase], alphabet_size: int, max_phrase_le
 def total_bits(
     corpus: list[Phrase], phrases: list[Phrase], alphabet_size: int, max_phrase_length: int
 ) -> float:
-    """𝓛_BDL of a dictionary, with the brute-force segmentation."""
-    segments = sum(fewest_phrases(s, frozenset(phrases)) for s in corpus)
+    """𝓛_BDL of a dictionary by the definition."""
+    members = frozenset(phrases)
+    segments = sum(
+        times * segmentation_cost(s, members, max_phrase_length) for s, times in Counter(corpus).items()
+    )
     return description_length(
         sum(map(len, phrases)), len(phrases), segments, len(corpus), alphabet_size, max_phrase_length
     )

@@ -6,25 +6,16 @@ from math import log2
 
 import numpy as np
 import pytest
-from corpora import sequences
+from corpora import repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.skills import fit
 from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Phrase, count_numbers
-from skillpress.skills.greedy import data_bits, dictionary_bits, search_greedily
+from skillpress.skills.cover import data_bits, dictionary_bits
+from skillpress.skills.greedy import search_greedily
 from skillpress.skills.reference import greedy_reference
-
-
-def repetitive(alphabet_size: int) -> st.SearchStrategy[list[Phrase]]:
-    """Corpora made of a few routines, so that phrases pay and repeat within a sequence."""
-
-    def arranged(routines: list[Phrase]) -> st.SearchStrategy[list[Phrase]]:
-        sequence = st.lists(st.sampled_from(routines), max_size=6).map(lambda parts: sum(parts, ()))
-        return st.lists(sequence, min_size=1, max_size=40)
-
-    return st.lists(sequences(alphabet_size, max_size=5), min_size=1, max_size=4).flatmap(arranged)
 
 
 @settings(max_examples=200)

@@ -1,0 +1,196 @@
+"""Local search: from the greedy dictionary add, prune and swap phrases until no move helps.
+
+The greedy search only ever merges two neighbouring phrases and keeps both parts. Here any n-gram of
+the corpus may be added, any phrase may go, and one may go for another:
+
+    start with the greedy dictionary
+    while adding helps, add the gram that lowers 𝓛_BDL most
+    for every phrase in turn, until as many turns as there are phrases went by without a change:
+        take the phrase out; put in the gram that then helps most, if any
+        keep the change when 𝓛_BDL is lower than before, otherwise undo it
+        after a change, again add while that helps
+
+One local optimum may be a percent or two above the next. So three starts (the greedy dictionary, no
+phrases at all, and what ``pruning.py`` leaves of all phrases) have a few turns each, and the best of
+them goes on to the end.
+
+Equal gains are decided by the phrases' lexicographic order, so the corpus's order plays no part.
+
+Few grams have to be evaluated, because what one saved before bounds what it can save now. With S(𝒞)
+segments under 𝒞 and gain(g) = S(𝒞) - S(𝒞 + g): taking p out raises no gain by more than
+S(𝒞 - p) - S(𝒞), and putting q in raises none by more than its most uses * (|q| - 1) less what q
+itself saved.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.skills.compiled import compiled
+from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.cover import (
+    Cover,
+    bits_per_sequence,
+    cover_with_singletons,
+    saving,
+    set_member,
+    total_segments,
+)
+from skillpress.skills.grams import Grams, number_grams, phrase_of
+from skillpress.skills.greedy import merge_pairs
+from skillpress.skills.pruning import prune_everything
+from skillpress.skills.reference import MINIMAL_GAIN
+
+FIRST_TURNS = 10
+"""Phrases that each start tries to take out or swap before the best start is chosen."""
+
+
+class Progress(NamedTuple):
+    """The dictionary in hand; the functions of this module change it in place."""
+
+    cover: Cover
+    learned: NDArray[np.int64]
+    """(G,) its grams of two skills and more, in the order added; the rest is room."""
+    most: NDArray[np.int64]
+    """(G,) no gram can save more segments than this now."""
+    totals: NDArray[np.int64]
+    """(3,) how many are learned, Σ|p| over all phrases, Σ seg."""
+
+
+def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+    """The greedy dictionary, improved until no addition, removal or swap helps; nothing is random.
+
+    Raises:
+        ValueError: ``max_phrase_length`` is above 16.
+    """
+    grams = number_grams(corpus, max_phrase_length)
+    starts = (merge_pairs(grams, True, -1), np.empty(0, np.int64), prune_everything(grams))
+    first = [improve(grams, start, FIRST_TURNS) for start in starts]
+    _, best = min(first, key=lambda found: found[0])
+    _, improved = improve(grams, best, -1)
+    return Found([phrase_of(corpus, grams, int(gram)) for gram in improved])
+
+
+@compiled
+def improve(grams: Grams, start: NDArray[np.int64], turns: int) -> tuple[float, NDArray[np.int64]]:
+    """Better learned grams than ``start``, with 𝓛_BDL; a local optimum unless ``turns`` run out."""
+    progress = _start(grams, start)
+    _add_while_it_helps(grams, progress)
+    turn, failures = 0, 0
+    while failures < progress.totals[0] and turns != 0:
+        turns -= 1
+        turn = turn % progress.totals[0]
+        if _take_out_or_swap(grams, progress, turn):
+            _add_while_it_helps(grams, progress)
+            failures = 0
+        else:
+            turn += 1
+            failures += 1
+    return _bits(grams, progress), progress.learned[: progress.totals[0]].copy()
+
+
+@compiled
+def _add_while_it_helps(grams: Grams, progress: Progress) -> None:
+    while True:
+        gram = _best_addition(grams, progress, _bits(grams, progress) - MINIMAL_GAIN)
+        if gram < 0:
+            break
+        _add(grams, progress, gram)
+
+
+@compiled
+def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
+    """Try to do without one learned gram, or with another in its place; whether that helped."""
+    before = _bits(grams, progress) - MINIMAL_GAIN
+    cover, most, totals = progress.cover, progress.most.copy(), progress.totals.copy()
+    phrases, needed = cover.phrases.copy(), cover.needed.copy()
+    forward, backward = cover.forward.copy(), cover.backward.copy()
+    taken = progress.learned[position]
+    _remove(grams, progress, position)
+    pruned = _bits(grams, progress)
+    gram = _best_addition(grams, progress, min(pruned, before))
+    if gram >= 0:
+        _add(grams, progress, gram)
+        return True
+    if pruned < before:
+        return True
+    cover.phrases[:], cover.needed[:] = phrases, needed
+    cover.forward[:], cover.backward[:] = forward, backward
+    cover.member[taken] = True
+    progress.most[:], progress.totals[:] = most, totals
+    progress.learned[position + 1 : totals[0]] = progress.learned[position : totals[0] - 1].copy()
+    progress.learned[position] = taken
+    return False
+
+
+@compiled
+def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
+    """The gram whose addition gives the fewest bits per sequence, below ``bar``; -1 if none does."""
+    learned, skills, segments = progress.totals
+    size = grams.alphabet_size + learned + 1
+    at_best = np.full(len(grams.lengths), np.inf)
+    for gram in range(grams.alphabet_size, len(grams.lengths)):
+        if not progress.cover.member[gram]:
+            fewest = segments - progress.most[gram]
+            at_best[gram] = bits_per_sequence(grams, size, skills + grams.lengths[gram], fewest)
+    best = -1
+    while True:
+        gram = int(np.argmin(at_best))
+        if not at_best[gram] <= bar:
+            return best
+        at_best[gram] = np.inf
+        progress.most[gram] = saving(grams, progress.cover, gram)
+        fewest = segments - progress.most[gram]
+        bits = bits_per_sequence(grams, size, skills + grams.lengths[gram], fewest)
+        if bits < bar or (bits == bar and best >= 0 and grams.rank[gram] < grams.rank[best]):
+            best, bar = gram, bits
+
+
+@compiled
+def _start(grams: Grams, learned: NDArray[np.int64]) -> Progress:
+    cover = cover_with_singletons(grams)
+    totals = np.array([0, grams.alphabet_size, total_segments(grams, cover)])
+    most = grams.uses * (grams.lengths - 1)
+    progress = Progress(cover, np.empty(len(grams.lengths), np.int64), most, totals)
+    for gram in learned:
+        _add(grams, progress, gram)
+    return progress
+
+
+@compiled
+def _add(grams: Grams, progress: Progress, gram: int) -> None:
+    at_most = grams.uses[gram] * (grams.lengths[gram] - 1)
+    saved = -set_member(grams, progress.cover, gram, True)
+    progress.learned[progress.totals[0]] = gram
+    progress.totals[0] += 1
+    progress.totals[1] += grams.lengths[gram]
+    progress.totals[2] -= saved
+    _raise_bounds(grams, progress, at_most - saved)
+
+
+@compiled
+def _remove(grams: Grams, progress: Progress, position: int) -> None:
+    gram = progress.learned[position]
+    lost = set_member(grams, progress.cover, gram, False)
+    progress.totals[0] -= 1
+    progress.totals[1] -= grams.lengths[gram]
+    progress.totals[2] += lost
+    for later in range(position, progress.totals[0]):
+        progress.learned[later] = progress.learned[later + 1]
+    _raise_bounds(grams, progress, lost)
+
+
+@compiled
+def _raise_bounds(grams: Grams, progress: Progress, by: int) -> None:
+    for gram in range(grams.alphabet_size, len(grams.lengths)):
+        always = grams.uses[gram] * (grams.lengths[gram] - 1)
+        progress.most[gram] = min(progress.most[gram] + by, always)
+
+
+@compiled
+def _bits(grams: Grams, progress: Progress) -> float:
+    learned, skills, segments = progress.totals
+    return bits_per_sequence(grams, grams.alphabet_size + learned, skills, segments)
