@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from skillpress.skills.buffer import SuccessBuffer
+from skillpress.skills.closure import CLOSURES, close
+from skillpress.skills.controls import search_by_frequency, search_randomly
 from skillpress.skills.corpus import Corpus, Found, make_corpus
 from skillpress.skills.dictionary import (
     SkillDictionary,
@@ -19,6 +21,7 @@ from skillpress.skills.dictionary import (
     save_dictionary,
 )
 from skillpress.skills.exact import search_exactly
+from skillpress.skills.exploitable import exploitable, exploitable_rate
 from skillpress.skills.greedy import search_greedily
 from skillpress.skills.lookup import make_table, uses
 from skillpress.skills.refined import search_refined
@@ -37,6 +40,8 @@ SEARCHES: dict[str, Search] = {
     "greedy": search_greedily,
     "refined": search_refined,
     "exact": search_exactly,
+    "frequency": search_by_frequency,
+    "random": search_randomly,
 }
 """``skills.search`` in params.yaml to the function."""
 
@@ -47,6 +52,7 @@ def fit(
     max_phrase_length: int,
     search: str = "greedy",
     seed: int = 0,
+    closure: str = "none",
 ) -> SkillDictionary:
     """The E-step: a dictionary of low description length for the corpus (Eq. 3-4).
 
@@ -57,16 +63,17 @@ def fit(
         max_phrase_length: L, 1 to 16.
         search: an entry of ``SEARCHES``.
         seed: for searches that draw at random.
+        closure: an entry of ``CLOSURES``; phrases added to what the search found.
 
     Raises:
-        ValueError: the corpus is empty, a skill is not in the alphabet, or the search is unknown.
+        ValueError: the corpus is empty, a skill is not in the alphabet, or the search or closure is unknown.
     """
     check_alphabet(alphabet, max_phrase_length)
     if search not in SEARCHES:
         raise ValueError(f"search {search!r} is unknown; allowed: {', '.join(SEARCHES)}")
     counted = make_corpus(corpus, alphabet)
     found = SEARCHES[search](counted, max_phrase_length, seed)
-    phrases = [*((skill,) for skill in range(len(alphabet))), *found.phrases]
+    phrases = [*((skill,) for skill in range(len(alphabet))), *close(found.phrases, closure)]
     return SkillDictionary(
         alphabet=tuple(alphabet),
         max_phrase_length=max_phrase_length,
@@ -75,17 +82,21 @@ def fit(
         sequences=counted.sequences,
         search=search,
         seed=seed,
+        closure=closure,
         lower_bound=found.lower_bound,
     )
 
 
 __all__ = [
+    "CLOSURES",
     "SEARCHES",
     "SHAPINGS",
     "Search",
     "Shaping",
     "SkillDictionary",
     "SuccessBuffer",
+    "exploitable",
+    "exploitable_rate",
     "fit",
     "load_dictionary",
     "make_shaping",

@@ -19,7 +19,7 @@ from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
 from skillpress.storage import StorageError, read_json, write_json
 
-SCHEMA = "skillpress.dictionary/1"
+SCHEMA = "skillpress.dictionary/2"
 
 Skills = tuple[str, ...]
 
@@ -46,6 +46,8 @@ class SkillDictionary:
     """The entry of ``SEARCHES`` that found it."""
     seed: int
     """The seed given to the search."""
+    closure: str = "none"
+    """The entry of ``CLOSURES`` that was applied to what the search found."""
     lower_bound: float | None = None
     """Bits per sequence that no dictionary can go below; None where the search proves nothing."""
 
@@ -149,6 +151,7 @@ def save_dictionary(path: str | Path, dictionary: SkillDictionary) -> None:
         "schema": SCHEMA,
         "search": dictionary.search,
         "seed": dictionary.seed,
+        "closure": dictionary.closure,
         "max_phrase_length": dictionary.max_phrase_length,
         "sequences": dictionary.sequences,
         "dictionary_bits": dictionary.dictionary_bits,
@@ -193,5 +196,6 @@ def _from_json(content: dict[str, Any]) -> SkillDictionary:
         sequences=content["sequences"],
         search=content["search"],
         seed=content["seed"],
+        closure=content["closure"],
         lower_bound=content["lower_bound"],
     )

@@ -31,7 +31,7 @@ def segment(
         ValueError: no phrases of ``phrases`` concatenate to ``sequence``.
     """
     skills = tuple(sequence)
-    cost = _costs_from_each_start(skills, phrases, longest)
+    cost = costs_from_each_start(skills, phrases, longest)
     cut: list[tuple[Symbol, ...]] = []
     start = 0
     while start < len(skills):
@@ -53,12 +53,17 @@ def segmentation_cost(
     Raises:
         ValueError: no phrases of ``phrases`` concatenate to ``sequence``.
     """
-    return int(_costs_from_each_start(tuple(sequence), phrases, longest)[0])
+    return int(costs_from_each_start(tuple(sequence), phrases, longest)[0])
 
 
-def _costs_from_each_start(
+def costs_from_each_start(
     skills: tuple[Symbol, ...], phrases: AbstractSet[tuple[Symbol, ...]], longest: int
 ) -> list[float]:
+    """cost(0), ..., cost(n): the fewest phrases that cover each suffix.
+
+    Raises:
+        ValueError: no phrases of ``phrases`` concatenate to ``skills``.
+    """
     cost = [UNREACHABLE] * len(skills) + [0.0]
     for start in range(len(skills) - 1, -1, -1):
         for end in range(start + 1, min(start + longest, len(skills)) + 1):
