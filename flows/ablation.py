@@ -70,8 +70,13 @@ def run_experiment(variant: Variant) -> Experiment:
             stop({psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)})
             raise
     if code:
-        raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}")
+        raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
     return Experiment(variant.overlays[-1].stem, variant.seed, ROOT / FOLDER / variant.name)
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The end of a log."""
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
 @flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=PROCESSES))
