@@ -36,12 +36,18 @@ class Search(Protocol):
         ...
 
 
+def no_phrases(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+    """The dictionary of singletons: with it, segmentation cost is length (Proposition 1)."""
+    return Found([])
+
+
 SEARCHES: dict[str, Search] = {
     "greedy": search_greedily,
     "refined": search_refined,
     "exact": search_exactly,
     "frequency": search_by_frequency,
     "random": search_randomly,
+    "singletons": no_phrases,
 }
 """``skills.search`` in params.yaml to the function."""
 

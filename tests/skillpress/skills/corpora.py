@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations, pairwise, product
 
+import numpy as np
 from hypothesis import strategies as st
 
 from skillpress.skills.corpus import Phrase
@@ -32,6 +33,21 @@ def repetitive(alphabet_size: int, parts: int = 6) -> st.SearchStrategy[list[Phr
         return st.lists(sequence, min_size=1, max_size=40)
 
     return st.lists(sequences(alphabet_size, max_size=5), min_size=1, max_size=4).flatmap(arranged)
+
+
+def markov_chains(alphabet_size: int, sequences: int) -> list[Phrase]:
+    """Each skill is mostly followed by one of two others."""
+    rng = np.random.default_rng(alphabet_size)
+    after = rng.integers(0, alphabet_size, (alphabet_size, 2))
+    corpus = []
+    for length in rng.integers(5, 40, sequences):
+        sequence = [int(rng.integers(alphabet_size))]
+        while len(sequence) < length:
+            usual = rng.random() < 0.9
+            following = after[sequence[-1], rng.integers(2)] if usual else rng.integers(alphabet_size)
+            sequence.append(int(following))
+        corpus.append(tuple(sequence))
+    return corpus
 
 
 def fewest_phrases(sequence: Phrase, phrases: frozenset[Phrase]) -> int:

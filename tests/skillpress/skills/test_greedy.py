@@ -6,13 +6,13 @@ from math import log2
 
 import numpy as np
 import pytest
-from corpora import repetitive
+from corpora import markov_chains, repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.skills import fit
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import Phrase, count_numbers
+from skillpress.skills.corpus import count_numbers
 from skillpress.skills.cover import data_bits, dictionary_bits
 from skillpress.skills.greedy import search_greedily
 from skillpress.skills.reference import greedy_reference
@@ -65,18 +65,3 @@ def test_phrases_longer_than_a_16_bit_set_of_lengths_are_refused():
 
 def _log2(number: int) -> float:
     return log2(number)
-
-
-def markov_chains(alphabet_size: int, sequences: int) -> list[Phrase]:
-    """Each skill is mostly followed by one of two others."""
-    rng = np.random.default_rng(alphabet_size)
-    after = rng.integers(0, alphabet_size, (alphabet_size, 2))
-    corpus = []
-    for length in rng.integers(5, 40, sequences):
-        sequence = [int(rng.integers(alphabet_size))]
-        while len(sequence) < length:
-            usual = rng.random() < 0.9
-            following = after[sequence[-1], rng.integers(2)] if usual else rng.integers(alphabet_size)
-            sequence.append(int(following))
-        corpus.append(tuple(sequence))
-    return corpus

@@ -1,0 +1,179 @@
+"""What a fitted dictionary is worth, phrase by phrase, and how it changes over training.
+
+All results are Polars frames or plain records: figures are made from them elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from skillpress.skills.corpus import Phrase, make_corpus
+from skillpress.skills.description_length import description_length
+from skillpress.skills.dictionary import SkillDictionary, Skills
+from skillpress.skills.lookup import make_table, uses
+
+
+@dataclass(frozen=True)
+class Savings:
+    """Bits per sequence without and with the learned phrases (Eq. 3)."""
+
+    singletons: float
+    dictionary: float
+
+    @property
+    def saved_share(self) -> float:
+        """Share of the singletons' bits that is saved; 0 where these need none."""
+        return 1 - self.dictionary / self.singletons if self.singletons else 0.0
+
+
+def savings(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> Savings:
+    """Bits before and after, on the corpus that the dictionary was fitted to or on another.
+
+    Raises:
+        ValueError: the corpus is empty or holds a skill that is not in the alphabet.
+    """
+    return Savings(
+        _bits_with(dictionary, corpus, ()) / len(corpus),
+        _bits_with(dictionary, corpus, dictionary.learned) / len(corpus),
+    )
+
+
+def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """One row per phrase: ``phrase``, ``length``, ``uses``, ``bits_saved``; most bits first.
+
+    ``bits_saved`` is what the whole corpus would need more without the phrase, everything cut anew; it
+    may be negative, and is null for singletons, which no dictionary is without.
+
+    Raises:
+        ValueError: the corpus is empty or holds a skill that is not in the alphabet.
+    """
+    whole = _bits_with(dictionary, corpus, dictionary.learned)
+    counts = _uses_with(dictionary, corpus, dictionary.learned)
+    saved: list[float | None] = [None] * len(dictionary.alphabet)
+    for phrase in dictionary.learned:
+        others = tuple(other for other in dictionary.learned if other != phrase)
+        saved.append(_bits_with(dictionary, corpus, others) - whole)
+    return pl.DataFrame(
+        {
+            "phrase": [" → ".join(phrase) for phrase in dictionary.phrases],
+            "length": [len(phrase) for phrase in dictionary.phrases],
+            "uses": counts,
+            "bits_saved": saved,
+        },
+        schema={"phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "bits_saved": pl.Float64},
+    ).sort("bits_saved", "uses", descending=True, nulls_last=True, maintain_order=True)
+
+
+def coverage(dictionary: SkillDictionary) -> pl.DataFrame:
+    """``length``, ``segments``, ``skill_share``: how much of its corpus phrases of each length cover."""
+    lengths = range(1, dictionary.max_phrase_length + 1)
+    segments = [
+        sum(
+            n
+            for phrase, n in zip(dictionary.phrases, dictionary.counts, strict=True)
+            if len(phrase) == length
+        )
+        for length in lengths
+    ]
+    skills = sum(length * n for length, n in zip(lengths, segments, strict=True))
+    shares = [length * n / skills if skills else 0.0 for length, n in zip(lengths, segments, strict=True)]
+    return pl.DataFrame({"length": list(lengths), "segments": segments, "skill_share": shares})
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How alike two dictionaries are, from 0 (nothing shared) to 1 (the same)."""
+
+    phrases: float
+    """Jaccard index of the learned phrases."""
+    uses: float
+    """Σ min / Σ max of the learned phrases' shares of all learned uses."""
+
+
+def overlap(one: SkillDictionary, other: SkillDictionary) -> Overlap:
+    """Compare the learned phrases; two dictionaries without any are the same."""
+    mine, theirs = _use_shares(one), _use_shares(other)
+    either = mine.keys() | theirs.keys()
+    if not either:
+        return Overlap(1.0, 1.0)
+    least = sum(min(mine.get(p, 0.0), theirs.get(p, 0.0)) for p in either)
+    most = sum(max(mine.get(p, 0.0), theirs.get(p, 0.0)) for p in either)
+    return Overlap(len(mine.keys() & theirs.keys()) / len(either), least / most if most else 0.0)
+
+
+def lifetimes(dictionaries: Mapping[int, SkillDictionary]) -> pl.DataFrame:
+    """``phrase``, ``first``, ``last``, ``steps``, ``uses``: which phrases lived how long.
+
+    Args:
+        dictionaries: training step to the dictionary of that step.
+    """
+    seen: dict[Skills, list[tuple[int, int]]] = {}
+    for step in sorted(dictionaries):
+        dictionary = dictionaries[step]
+        for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True):
+            if len(phrase) > 1:
+                seen.setdefault(phrase, []).append((step, count))
+    return pl.DataFrame(
+        [
+            (" → ".join(phrase), visits[0][0], visits[-1][0], len(visits), sum(count for _, count in visits))
+            for phrase, visits in seen.items()
+        ],
+        schema={
+            "phrase": pl.String,
+            "first": pl.Int64,
+            "last": pl.Int64,
+            "steps": pl.Int64,
+            "uses": pl.Int64,
+        },
+        orient="row",
+    ).sort("steps", "uses", descending=True, maintain_order=True)
+
+
+def drift(dictionaries: Mapping[int, SkillDictionary]) -> pl.DataFrame:
+    """``step``, ``phrases``, ``born``, ``died``, ``jaccard``, ``description_length``, step by step.
+
+    A phrase is born where the step before did not have it; ``jaccard`` compares with that step and is
+    null for the first.
+    """
+    steps = sorted(dictionaries)
+    rows: list[tuple[int, int, int, int, float | None, float]] = []
+    for position, step in enumerate(steps):
+        now = set(dictionaries[step].learned)
+        before = set(dictionaries[steps[position - 1]].learned) if position else set()
+        alike = overlap(dictionaries[steps[position - 1]], dictionaries[step]).phrases if position else None
+        bits = dictionaries[step].description_length
+        rows.append((step, len(now), len(now - before), len(before - now), alike, bits))
+    names = {"step": pl.Int64, "phrases": pl.Int64, "born": pl.Int64, "died": pl.Int64}
+    schema = {**names, "jaccard": pl.Float64, "description_length": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _use_shares(dictionary: SkillDictionary) -> dict[Skills, float]:
+    counts = {p: n for p, n in zip(dictionary.phrases, dictionary.counts, strict=True) if len(p) > 1}
+    total = sum(counts.values())
+    return {phrase: count / total if total else 0.0 for phrase, count in counts.items()}
+
+
+def _uses_with(
+    dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], learned: Sequence[Skills]
+) -> list[int]:
+    position = {skill: number for number, skill in enumerate(dictionary.alphabet)}
+    phrases: list[Phrase] = [(number,) for number in range(len(position))]
+    phrases += [tuple(position[skill] for skill in phrase) for phrase in learned]
+    table = make_table(phrases, len(position), dictionary.max_phrase_length)
+    return uses(make_corpus(corpus, dictionary.alphabet), table)
+
+
+def _bits_with(
+    dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], learned: Sequence[Skills]
+) -> float:
+    """Bits in the whole corpus with these learned phrases in place of the dictionary's own."""
+    alphabet = len(dictionary.alphabet)
+    skills = alphabet + sum(map(len, learned))
+    segments = sum(_uses_with(dictionary, corpus, learned))
+    return description_length(
+        skills, alphabet + len(learned), segments, 1, alphabet, dictionary.max_phrase_length
+    )
