@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from skillpress.evaluation.budget import BUDGET_POINTS
 from skillpress.evaluation.episodes import EvaluationError, episode_table, evaluation_steps
@@ -93,6 +92,8 @@ def bootstrap(differences: Sequence[float] | NDArray[np.float64], seed: int) -> 
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided exact p that a discordant pair is as likely to fall either way; 1 without any."""
+    from scipy.stats import binomtest  # takes a second to import, which every stage would pay
+
     discordant = only_first + only_second
     return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
 

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import torch
 
-from skillpress.assembly import environment_of, starting_policy
+from skillpress.agents.state_updates import window
+from skillpress.assembly import environment_of, rendering_of, starting_policy
 from skillpress.environments.bundle import SplitSizes
 from skillpress.params import Params, load_params
 from skillpress.policy import save_policy
+from skillpress.training.imitation import demonstrate, imitate, tokenize
 from skillpress.training.loop import TrainingJob, train
 from skillpress.trajectory import write_tasks
 
@@ -30,14 +32,20 @@ def parameters(folder: Path, smoke: bool) -> Params:
 
 
 def prepare(folder: Path, overlay: str) -> None:
-    """Tasks, a fresh policy and the parameters of a small training."""
+    """Tasks, the parameters of a small training, and a policy that wins now and then."""
     (folder / "overlay.yaml").write_text(overlay)
     params = parameters(folder, smoke=True)
     bundle = environment_of(params)
     sizes = SplitSizes(64, 1, 1)
     tasks = [t for t in bundle.make_tasks(params.environment, sizes, params.seed) if t.split == "train"]
     write_tasks(folder / "train.parquet", tasks)
-    save_policy(starting_policy(params), folder / "start")
+    policy = starting_policy(params)
+    shown = demonstrate(
+        tasks, 4000, bundle, params.environment, rendering_of(params), window(params.policy.history), 0.0, 0
+    )
+    rows = tokenize([step for steps in shown for step in steps], policy)
+    imitate(policy, rows, params.imitation, params.seed)
+    save_policy(policy, folder / "start")
 
 
 def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:

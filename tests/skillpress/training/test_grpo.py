@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,3 +78,19 @@ def test_the_buffer_lets_one_success_be_judged_by_those_before_it() -> None:
 def test_plain_shaping_changes_nothing_but_still_shows_the_dictionary() -> None:
     shaped = shaper("none")([TASK], [trajectory(SOLUTION, True)])
     assert shaped.returns.tolist() == [10] and shaped.metrics["dictionary/segments"] == 3
+
+
+class WithAnotherRank(Ranks):
+    """As if another rank had 60 successes of its own."""
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        return [*items, *[("OP_Sub-large-small", "OP_Add-near_target-small")] * 60]
+
+
+def test_the_dictionary_sees_the_successes_of_all_ranks() -> None:
+    reward = RewardParameters(success=10.0, invalid_penalty=0.0, shaping="segcost", efficiency=10.0)
+    skills = SkillParameters(max_phrase_length=4, buffer=256, search="greedy")
+    both = RewardShaper(CountdownProjection(), skills, reward, 30, WithAnotherRank())
+    # The two first skills of the solution are the other rank's phrase: 2 segments instead of 3.
+    np.testing.assert_allclose(both([TASK], [trajectory(SOLUTION, True)]).returns, [10 - 10 * 2 / 30])
+    assert len(both.buffer) == 61

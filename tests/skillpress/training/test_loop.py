@@ -17,7 +17,8 @@ from skillpress.training.checkpoint import Checkpoints
 PROGRAM = Path(__file__).parent / "loop_program.py"
 OVERLAY = """
 training: {steps: 5, learning_rate: 0.01, checkpoint_every: 2}
-environment: {max_steps: 8}
+environment: {max_steps: 8, max_numbers: 3}
+imitation: {epochs: 4}
 """
 
 
@@ -25,7 +26,9 @@ environment: {max_steps: 8}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("training")
     prepare(path, OVERLAY)
-    run(path, "whole")
+    lines = run(path, "whole")
+    won = [float(line.split()[-1]) for line in lines if line.startswith("step")]
+    assert sum(won) > 0, "without a success the dictionary and its buffer would go untested"
     return path
 
 
