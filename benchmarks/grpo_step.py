@@ -1,22 +1,23 @@
 """One GRPO optimizer step against TRL's, on the same model, prompts, completions and tokens.
 
-    python -m benchmarks.grpo_step [--model default|3m] [--steps 5]
+    python -m benchmarks.grpo_step [--model default|3m] [--steps 6]
 
 Both sides sample 64 completions of exactly 32 tokens after prompts of 200 tokens, in groups of 8, and
 make one optimizer step on them: float32, one thread, no KL term, temperature 1, AdamW, the same
 learning rate. The reward is a number drawn from a completion's tokens, so that every group has
 advantages and nothing is skipped. Ours samples with the local engine and trains with DeepSpeed
 (ZeRO 1, one process); TRL's is ``GRPOTrainer`` with ``use_cpu=True`` and otherwise its defaults. The
-two alternate within one process, and the ratio of their median seconds per step is the result.
+two take turns, and the ratio of their median seconds per step is the result.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import logging
+import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,6 +44,8 @@ PROMPT, RESPONSE, GROUPS, GROUP = 200, 32, 8, 8
 SHAPES = {"default": (64, 2, 2), "3m": (192, 6, 6)}
 """Width, layers, heads; ``default`` is the policy of params.yaml."""
 LEARNING_RATE = 1e-5
+WARM_UP = 2
+"""Steps of each process that do not count."""
 
 
 def make_policy(shape: str) -> Policy:
@@ -97,36 +100,47 @@ class Ours:
 
 
 class Clock(transformers.TrainerCallback):
-    """Seconds of each of the trainer's steps, and our turn after each."""
+    """Seconds of each of a trainer's steps, sampling included."""
 
-    def __init__(self, ours: Ours) -> None:
-        self.ours = ours
-        self.theirs_seconds: list[float] = []
-        self.our_seconds: list[float] = []
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.last = time.perf_counter()
 
-    def on_step_begin(self, *arguments: Any, **named: Any) -> None:
-        self.resumed = getattr(self, "resumed", time.perf_counter())
+    def on_train_begin(self, *arguments: Any, **named: Any) -> None:
+        self.last = time.perf_counter()
 
     def on_step_end(self, *arguments: Any, **named: Any) -> None:
         now = time.perf_counter()
-        self.theirs_seconds.append(now - self.resumed)
-        self.ours.step()
-        self.resumed = time.perf_counter()
-        self.our_seconds.append(self.resumed - now)
+        self.seconds.append(now - self.last)
+        self.last = now
 
 
-def compare(shape: str, steps: int) -> dict[str, Any]:
-    """Both sides' median seconds per step, the first two steps of each left out as warm-up."""
+def time_ours(shape: str, steps: int) -> list[float]:
+    """Seconds of each of our steps."""
     with tempfile.TemporaryDirectory() as folder:
         save_policy(make_policy(shape), Path(folder) / "model")
-        clock = Clock(Ours(load_policy(Path(folder) / "model")))
-        theirs = load_policy(Path(folder) / "model")
-        theirs.model.generation_config.eos_token_id = None
-        theirs.tokenizer.eos_token = "<pad>"
-        rows = [prompt for step in range(1, steps + 3) for prompt in make_prompts(step)]
-        trainer = trl.GRPOTrainer(
-            model=theirs.model,
-            processing_class=theirs.tokenizer,
+        ours = Ours(load_policy(Path(folder) / "model"))
+    seconds = []
+    for _ in range(steps):
+        started = time.perf_counter()
+        ours.step()
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def time_trl(shape: str, steps: int) -> list[float]:
+    """Seconds of each of TRL's steps."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        save_policy(make_policy(shape), Path(folder) / "model")
+        policy = load_policy(Path(folder) / "model")
+        assert policy.model.generation_config is not None
+        policy.model.generation_config.eos_token_id = None
+        policy.tokenizer.eos_token = "<pad>"
+        rows = [prompt for step in range(1, steps + 1) for prompt in make_prompts(step)]
+        trl.GRPOTrainer(
+            model=policy.model,
+            processing_class=policy.tokenizer,
             reward_funcs=lambda completion_ids, **named: [reward(ids) for ids in completion_ids],
             args=trl.GRPOConfig(
                 output_dir=folder,
@@ -135,7 +149,7 @@ def compare(shape: str, steps: int) -> dict[str, Any]:
                 per_device_train_batch_size=GROUPS * GROUP,
                 num_generations=GROUP,
                 max_completion_length=RESPONSE,
-                max_steps=steps + 2,
+                max_steps=steps,
                 learning_rate=LEARNING_RATE,
                 beta=0.0,
                 temperature=1.0,
@@ -150,17 +164,30 @@ def compare(shape: str, steps: int) -> dict[str, Any]:
             ),
             train_dataset=datasets.Dataset.from_dict({"prompt": rows}),
             callbacks=[clock],
-        )
-        started = time.perf_counter()
-        clock.resumed = started
-        trainer.train()
-    ours, trls = (statistics.median(seconds[2:]) for seconds in (clock.our_seconds, clock.theirs_seconds))
+        ).train()
+    return clock.seconds
+
+
+SIDES = {"skillpress": time_ours, "trl": time_trl}
+
+
+def compare(shape: str, steps: int) -> dict[str, Any]:
+    """Median seconds per step of both sides, each in processes of its own, in turn and twice.
+
+    Separate processes: DeepSpeed's process group would make TRL's trainer a distributed one.
+    """
+    seconds: dict[str, list[float]] = {side: [] for side in SIDES}
+    for side in [*SIDES] * 2:
+        command = [sys.executable, "-m", "benchmarks.grpo_step", "--model", shape, "--steps", str(steps)]
+        finished = subprocess.run([*command, "--side", side], capture_output=True, text=True, check=True)
+        seconds[side] += json.loads(finished.stdout.splitlines()[-1])[WARM_UP:]
+    medians = {side: statistics.median(values) for side, values in seconds.items()}
     return {
         "model": shape,
-        "parameters": theirs.parameters,
-        "steps": steps,
-        "seconds_per_step": {"skillpress": ours, "trl": trls},
-        "trl_over_skillpress": trls / ours,
+        "parameters": make_policy(shape).parameters,
+        "steps": len(seconds["trl"]),
+        "seconds_per_step": medians,
+        "trl_over_skillpress": medians["trl"] / medians["skillpress"],
     }
 
 
@@ -168,12 +195,14 @@ def main() -> None:
     """Print the comparison as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", choices=[*SHAPES], default="default")
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=6, help="of each of two processes a side")
+    parser.add_argument("--side", choices=[*SIDES], help="print the seconds of one side's steps only")
     chosen = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"  # accelerate takes two threads where nobody says
     torch.set_num_threads(1)
-    logging.disable(logging.WARNING)
-    result = compare(chosen.model, chosen.steps)
-    versions = {"trl": trl.__version__, "transformers": transformers.__version__, "torch": torch.__version__}
+    if chosen.side:
+        print(json.dumps(SIDES[chosen.side](chosen.model, chosen.steps)))
+        return
     setting = {
         "completions": GROUPS * GROUP,
         "tokens": RESPONSE,
@@ -182,9 +211,12 @@ def main() -> None:
         "dtype": "float32",
         "threads": 1,
     }
-    machine = {"python": platform.python_version(), "processor": platform.machine()}
-    json.dump({**result, "setting": setting, "versions": versions, "machine": machine}, sys.stdout, indent=2)
-    print()
+    print(json.dumps({
+        **compare(chosen.model, chosen.steps),
+        "setting": setting,
+        "versions": {module.__name__: module.__version__ for module in (trl, transformers, torch)},
+        "machine": {"python": platform.python_version(), "load": os.getloadavg()[0]},
+    }, indent=2))  # fmt: skip
 
 
 if __name__ == "__main__":
