@@ -30,6 +30,7 @@ from skillpress.skills.description_length import dictionary_bits
 from skillpress.skills.grams import Grams, number_grams, phrase_of
 from skillpress.skills.lookup import make_table, uses
 from skillpress.skills.refined import search_refined
+from skillpress.skills.segmentation import segmentation_cost
 
 TIME_LIMIT = 60.0
 """Seconds until the best dictionary so far is returned with the bound proven by then."""
@@ -56,26 +57,59 @@ def search_within(corpus: Corpus, max_phrase_length: int, time_limit: float) -> 
     best = search_refined(corpus, max_phrase_length, 0).phrases
     best_bits = total_bits(corpus, best, max_phrase_length)
     grams = number_grams(corpus, max_phrase_length)
+    size = corpus.alphabet_size
+    singletons = dictionary_bits(size, size, size, max_phrase_length)
     open_sizes: dict[int, float] = {}
-    for learned in range(len(grams.lengths) - corpus.alphabet_size + 1):
+    for learned in range(len(grams.lengths) - size + 1):
         _, floor = _candidates(corpus, grams, learned)
         if floor < best_bits - TOLERANCE:
             open_sizes[learned] = floor
     for integral in (False, True):
-        for learned in sorted(open_sizes, key=lambda size: abs(size - len(best))):
+        for learned in sorted(open_sizes, key=lambda learned: abs(learned - len(best))):
             remaining = deadline - monotonic()
             if remaining <= 0:
                 break
-            bar = best_bits - TOLERANCE
-            chosen, proven = _solve(corpus, grams, learned, bar, remaining, integral)
+            candidates, _ = _candidates(corpus, grams, learned)
+            bar = best_bits - TOLERANCE - singletons
+            chosen, proven = _solve(
+                corpus, grams, candidates, learned, size + learned, bar, remaining, integral
+            )
             if chosen is not None:
                 phrases = [phrase_of(corpus, grams, int(gram)) for gram in chosen]
                 bits = total_bits(corpus, phrases, max_phrase_length)
                 if bits < best_bits:
                     best, best_bits = sorted(phrases), bits
-            open_sizes[learned] = max(open_sizes[learned], proven)
-        open_sizes = {size: floor for size, floor in open_sizes.items() if floor < best_bits - TOLERANCE}
+            open_sizes[learned] = max(open_sizes[learned], proven + singletons)
+        open_sizes = {n: floor for n, floor in open_sizes.items() if floor < best_bits - TOLERANCE}
     return Found(best, lower_bound=min([best_bits, *open_sizes.values()]) / corpus.sequences)
+
+
+def best_without_singletons(corpus: Corpus, max_phrase_length: int) -> Found:
+    """The optimum over *all* dictionaries that can cut the corpus, whether or not they hold Σ.
+
+    This is the paper's BF-original (appendix F.1). It lies outside the class 𝒜 of Eq. 4: such a
+    dictionary cannot cut every future sequence, so it serves to compare, not to shape rewards. The
+    phrases found include the singletons that are needed. For small corpora; there is no time limit.
+    """
+    grams = number_grams(corpus, max_phrase_length)
+    candidates = np.flatnonzero(grams.uses > 0)
+    candidates = np.concatenate((np.unique(corpus.skills[corpus.skills >= 0]), candidates))
+    fewest = int(-(-(np.diff(corpus.starts) - 1) // max_phrase_length) @ corpus.weights)
+    best: list[Phrase] = []
+    best_bits = np.inf
+    for size in range(1, len(candidates) + 1):
+        cheapest = dictionary_bits(size, size, corpus.alphabet_size, max_phrase_length)
+        if cheapest + fewest * log2(size) >= best_bits:
+            break
+        bar = min(best_bits - TOLERANCE, 1e9)
+        chosen, _ = _solve(corpus, grams, candidates, size, size, bar, np.inf, True)
+        if chosen is not None:
+            best = sorted(phrase_of(corpus, grams, int(gram)) for gram in chosen)
+            cut = sum(segmentation_cost(s, set(best), max_phrase_length) * n for s, n in corpus)
+            skills = sum(map(len, best))
+            stored = dictionary_bits(skills, len(best), corpus.alphabet_size, max_phrase_length)
+            best_bits = stored + cut * log2(len(best))
+    return Found(best, lower_bound=best_bits / corpus.sequences)
 
 
 def total_bits(corpus: Corpus, learned: list[Phrase], max_phrase_length: int) -> float:
@@ -109,21 +143,22 @@ def _candidates(corpus: Corpus, grams: Grams, learned: int) -> tuple[NDArray[np.
 def _solve(
     corpus: Corpus,
     grams: Grams,
-    learned: int,
+    candidates: NDArray[np.int64],
+    most: int,
+    size: int,
     bar: float,
     time_limit: float,
     integral: bool,
 ) -> tuple[NDArray[np.int64] | None, float]:
-    """The best choice of grams if it costs at most ``bar`` bits, and bits proven to be needed.
+    """The cheapest choice of at most ``most`` candidates, and bits proven to be needed.
 
+    Segments cost log2 ``size`` bits. Single skills are free phrases unless they are candidates. No
+    choice is returned when none costs at most ``bar`` bits or when time is up before one is found.
     Without ``integral`` phrases may be had in part, which proves less in less time.
     """
-    candidates, _ = _candidates(corpus, grams, learned)
-    size = corpus.alphabet_size
     arcs = _arcs(grams, candidates)
-    singletons = dictionary_bits(size, size, size, grams.longest)
-    price = grams.lengths[candidates] * log2(size) + log2(grams.longest)
-    objective = np.concatenate((price, corpus.weights[grams.row[arcs.start]] * log2(size + learned)))
+    price = grams.lengths[candidates] * log2(corpus.alphabet_size) + log2(grams.longest)
+    objective = np.concatenate((price, corpus.weights[grams.row[arcs.start]] * log2(size)))
     count = len(candidates)
     chosen = coo_array((np.ones(count), (np.zeros(count, int), np.arange(count))), (1, len(objective)))
     result = milp(
@@ -131,8 +166,8 @@ def _solve(
         integrality=np.arange(len(objective)) < (count if integral else 0),
         bounds=Bounds(0, 1),
         constraints=[
-            LinearConstraint(chosen.tocsr(), ub=learned),
-            LinearConstraint(coo_array(objective[None, :]).tocsr(), ub=bar - singletons),
+            LinearConstraint(chosen.tocsr(), ub=most),
+            LinearConstraint(coo_array(objective[None, :]).tocsr(), ub=bar),
             _flow(corpus, arcs, count),
             _only_along_phrases(arcs, count),
         ],
@@ -141,7 +176,7 @@ def _solve(
     if result.status == INFEASIBLE:
         return None, bar
     bound = result.fun if result.status == OPTIMAL else result.mip_dual_bound
-    proven = -np.inf if bound is None else singletons + bound
+    proven = -np.inf if bound is None else bound
     return (candidates[result.x[:count] > 0.5] if integral and result.x is not None else None), proven
 
 
@@ -157,9 +192,9 @@ class _Arcs:
 
 
 def _arcs(grams: Grams, candidates: NDArray[np.int64]) -> _Arcs:
-    singles = np.flatnonzero(grams.numbers[:, 0] >= 0)
-    spans = [slice(grams.occurrence_starts[g], grams.occurrence_starts[g + 1]) for g in candidates]
-    places = [grams.occurrences[span].astype(np.int64) for span in spans]
+    singles = np.flatnonzero((grams.numbers[:, 0] >= 0) & ~np.isin(grams.numbers[:, 0], candidates))
+    column = grams.lengths[candidates] - 1
+    places = [np.flatnonzero(grams.numbers[:, c] == g) for g, c in zip(candidates, column, strict=True)]
     counts = [len(entries) for entries in places]
     return _Arcs(
         start=np.concatenate((singles, *places)),

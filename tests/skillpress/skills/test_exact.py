@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import combinations
+
 import pytest
 from corpora import best_dictionary_bits, repetitive
+from corpora import total_bits as total_bits_of
 from hypothesis import example, given, settings
 
 from skillpress.skills import fit
 from skillpress.skills.corpus import count_numbers
-from skillpress.skills.exact import search_exactly, search_within, total_bits
+from skillpress.skills.exact import best_without_singletons, search_exactly, search_within, total_bits
 from skillpress.skills.refined import search_refined
 
 
@@ -52,3 +56,17 @@ def test_without_time_it_returns_the_refined_dictionary_and_a_valid_bound():
     assert hurried.phrases == search_refined(corpus, 4, 0).phrases
     assert hurried.lower_bound is not None
     assert hurried.lower_bound <= total_bits(corpus, optimum.phrases, 4) / corpus.sequences + 1e-9
+
+
+@settings(max_examples=10)
+@given(repetitive(2, parts=1))
+def test_without_the_duty_to_keep_singletons_it_agrees_with_enumeration(corpus):
+    """Every set of grams and skills that can cut the corpus, K = 2 and L = 2."""
+    pool = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
+    found = best_without_singletons(count_numbers([*corpus, (0, 1, 0)], 2), 2)
+    costs = []
+    for size in range(1, len(pool) + 1):
+        for phrases in combinations(pool, size):
+            with suppress(ValueError):
+                costs.append(total_bits_of([*corpus, (0, 1, 0)], list(phrases), 2, 2))
+    assert found.lower_bound == pytest.approx(min(costs))

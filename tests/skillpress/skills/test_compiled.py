@@ -1,0 +1,34 @@
+"""Machine code is kept once per user and content of the package, wherever the clone lies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import skillpress
+
+PROGRAM = """
+from skillpress.skills.cover import data_bits
+print(data_bits(8, 4), sum(data_bits.stats.cache_hits.values()))
+"""
+
+
+def run_in_a_process(home: Path) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(home)}
+    environment["PYTHONPATH"] = str(Path(skillpress.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_second_process_loads_what_the_first_compiled(tmp_path):
+    assert run_in_a_process(tmp_path) == "16.0 0"
+    assert run_in_a_process(tmp_path) == "16.0 1"
+
+
+def test_where_the_cache_cannot_be_written_it_still_works(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert run_in_a_process(blocked).startswith("16.0")
