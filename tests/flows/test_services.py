@@ -44,22 +44,23 @@ def test_a_schedule_really_runs_and_everything_ends_with_it(repository: Path, tm
     deployments.write_text(deployments.read_text().replace('cron: "0 2 * * *"', 'cron: "* * * * *"'))
     mlflow, prefect = free_port(), free_port()
     clone.environment |= {"MLFLOW_PORT": str(mlflow), "PREFECT_PORT": str(prefect)}
-    services = clone.start("flows.services", "schedule")
+    log = tmp_path / "services.log"
     report = clone.folder / "results" / "report.html"
+    with log.open("w") as output:
+        services = clone.start("flows.services", "schedule", output=output)
     try:
         deadline = time.monotonic() + 500
         while not report.exists():
-            assert services.poll() is None, services.communicate()[0]
-            assert time.monotonic() < deadline, "no scheduled run has finished"
+            assert services.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, "no scheduled run has finished: " + log.read_text()
             time.sleep(1)
-        with urlopen(f"http://127.0.0.1:{mlflow}/", timeout=30) as page:
-            assert page.status == 200
-        with urlopen(f"http://127.0.0.1:{prefect}/", timeout=30) as page:
-            assert page.status == 200
+        for port in (mlflow, prefect):
+            with urlopen(f"http://127.0.0.1:{port}/", timeout=30) as page:
+                assert page.status == 200
     finally:
         os.killpg(services.pid, signal.SIGINT)
-        output, _ = services.communicate(timeout=120)
-    assert services.returncode == 0, output
+        services.wait(timeout=120)
+    assert services.returncode == 0, log.read_text()
     for port in (mlflow, prefect):
         with pytest.raises(OSError, match="refused"), urlopen(f"http://127.0.0.1:{port}/", timeout=5):
             pass

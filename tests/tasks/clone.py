@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import yaml
 
@@ -42,12 +43,15 @@ class Clone:
             cwd=self.folder, env=self.environment | variables, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """The same without waiting, in a process group of its own; errors go to its stdout."""
+    def start(self, *arguments: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
+        """The same without waiting, in a process group of its own; errors go to its stdout.
+
+        Who writes much must be given a file for it: a pipe that nobody reads stops him when it is full.
+        """
         return subprocess.Popen(
             [sys.executable, "-m", *arguments],
             cwd=self.folder, env=self.environment, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
     def ran(self, output: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 from clone import Clone
 from mlflow import MlflowClient
 
@@ -198,6 +199,64 @@ def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(
     assert len(training) == 1  # it went on in its own run
     history = client.get_metric_history(training[0].info.run_id, "success")
     assert sorted(point.step for point in history) == list(range(1, 201))
+
+
+WATCHED_STAGES = """
+import json, sys
+from importlib import import_module
+from pydantic import BaseModel
+from skillpress.params import load_params
+from tasks.stage import Stage
+from tasks.tracking import StageRun
+
+params = load_params()
+sections = {type(value): name for name, value in params if isinstance(value, BaseModel)}
+read = set()
+plain = BaseModel.__getattribute__
+
+def watched(self, name):
+    if name in type(self).model_fields:
+        if type(self) in sections:
+            read.add(f"{sections[type(self)]}.{name}")
+        elif self is params and name not in sections.values():
+            read.add(name)
+    return plain(self, name)
+
+BaseModel.__getattribute__ = watched
+found = {}
+for stage in sys.argv[1:]:
+    run = StageRun(stage, params)
+    read.clear()
+    import_module(f"tasks.{stage}").main(Stage(stage, params, run))
+    found[stage] = sorted(read)
+print(json.dumps(found))
+"""
+
+OTHER_WAY = {"prepare_policy": {"policy.dtype"}}
+"""Read by the stage where ``policy.model`` names a pretrained model."""
+
+
+def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
+    """The report prints all of them; a whole ``environment`` section is handed to the world."""
+    stages = [stage for stage in STAGES if stage != "report"]
+    (clone.folder / "watched_stages.py").write_text(WATCHED_STAGES)
+    run = clone.python("watched_stages", *stages)
+    assert run.returncode == 0, run.stdout + run.stderr
+    read = {stage: set(keys) for stage, keys in json.loads(run.stdout.splitlines()[-1]).items()}
+    params = yaml.safe_load((clone.folder / "params.yaml").read_text())
+    graph = yaml.safe_load((clone.folder / "dvc.yaml").read_text())["stages"]
+    wrong = {}
+    for stage in stages:
+        named = {leaf for key in graph[stage]["params"] for leaf in leaves(params, key)}
+        different = (named ^ read[stage]) - OTHER_WAY.get(stage, set())
+        wrong[stage] = {key for key in different if not key.startswith("environment.")}
+    assert not any(wrong.values()), wrong
+
+
+def leaves(params: dict, key: str) -> list[str]:
+    """``training`` to its keys, ``training.steps`` and ``seed`` to themselves."""
+    section = params[key.split(".")[0]]
+    return [f"{key}.{name}" for name in section] if isinstance(section, dict) and "." not in key else [key]
 
 
 def wait_for_checkpoint(process: subprocess.Popen[str], checkpoints: Path) -> None:
