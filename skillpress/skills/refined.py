@@ -9,9 +9,9 @@ the corpus may be added, any phrase may go, and one may go for another:
         keep the change when 𝓛_BDL is lower than before, otherwise undo it
         after a change, again add while that helps
 
-One local optimum may be a percent or two above the next. So two starts (no phrases at all, and what
-``pruning.py`` leaves of all phrases) have a few turns each; the best of them and of the greedy
-dictionary goes on to the end. The result is never worse than greedy.
+One local optimum may be a percent or two above the next. So there are two starts, the greedy dictionary
+and what ``pruning.py`` leaves of all phrases; the second is given up when it does not look like winning.
+The result is never worse than greedy.
 
 Equal gains are decided by the phrases' lexicographic order, so the corpus's order plays no part.
 
@@ -43,8 +43,11 @@ from skillpress.skills.greedy import merge_pairs
 from skillpress.skills.pruning import prune_everything
 from skillpress.skills.reference import MINIMAL_GAIN
 
-FIRST_TURNS = 5
-"""Phrases that a start tries to take out or swap before the best start is chosen."""
+HOPELESS = 1.1
+"""A start whose bits are so many times those to beat is not improved at all."""
+
+PATIENCE = 5
+"""Turns in a row without a change after which a dictionary above the bits to beat is given up."""
 
 
 class Progress(NamedTuple):
@@ -66,25 +69,28 @@ def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
         ValueError: ``max_phrase_length`` is above 16.
     """
     grams = number_grams(corpus, max_phrase_length)
-    starts = (
-        (merge_pairs(grams, True, -1), 0),
-        (np.empty(0, np.int64), FIRST_TURNS),
-        (prune_everything(grams), FIRST_TURNS),
-    )
-    first = [improve(grams, start, turns) for start, turns in starts]
-    _, best = min(first, key=lambda found: found[0])
-    _, improved = improve(grams, best, -1)
-    return Found([phrase_of(corpus, grams, int(gram)) for gram in improved])
+    bits, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
+    other_bits, other = improve(grams, prune_everything(grams), bits)
+    if other_bits < bits:
+        best = other
+    return Found([phrase_of(corpus, grams, int(gram)) for gram in best])
 
 
 @compiled
-def improve(grams: Grams, start: NDArray[np.int64], turns: int) -> tuple[float, NDArray[np.int64]]:
-    """Better learned grams than ``start``, with 𝓛_BDL; a local optimum unless ``turns`` run out."""
+def improve(grams: Grams, start: NDArray[np.int64], rival: float) -> tuple[float, NDArray[np.int64]]:
+    """𝓛_BDL and learned grams of a local optimum reached from the grams ``start``.
+
+    ``rival`` is the 𝓛_BDL to beat, infinite where a local optimum is wanted in any case: a search that
+    does not look like beating it ends early.
+    """
     progress = _start(grams, start)
+    if _bits(grams, progress) > HOPELESS * rival:
+        return _bits(grams, progress), start
     _add_while_it_helps(grams, progress)
     turn, failures = 0, 0
-    while failures < progress.totals[0] and turns != 0:
-        turns -= 1
+    while failures < progress.totals[0]:
+        if failures >= PATIENCE and _bits(grams, progress) >= rival:
+            break
         turn = turn % progress.totals[0]
         if _take_out_or_swap(grams, progress, turn):
             _add_while_it_helps(grams, progress)
