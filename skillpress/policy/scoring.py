@@ -9,7 +9,7 @@ model's work, are computed only where a response token is predicted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,15 @@ class Responses:
     def size(self) -> int:
         """Tokens in the forward pass, padding included."""
         return self.prompts.numel() + self.continuations.numel()
+
+    def with_continuations(self) -> Responses:
+        """The same responses for a second pass through the model, even where none has a second token.
+
+        ZeRO-3's ranks gather every layer together, so all must pass through the model equally often.
+        """
+        if self.continuations.shape[1]:
+            return self
+        return replace(self, continuations=self.continuations.new_zeros(len(self.owner), 1))
 
 
 def pack_responses(

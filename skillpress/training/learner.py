@@ -4,7 +4,8 @@ The learner owns the weights that are trained; engines sample from copies that `
 An update is one optimizer step over any number of microbatches. DeepSpeed averages gradients over
 the ranks while the loss is a sum with weights that add up to 1 over all ranks, so it is multiplied
 by their number; and a rank with fewer microbatches than another pads with weightless ones, because
-collectives must meet.
+collectives must meet: ZeRO-3's also within a pass, which is why all ranks pass through the model
+equally often.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +71,10 @@ class Learner:
     def update(self, samples: Samples) -> dict[str, float]:
         """One optimizer step; returns metrics summed with the samples' weights over all ranks."""
         batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
-        count = max(self.ranks.gather([len(batches)]))
+        batches = self._in_step(batches)
+        count = len(batches)
         if not count:
             return {}
-        batches += [self._weightless()] * (count - len(batches))
         totals: dict[str, float] = defaultdict(float)
         for index, batch in enumerate(batches):
             self.engine.set_gradient_accumulation_boundary(index + 1 == count)
@@ -108,6 +110,14 @@ class Learner:
         path, _ = self.engine.load_checkpoint(str(folder), tag="learner")
         if path is None:
             raise ValueError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
+
+    def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
+        """The batches such that every rank makes the same passes through the model."""
+        count = max(self.ranks.gather([len(batches)]))
+        batches = batches + [self._weightless()] * (count - len(batches))
+        if any(self.ranks.gather([any(batch.responses.continuations.shape[1] for batch in batches)])):
+            batches = [replace(batch, responses=batch.responses.with_continuations()) for batch in batches]
+        return batches
 
     def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         logprobs, entropies = self.engine(batch.responses, self.temperature)

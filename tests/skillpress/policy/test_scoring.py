@@ -54,3 +54,13 @@ def test_entropy_is_that_of_the_tempered_distribution() -> None:
     _, entropies = ResponseScorer(model)(pack_responses([((3, 4), (5,))]), 0.5)
     probabilities = torch.softmax(model(torch.tensor([[3, 4]])).logits[0, -1] / 0.5, dim=0)
     torch.testing.assert_close(entropies[0], -(probabilities * probabilities.log()).sum())
+
+
+def test_a_second_pass_made_only_to_keep_step_with_other_ranks_changes_no_score() -> None:
+    model = tiny_policy().model
+    responses = pack_responses([((3, 4, 5), (6,)), ((9,), (1,))])
+    widened = responses.with_continuations()
+    assert responses.continuations.shape == (2, 0) and widened.continuations.shape == (2, 1)
+    alone, _ = ResponseScorer(model)(responses, 1.0)
+    in_step, _ = ResponseScorer(model)(widened, 1.0)
+    torch.testing.assert_close(in_step, alone)
