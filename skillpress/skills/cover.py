@@ -68,13 +68,6 @@ def bits(grams: Grams, cover: Cover) -> float:
 
 
 @compiled
-def bits_with(grams: Grams, cover: Cover, gram: int, saved: int) -> float:
-    """𝓛_BDL if the gram were a phrase too and saved so many segments."""
-    size, skills, segments = cover.totals
-    return bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], segments - saved)
-
-
-@compiled
 def bits_per_sequence(grams: Grams, size: int, skills: int, segments: int) -> float:
     """𝓛_BDL of a dictionary of ``size`` phrases with ``skills`` skills (Eq. 3)."""
     total = dictionary_bits(skills, size, grams.alphabet_size, grams.longest) + data_bits(segments, size)

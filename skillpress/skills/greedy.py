@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Corpus, Found
-from skillpress.skills.cover import Cover, bits, bits_with, cover_with_singletons, saving, set_member
+from skillpress.skills.cover import (
+    Cover,
+    bits,
+    bits_per_sequence,
+    cover_with_singletons,
+    saving,
+    set_member,
+)
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.reference import MINIMAL_GAIN
 
@@ -80,12 +87,14 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
 def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
     """The first pair in the ranking that is accepted; -1 when none is."""
     current = bits(grams, cover)
+    size, skills, segments = cover.totals
     candidates = np.empty(pairs.used[0], np.int32)
     known = 0
     for pair in range(pairs.used[0]):
         gram = pairs.gram[pair]
         if pairs.times[pair] > 0 and not cover.member[gram]:
-            at_best = bits_with(grams, cover, gram, grams.uses[gram])
+            fewest = segments - grams.uses[gram]
+            at_best = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
             if not must_pay or at_best - current < -MINIMAL_GAIN:
                 candidates[known] = pair
                 known += 1
@@ -98,7 +107,9 @@ def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
         gram = pairs.gram[pair]
         if not must_pay:
             return int(pair)
-        if bits_with(grams, cover, gram, saving(grams, cover, gram)) - current < -MINIMAL_GAIN:
+        left = segments - saving(grams, cover, gram)
+        merged = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], left)
+        if merged - current < -MINIMAL_GAIN:
             return int(pair)
         known -= 1
         candidates[best] = candidates[known]

@@ -30,7 +30,14 @@ from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Corpus, Found
-from skillpress.skills.cover import Cover, bits, bits_with, cover_with_singletons, saving, set_member
+from skillpress.skills.cover import (
+    Cover,
+    bits,
+    bits_per_sequence,
+    cover_with_singletons,
+    saving,
+    set_member,
+)
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.greedy import merge_pairs
 from skillpress.skills.pruning import prune_everything
@@ -132,10 +139,12 @@ def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
 def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
     """The gram whose addition gives the fewest bits per sequence, below ``bar``; -1 if none does."""
     cover = progress.cover
+    size, skills, segments = cover.totals
     at_best = np.full(len(grams.lengths), np.inf)
     for gram in range(grams.alphabet_size, len(grams.lengths)):
         if not cover.member[gram]:
-            at_best[gram] = bits_with(grams, cover, gram, progress.most[gram])
+            fewest = segments - progress.most[gram]
+            at_best[gram] = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
     best = -1
     while True:
         gram = int(np.argmin(at_best))
@@ -143,7 +152,8 @@ def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
             return best
         at_best[gram] = np.inf
         progress.most[gram] = saving(grams, cover, gram)
-        reached = bits_with(grams, cover, gram, progress.most[gram])
+        fewest = segments - progress.most[gram]
+        reached = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
         if reached < bar or (reached == bar and best >= 0 and grams.rank[gram] < grams.rank[best]):
             best, bar = gram, reached
 
