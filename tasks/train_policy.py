@@ -8,7 +8,7 @@ from tasks.stage import Stage, run_stage
 def main(stage: Stage) -> None:
     """Write models/policy and the learning curve, one row per step."""
     from skillpress.environments import bundle
-    from skillpress.training.loop import TrainingJob, train
+    from skillpress.training.loop import TrainingJob, forget_checkpoints, train
     from tasks.data import BASE_POLICY, CHECKPOINTS, POLICY, RESULTS, load_tasks, split_file, write_curve
 
     params = stage.params
@@ -22,6 +22,7 @@ def main(stage: Stage) -> None:
 
         curve = train(job, on_step)
     write_curve(RESULTS / "training.csv", curve)
+    forget_checkpoints(job)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A whole training run: from a start policy and tasks to a trained policy, surviving kill -9.
 
 One process trains in place; several are spawned with one rank each and talk through DeepSpeed's
-collectives, rank 0 reporting. A checkpoint is written every few steps and forgotten once the trained
-policy is safely on the disk.
+collectives, rank 0 reporting. A checkpoint is written every few steps; the caller has it forgotten
+(:func:`forget_checkpoints`) once all that came out of the run is safely on the disk.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> lis
     return _train_spawned(processes, job, on_step)
 
 
+def forget_checkpoints(job: TrainingJob) -> None:
+    """Remove what an interrupted run would go on from."""
+    Checkpoints(job.checkpoints, job.key()).clear()
+
+
 def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
     params, section = job.params, job.params.training
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
@@ -103,8 +108,6 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
         if step % section.checkpoint_every == 0 and step < section.steps:
             _save(grpo, checkpoints, step, curve)
     _finish(policy, learner, job.output, ranks)
-    if ranks.rank == 0:
-        checkpoints.clear()
     return curve
 
 
