@@ -86,7 +86,8 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
                 for run in range(section.runs)
                 for request in requests(tasks, section.votes, stage.params.seed, policy, f"run-{run}")
             ]
-            trajectories += collector_of(stage.params, actor).collect(wanted, on_episode=progress.advance)
+            with collector_of(stage.params, actor) as collector:
+                trajectories += collector.collect(wanted, on_episode=progress.advance)
     return trajectories
 
 

@@ -96,17 +96,18 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
     shaper = RewardShaper(
         environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks
     )
-    collector = collector_of(params, language_agent(params, policy, engine, training_sampling(params)))
-    grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+    agent = language_agent(params, policy, engine, training_sampling(params))
     checkpoints = Checkpoints(job.checkpoints, job.key())
-    curve = _resume(grpo, checkpoints)
-    for step in range(len(curve) + 1, section.steps + 1):
-        metrics = grpo.step(step)
-        curve.append({"step": float(step), **metrics})
-        if ranks.rank == 0:
-            on_step(step, metrics)
-        if step % section.checkpoint_every == 0 and step < section.steps:
-            _save(grpo, checkpoints, step, curve)
+    with collector_of(params, agent, sharing=ranks.size) as collector:
+        grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+        curve = _resume(grpo, checkpoints)
+        for step in range(len(curve) + 1, section.steps + 1):
+            metrics = grpo.step(step)
+            curve.append({"step": float(step), **metrics})
+            if ranks.rank == 0:
+                on_step(step, metrics)
+            if step % section.checkpoint_every == 0 and step < section.steps:
+                _save(grpo, checkpoints, step, curve)
     _finish(policy, learner, job.output, ranks)
     return curve
 
