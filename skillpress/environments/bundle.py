@@ -76,3 +76,5 @@ class EnvironmentBundle:
     those that do only where nothing else is left."""
     behavior: Callable[[pl.DataFrame], EnvironmentBehavior]
     """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
+    separate_process: bool = False
+    """Whether its engine must live in worker processes (slow, leaky or not picklable)."""
