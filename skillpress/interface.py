@@ -132,6 +132,11 @@ class ScratchVocabulary:
     """Words in the longest prompt."""
 
 
+FORMAT_REASONS = frozenset({"missing_thought", "missing_action", "two_actions", "empty", "unprintable"})
+"""Why a parser found no action in a response. A world's reasons for refusing an action are others, so
+that format validity and admissibility can be counted apart."""
+
+
 @dataclass(frozen=True)
 class ParsedAction:
     """What a parser read in a response. A parser never raises: every text yields one of these."""
