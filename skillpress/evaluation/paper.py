@@ -42,8 +42,9 @@ TITLES = {
 }
 """The paper's number to what the table shows. Tables 3 and 11 state no measurement."""
 
-METHOD_ROWS = frozenset({1, 5})
-"""Tables in which the paper gives each method a row, not a column."""
+METHOD_ROWS = frozenset({1, 5, 10})
+"""Tables with a row, not a column, for each method: those of the paper, and Table 10, whose phrases need
+the room (the paper shows those of one method)."""
 
 _PAPER_FILE = Path(__file__).with_name("paper_figures.csv")
 
@@ -74,6 +75,11 @@ class Cell:
     """How many are behind the figure."""
     paper: str = ""
     """As printed there; empty where the paper has none."""
+
+    @property
+    def printed(self) -> str:
+        """The paper's figure with its unit, which stands in the paper's row label."""
+        return f"{self.paper} %" if self.paper and self.unit == "share" else self.paper
 
     @property
     def interval(self) -> str:
@@ -137,10 +143,11 @@ def panel_lines(environment: str, panel: Panel, plays: Mapping[str, Play]) -> It
     found = {method: {f.key: f for f in panel.figures(play)} for method, play in plays.items()}
     for key, first in next(iter(found.values())).items():
         cells = {
-            method: cell(found[method][key] if method in found else None, paper)
+            method: cell(found[method][key], paper) if method in found else Cell(unit=first.unit, paper=paper)
             for method, paper in paper_row(panel.table, environment, key).items()
         }
-        yield Line(environment, panel.heading, key, first.label, cells)
+        label = f"{first.label}, steps" if first.unit == "steps" else first.label
+        yield Line(environment, panel.heading, key, label, cells)
 
 
 def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
@@ -149,15 +156,13 @@ def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
     return {method: printed.get(method, "") for method in METHODS}
 
 
-def cell(figure: BehaviorFigure | None, paper: str) -> Cell:
-    """A figure as a cell; an empty one where no run was given."""
-    if figure is None:
-        return Cell(paper=paper)
+def cell(figure: BehaviorFigure, paper: str) -> Cell:
+    """A figure as a cell."""
     if figure.value is None:
         return Cell("none", unit=figure.unit, episodes=figure.episodes, paper=paper)
     text = number(figure.value, figure.unit)
     if figure.std is not None:
-        text += f" ± {100 * figure.std:.2f}"
+        text += f" ± {100 * figure.std:.1f}"
     if figure.unit == "count":
         text += f" of {figure.episodes:,} ({figure.value / figure.episodes:.1%})"
     return Cell(text, figure.value, figure.low, figure.high, figure.unit, figure.episodes, paper)

@@ -83,7 +83,7 @@ def _markdown_cell(cell: Cell) -> str:
     if cell.text:
         parts.append(f"n = {cell.episodes:,}")
     if cell.paper:
-        parts.append(f"paper: {cell.paper}")
+        parts.append(f"paper: {cell.printed}")
     return "<br>".join(parts)
 
 

@@ -48,7 +48,11 @@ def render_report(data: ReportData) -> str:
         trained={curve.method: styles[curve.method] for curve in data.curves},
         success_figure=_html(figures.success(data.policies, styles), "success"),
         success_table=tables.success_table(data.policies),
-        strata_table=tables.strata_table(data.policies),
+        strata_table=tables.strata_table(data.policies, lambda summary: summary.strata),
+        votes=(votes := max(policy.summary.votes for policy in data.policies)),
+        strata_votes_table=tables.strata_table(
+            data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
+        ),
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles)),

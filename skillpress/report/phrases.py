@@ -16,6 +16,8 @@ from skillpress.skills import fit
 
 SHOWN = 4
 """Phrases per cell; the paper shows three or four."""
+UNIT = "uses"
+"""What stands in parentheses behind each phrase."""
 
 
 def phrase_line(
@@ -23,22 +25,24 @@ def phrase_line(
 ) -> Line:
     """An environment's line of Table 10; ``max_length`` is L, skills in a phrase at most."""
     cells = {
-        method: phrase_cell(world, plays[method], max_length, paper) if method in plays else Cell(paper=paper)
+        method: phrase_cell(world, plays[method], max_length, paper)
+        if method in plays
+        else Cell(unit=UNIT, paper=paper)
         for method, paper in paper_row(10, environment, "phrases").items()
     }
-    return Line(environment, heading, "phrases", "Phrases and their uses", cells)
+    return Line(environment, heading, "phrases", "phrases and their uses", cells)
 
 
 def phrase_cell(world: EnvironmentBundle, play: Play, max_length: int, paper: str) -> Cell:
     """The phrases used most, most first; ``episodes`` counts the successes they were fitted to."""
     corpus = success_sequences(world, play)
     if not corpus:
-        return Cell("none", unit="uses", paper=paper)
+        return Cell("none", unit=UNIT, paper=paper)
     dictionary = fit(corpus, world.projection.alphabet, max_length)
     counted = zip(dictionary.counts, dictionary.phrases, strict=True)
     learned = sorted(((n, p) for n, p in counted if len(p) > 1), key=lambda pair: (-pair[0], pair[1]))
     text = "; ".join(f"{' → '.join(phrase)} ({uses:,}×)" for uses, phrase in learned[:SHOWN])
-    return Cell(text or "none", unit="uses", episodes=len(corpus), paper=paper)
+    return Cell(text or "none", unit=UNIT, episodes=len(corpus), paper=paper)
 
 
 def success_sequences(world: EnvironmentBundle, play: Play) -> list[tuple[str, ...]]:
