@@ -79,3 +79,5 @@ class EnvironmentBundle:
     """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
     tables: Sequence[Panel] = ()
     """Its rows of the paper's tables."""
+    separate_process: bool = False
+    """Whether its engine must live in worker processes (slow, leaky or not picklable)."""
