@@ -14,18 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
-from fast_downward.translate.pddl_parser.lisp_parser import ParseError
 from tatsu.exceptions import ParseException
 from textworld import EnvInfos
 from textworld.envs.pddl.pddl import PddlEnv
 
 from skillpress.environments.alfworld.engine_patches import apply_patches
 from skillpress.environments.alfworld.games import GameError
+from skillpress.environments.alfworld.translations import PddlError
 
 NOTHING_HAPPENS = "Nothing happens."
 """The engine's answer to a command that it does not admit."""
 
 _FIELDS = {"pddl_domain": str, "pddl_problem": str, "grammar": str, "walkthrough": list}
+
+_LOAD_ERRORS = (
+    AssertionError, AttributeError, LookupError, TypeError, ValueError, PddlError, ParseException, SystemExit
+)  # fmt: skip
+"""What alfworld's parsers raise of a text that is not a game's."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Engine:
             game = read_game(path)
             try:
                 self._engine.load(game)
-            except (AssertionError, LookupError, TypeError, ValueError, ParseError, ParseException, SystemExit) as error:
+            except _LOAD_ERRORS as error:
                 raise GameError(f"{path}: not a game that alfworld can load ({error!r}); get it again") from error
             self._loaded = path
         return self._scene(self._engine.reset())

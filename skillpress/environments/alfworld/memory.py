@@ -65,10 +65,11 @@ def remember(memory: Memory, command: str, observation: str) -> Memory:
         return replace(memory, closed=memory.closed | {" ".join(rest)})
     if verb in ("take", "move"):
         thing, place = " ".join(rest[:2]), " ".join(rest[3:])
-        there = tuple(other for other in memory.contents.get(place, ()) if other != thing)
-        there = there if verb == "take" else (*there, thing)
-        carrying = thing if verb == "take" else None
-        return replace(memory, carrying=carrying, contents={**memory.contents, place: there})
+        contents = dict(memory.contents)
+        if place in contents:  # what stands beside the agent's place can be used without a look into it
+            others = tuple(other for other in contents[place] if other != thing)
+            contents[place] = others if verb == "take" else (*others, thing)
+        return replace(memory, carrying=thing if verb == "take" else None, contents=contents)
     if verb in CHANGES:
         return replace(memory, changes={**memory.changes, " ".join(rest[:2]): CHANGES[verb]})
     return memory

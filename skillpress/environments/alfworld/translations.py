@@ -12,7 +12,8 @@ import hashlib
 import io
 import sys
 import zlib
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,22 @@ import fast_downward
 from skillpress.environments.alfworld.games import cache_folder
 from skillpress.storage import atomic_path
 
+
+@contextmanager
+def _translator_command_line() -> Iterator[None]:
+    """The translator reads the command line, when imported too, and overwrites it."""
+    arguments, sys.argv = sys.argv, ["translate.py", "domain", "task"]
+    try:
+        yield
+    finally:
+        sys.argv = arguments
+
+
+with _translator_command_line():
+    from fast_downward.translate import normalize
+    from fast_downward.translate.pddl_parser import lisp_parser, parsing_functions
+
+PddlError = lisp_parser.ParseError
 IN_MEMORY = 64
 """Games whose translation is held in memory (0.2 to 4 MB each)."""
 
@@ -38,11 +55,8 @@ def translated(domain: str, problem: str) -> tuple[Any, str]:
     text = _read(path)
     if text is not None:
         return _parsed(domain, problem), text
-    arguments = sys.argv  # the translator overwrites them
-    try:
+    with _translator_command_line():
         task, text = _translate(domain, problem)
-    finally:
-        sys.argv = arguments
     with atomic_path(path) as temporary:
         temporary.write_bytes(zlib.compress(text.encode()))
     return task, text
@@ -64,17 +78,10 @@ def _read(path: Path) -> str | None:
 
 def _parsed(domain: str, problem: str) -> Any:
     """The first half of ``pddl2sas``: the PDDL task, normalised."""
-    arguments, sys.argv = sys.argv, ["translate.py", "domain", "task"]  # its options read them on import
-    try:
-        from fast_downward.translate import normalize
-        from fast_downward.translate.pddl_parser import lisp_parser, parsing_functions
-
-        with redirect_stdout(io.StringIO()):  # it warns of facts that are stated twice
-            task = parsing_functions.parse_task(
-                lisp_parser.parse_nested_list(domain.split("\n")),
-                lisp_parser.parse_nested_list(problem.split("\n")),
-            )
-            normalize.normalize(task)
-    finally:
-        sys.argv = arguments
+    with redirect_stdout(io.StringIO()):  # it warns of facts that are stated twice
+        task = parsing_functions.parse_task(
+            lisp_parser.parse_nested_list(domain.split("\n")),
+            lisp_parser.parse_nested_list(problem.split("\n")),
+        )
+        normalize.normalize(task)
     return task
