@@ -17,15 +17,17 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from skillpress.params import Params, load_params
 from skillpress.storage import StorageError
 from tasks import exit_codes
 from tasks.progress import Progress
+from tasks.recorder import Recorder, TrackingError
 
-if TYPE_CHECKING:
-    from tasks.tracking import StageRun
+USER_ERRORS = (StorageError, ValueError, OSError, TrackingError)
+"""What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
+database that cannot be written. Each message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Stage:
 
     name: str
     params: Params
-    run: StageRun
+    run: Recorder
     """Where its metrics and files go in MLflow."""
 
     def progress(self, total: int, unit: str) -> Progress:
@@ -44,12 +46,10 @@ class Stage:
 
 def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
     """Run the stage ``name`` as this process; does not return."""
-    run: StageRun | None = None
+    run: Recorder | None = None
     try:
         params = load_params()
-        from tasks.tracking import StageRun  # imports MLflow: two seconds in which Ctrl-C may come
-
-        run = StageRun(name, params)
+        run = Recorder(name, params)
         started = time.monotonic()
         work(Stage(name, params, run))
         seconds = time.monotonic() - started
@@ -58,7 +58,7 @@ def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
     except KeyboardInterrupt:
         _close(run, "KILLED")
         _exit(f"{name}: interrupted; what is finished is kept, run again to go on", exit_codes.INTERRUPTED)
-    except user_errors() as error:
+    except USER_ERRORS as error:
         _close(run, "FAILED", traceback.format_exc())
         _exit(f"{name}: {error}", exit_codes.USER_ERROR)
     except Exception:
@@ -68,19 +68,11 @@ def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
     sys.exit(0)
 
 
-def user_errors() -> tuple[type[Exception], ...]:
-    """What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
-    database that cannot be written. Each message says what is wrong."""
-    from mlflow.exceptions import MlflowException
-
-    return (StorageError, ValueError, OSError, MlflowException)
-
-
-def _close(run: StageRun | None, status: str, trace: str = "") -> None:
+def _close(run: Recorder | None, status: str, trace: str = "") -> None:
     """End the run with the error's traceback beside it, as far as the disk still takes it."""
     if run is None:
         return
-    with suppress(*user_errors()):
+    with suppress(*USER_ERRORS):
         if trace:
             run.log_error(trace)
         run.finish(status)

@@ -99,7 +99,7 @@ class StageRun:
         for run_id in (self.run_id, self.parent_id):
             self._client.log_batch(run_id, metrics=values)
 
-    def log_file(self, path: Path) -> None:
+    def log_file(self, path: str | Path) -> None:
         """Keep a file as an artifact, on the experiment's own run too."""
         for run_id in (self.run_id, self.parent_id):
             self._client.log_artifact(run_id, str(path))

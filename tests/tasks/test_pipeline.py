@@ -207,7 +207,7 @@ from importlib import import_module
 from pydantic import BaseModel
 from skillpress.params import load_params
 from tasks.stage import Stage
-from tasks.tracking import StageRun
+from tasks.recorder import Recorder
 
 params = load_params()
 sections = {type(value): name for name, value in params if isinstance(value, BaseModel)}
@@ -225,9 +225,10 @@ def watched(self, name):
 BaseModel.__getattribute__ = watched
 found = {}
 for stage in sys.argv[1:]:
-    run = StageRun(stage, params)
+    run = Recorder(stage, params)
     read.clear()
     import_module(f"tasks.{stage}").main(Stage(stage, params, run))
+    run.finish("FINISHED")
     found[stage] = sorted(read)
 print(json.dumps(found))
 """
