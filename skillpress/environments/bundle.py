@@ -30,8 +30,6 @@ class SplitSizes:
     train: int
     validation: int
     test: int
-    min_solutions: int = 1
-    """Tasks with fewer distinct solutions are dropped."""
 
 
 class Projection(Protocol):
@@ -76,3 +74,5 @@ class EnvironmentBundle:
     those that do only where nothing else is left."""
     behavior: Callable[[pl.DataFrame], EnvironmentBehavior]
     """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
+    separate_process: bool = False
+    """Whether its engine must live in worker processes (slow, leaky or not picklable)."""
