@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+NOTHING_HAPPENS = "Nothing happens."
+"""The engine's answer to a command that it does not admit."""
 LONGEST = 256
 """Characters of the longest action that is looked at; the longest command has about 60."""
 Reason = Literal["empty", "too_long", "unprintable", "not_admissible"]

@@ -22,9 +22,6 @@ from skillpress.environments.alfworld.engine_patches import apply_patches
 from skillpress.environments.alfworld.games import GameError
 from skillpress.environments.alfworld.translations import PddlError
 
-NOTHING_HAPPENS = "Nothing happens."
-"""The engine's answer to a command that it does not admit."""
-
 _FIELDS = {"pddl_domain": str, "pddl_problem": str, "grammar": str, "walkthrough": list}
 
 _LOAD_ERRORS = (
@@ -70,7 +67,9 @@ class Engine:
             try:
                 self._engine.load(game)
             except _LOAD_ERRORS as error:
-                raise GameError(f"{path}: not a game that alfworld can load ({error!r}); get it again") from error
+                raise GameError(
+                    f"{path}: alfworld cannot load it ({error!r}); get it again"
+                ) from error
             self._loaded = path
         return self._scene(self._engine.reset())
 

@@ -57,8 +57,13 @@ def parse_texts_once() -> Undo:
 
 def parse_queries_once() -> Undo:
     """A condition of the grammar is parsed once; a rule is never changed after it was made."""
-    original = Rule.__dict__["parse_conjunctive_query"]
-    return _replace(Rule, "parse_conjunctive_query", classmethod(functools.cache(original.__func__)))
+    parse = Rule.parse_conjunctive_query
+    remembered = functools.lru_cache(TEXTS)(lambda text: parse(text))
+
+    def parsed_once(rule: type[Rule], text: str) -> Rule:
+        return remembered(text)
+
+    return _replace(Rule, "parse_conjunctive_query", classmethod(parsed_once))
 
 
 def copy_symbols_shallowly() -> Undo:
@@ -110,7 +115,7 @@ def word_commands_once() -> Undo:
     """
     derive = textgen.ContextSensitiveGrammar.derive
 
-    def derived_once(grammar: Any, start: str, context: Mapping[str, Any] = {}) -> str:  # noqa: B006
+    def derived_once(grammar: Any, start: str, context: Mapping[str, Any] = {}) -> str:
         state = context.get("state")
         if state is None or "#" in start:
             return str(derive(grammar, start, context))

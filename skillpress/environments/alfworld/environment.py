@@ -16,8 +16,8 @@ from string import printable
 
 from gymnasium.spaces import Space, Text
 
-from skillpress.environments.alfworld.actions import LONGEST, Reason, read_command
-from skillpress.environments.alfworld.engine import NOTHING_HAPPENS, Engine, Scene
+from skillpress.environments.alfworld.actions import LONGEST, NOTHING_HAPPENS, Reason, read_command
+from skillpress.environments.alfworld.engine import Engine, Scene
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import Memory, first_memory, remember, task_of
 from skillpress.environments.alfworld.parameters import AlfworldParameters

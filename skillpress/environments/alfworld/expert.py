@@ -47,7 +47,7 @@ class Expert:
         self._agent.observe(introduction)
 
     def act(self, engine: Engine, scene: Scene, last: str) -> str | None:
-        """The next action; None when the expert has given up.
+        """The next action, ``look`` where the expert's is not admissible; None when it has given up.
 
         Args:
             engine: the running game, asked for the facts that the expert's rules read.
@@ -64,7 +64,7 @@ class Expert:
                 action = self._agent.act(state, 0, scene.won, _as_put(last))
         except (HandCodedAgentFailed, HandCodedAgentTimeout, LookupError):
             return None
-        return str(action)
+        return str(action) if action in scene.admissible else "look"
 
 
 def _parameters(game: Game) -> dict[str, str]:

@@ -84,7 +84,7 @@ def game_paths(tree: Path, part: str) -> list[str]:
     Raises:
         GameError: there are not as many as in the official release.
     """
-    paths = sorted(f"{part}/{path.relative_to(tree / part)}" for path in (tree / part).glob("*/*/game.tw-pddl"))
+    paths = sorted(path.relative_to(tree).as_posix() for path in (tree / part).glob("*/*/game.tw-pddl"))
     if len(paths) != COUNTS[part]:
         raise GameError(
             f"{tree / part}: holds {len(paths)} games, the official release has {COUNTS[part]}; "

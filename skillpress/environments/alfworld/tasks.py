@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillpress.environments.alfworld.games import COUNTS, GameError, describe, find_tree, game_paths
+from skillpress.environments.alfworld.games import COUNTS, describe, find_tree, game_paths
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.bundle import SplitSizes
 from skillpress.seeds import derive, generator
