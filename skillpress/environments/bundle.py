@@ -31,8 +31,6 @@ class SplitSizes:
     train: int
     validation: int
     test: int
-    min_solutions: int = 1
-    """Tasks with fewer distinct solutions are dropped."""
 
 
 class Projection(Protocol):
