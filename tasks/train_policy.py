@@ -8,7 +8,7 @@ from tasks.stage import Stage, run_stage
 def main(stage: Stage) -> None:
     """Write models/policy, the learning curve (one row per step) and the phrases of every step."""
     from skillpress.environments import bundle
-    from skillpress.training.loop import TrainingJob, train
+    from skillpress.training.loop import TrainingJob, forget_checkpoints, train
     from tasks.data import (
         BASE_POLICY,
         CHECKPOINTS,
@@ -32,6 +32,7 @@ def main(stage: Stage) -> None:
         curve = train(job, on_step)
     write_curve(RESULTS / "training.csv", curve)
     stage.run.log_file(HISTORY)
+    forget_checkpoints(job)
 
 
 if __name__ == "__main__":

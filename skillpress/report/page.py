@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -19,15 +18,8 @@ from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData
 from skillpress.report.dictionary_section import panels
+from skillpress.report.paper_page import TEMPLATES, paper_section
 from skillpress.report.theme import Look, family_colors, looks
-
-_TEMPLATES = Environment(
-    loader=PackageLoader("skillpress.report", "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 @dataclass(frozen=True)
@@ -50,14 +42,18 @@ def render_report(data: ReportData) -> str:
     styles = looks(data.policies, (curve.method for curve in data.curves))
     phrases = tables.phrase_rows(data.phrases)
     mixed = any(policy.summary.action_mix for policy in data.policies)
-    return _TEMPLATES.get_template("report.html.j2").render(
+    return TEMPLATES.get_template("report.html.j2").render(
         data=data,
         plotly=Markup(get_plotlyjs()),
         looks=styles,
         trained={curve.method: styles[curve.method] for curve in data.curves},
         success_figure=_html(figures.success(data.policies, styles), "success"),
         success_table=tables.success_table(data.policies),
-        strata_table=tables.strata_table(data.policies),
+        strata_table=tables.strata_table(data.policies, lambda summary: summary.strata),
+        votes=(votes := max(policy.summary.votes for policy in data.policies)),
+        strata_votes_table=tables.strata_table(
+            data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
+        ),
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles)),
@@ -71,6 +67,7 @@ def render_report(data: ReportData) -> str:
         examples=[(example, example_boxes(example, colors)) for example in data.examples],
         dictionary=[(panel, _html(panel.figure, panel.name)) for panel in panels(data)],
         parameters=tables.flat(data.parameters),
+        **paper_section(data.paper_tables, data.paper_notes),
     )
 
 

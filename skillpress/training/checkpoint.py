@@ -100,5 +100,5 @@ class Checkpoints:
         return state, folder
 
     def clear(self) -> None:
-        """Forget everything; called once the trained policy is safely written."""
+        """Forget everything; called once all that came out of the run is safely written."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,8 +1,8 @@
 """A whole training run: from a start policy and tasks to a trained policy, surviving kill -9.
 
 One process trains in place; several are spawned with one rank each and talk through DeepSpeed's
-collectives, rank 0 reporting. A checkpoint is written every few steps and forgotten once the trained
-policy is safely on the disk.
+collectives, rank 0 reporting. A checkpoint is written every few steps; the caller has it forgotten
+(:func:`forget_checkpoints`) once all that came out of the run is safely on the disk.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> lis
     return _train_spawned(processes, job, on_step)
 
 
+def forget_checkpoints(job: TrainingJob) -> None:
+    """Remove what an interrupted run would go on from."""
+    Checkpoints(job.checkpoints, job.key()).clear()
+
+
 def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
     params, section = job.params, job.params.training
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
@@ -98,22 +103,21 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
         environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks,
         params.seed,
     )  # fmt: skip
-    collector = collector_of(params, language_agent(params, policy, engine, training_sampling(params)))
-    grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+    agent = language_agent(params, policy, engine, training_sampling(params))
     checkpoints = Checkpoints(job.checkpoints, job.key())
-    curve = _resume(grpo, checkpoints)
-    for step in range(len(curve) + 1, section.steps + 1):
-        metrics = grpo.step(step)
-        curve.append({"step": float(step), **metrics})
-        if ranks.rank == 0:
-            on_step(step, metrics)
-        if step % section.checkpoint_every == 0 and step < section.steps:
-            _save(grpo, checkpoints, step, curve)
+    with collector_of(params, agent, sharing=ranks.size) as collector:
+        grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+        curve = _resume(grpo, checkpoints)
+        for step in range(len(curve) + 1, section.steps + 1):
+            metrics = grpo.step(step)
+            curve.append({"step": float(step), **metrics})
+            if ranks.rank == 0:
+                on_step(step, metrics)
+            if step % section.checkpoint_every == 0 and step < section.steps:
+                _save(grpo, checkpoints, step, curve)
     if ranks.rank == 0:
         write_history(job.history, grpo.history)
     _finish(policy, learner, job.output, ranks)
-    if ranks.rank == 0:
-        checkpoints.clear()
     return curve
 
 

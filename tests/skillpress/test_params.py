@@ -121,3 +121,19 @@ def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
     base = {"a": {"x": 1, "y": 2}, "b": 3}
     assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}
     assert base == {"a": {"x": 1, "y": 2}, "b": 3}
+
+
+def test_an_overlay_of_another_environment_keeps_none_of_the_keys_below_it() -> None:
+    base = {"environment": {"name": "countdown", "max_steps": 30, "max_target": 999}}
+    other = {"environment": {"name": "other", "max_steps": 50}}
+    assert merge(base, other) == other
+    assert merge(merge(base, other), {"environment": {"max_steps": 9}}) == {
+        "environment": {"name": "other", "max_steps": 9}
+    }
+
+
+@pytest.mark.parametrize("overlay", [{"max_steps": 9}, {"name": "countdown", "max_steps": 9}])
+def test_an_overlay_of_the_same_environment_changes_single_keys(overlay: dict[str, object]) -> None:
+    base = {"environment": {"name": "countdown", "max_steps": 30, "max_target": 999}}
+    expected = {"environment": {"name": "countdown", "max_steps": 9, "max_target": 999}}
+    assert merge(base, {"environment": overlay}) == expected
