@@ -62,7 +62,7 @@ def test_the_papers_values_stand_in_its_overlay() -> None:
         ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
         ("training: {processes: 7}", "training: tasks_per_step 64 must be a multiple of processes (7)"),
         ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
-        ("environment: {name: chess}", "environment: name is 'chess'; allowed: countdown"),
+        ("environment: {name: chess}", "environment: name is 'chess'; allowed: alfworld, countdown, textworld_cooking"),
         ("environment: {name: countdown, depth: 3}", "environment.depth: unknown key"),
         ("environment: {min_numbers: 5}", "min_numbers"),
         ("colour: red", "colour: unknown key"),
