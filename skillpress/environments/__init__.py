@@ -12,7 +12,9 @@ from importlib import import_module
 from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
 
 ENVIRONMENTS: dict[str, str] = {
+    "alfworld": "skillpress.environments.alfworld",
     "countdown": "skillpress.environments.countdown",
+    "textworld_cooking": "skillpress.environments.textworld_cooking",
 }
 """Name in params.yaml to the package that holds its ``BUNDLE``; imported when first asked for."""
 

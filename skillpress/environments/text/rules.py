@@ -1,0 +1,76 @@
+"""φ as data: an ordered table of action patterns and the skills they stand for (Table 3).
+
+A pattern is an action's words, where ``*`` stands for one word or more. The first pattern that fits
+decides, so ``examine cookbook`` stands before ``examine *`` and ``eat meal`` before ``eat *``. An
+action that no pattern fits has no skill. The rules read the action alone: one that the world
+refused still has its skill. (A world whose skills depend on more, such as whether something is
+carried, asks :meth:`RuleTable.skill` of the table that fits its state.)
+
+For a world that nobody has written rules for there is :class:`VerbProjection`. K = |Σ| enters the
+description length and its bound, so Σ must be fixed before an episode is played: the verbs are
+given, and what an untrained policy makes up gets no label instead of a new symbol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from skillpress.trajectory import Task, Trajectory
+
+
+class RuleTable:
+    """A projection whose every label follows from the action's words."""
+
+    def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
+        """``rules``: (pattern, skill), the most particular first."""
+        self._rules = tuple((_compiled(pattern), skill) for pattern, skill in rules)
+        self.alphabet: tuple[str, ...] = tuple(dict.fromkeys(skill for _, skill in rules))
+
+    def skill(self, action: str) -> str | None:
+        """The skill of the first pattern that fits; None when none does."""
+        words = _normal(action)
+        return next((skill for pattern, skill in self._rules if pattern.fullmatch(words)), None)
+
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
+        """One label per step."""
+        return tuple(self.skill(step.action) for step in trajectory.steps)
+
+
+class VerbProjection:
+    """An action's skill is its first word, if that is one of the given verbs."""
+
+    def __init__(self, verbs: Iterable[str]) -> None:
+        self.alphabet: tuple[str, ...] = tuple(dict.fromkeys(verb.lower() for verb in verbs))
+        self._known = frozenset(self.alphabet)
+
+    def skill(self, action: str) -> str | None:
+        """The verb; None when it is not in the alphabet."""
+        verb = verb_of(action)
+        return verb if verb in self._known else None
+
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
+        """One label per step."""
+        return tuple(self.skill(step.action) for step in trajectory.steps)
+
+
+def verb_of(action: str) -> str:
+    """The first word, in lower case; empty for an empty action."""
+    return _normal(action).partition(" ")[0]
+
+
+def verbs_of(actions: Iterable[str]) -> tuple[str, ...]:
+    """The verbs of some actions, sorted: an alphabet for :class:`VerbProjection`.
+
+    Take actions that are known to make sense, such as an oracle's or admissible ones.
+    """
+    return tuple(sorted({verb for action in actions if (verb := verb_of(action))}))
+
+
+def _normal(action: str) -> str:
+    return " ".join(action.lower().split())
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    words = (r"\S+(?: \S+)*" if word == "*" else re.escape(word) for word in _normal(pattern).split())
+    return re.compile(" ".join(words))

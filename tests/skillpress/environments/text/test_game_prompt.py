@@ -1,0 +1,32 @@
+"""The common prompt of text games."""
+
+from __future__ import annotations
+
+from skillpress.agents.parsing import PARSERS
+from skillpress.environments.text.prompts import game_prompt, tagged_answer
+from skillpress.interface import Turn
+
+
+def test_the_first_step_shows_task_observation_and_choices() -> None:
+    prompt = game_prompt("You cook. Your task is to: eat.", (), 0, "A kitchen.", ["look", "go east"])
+    assert prompt.startswith(
+        "You cook. Your task is to: eat.\n"
+        "You are now at step 1 and your current observation is: A kitchen.\n"
+        "Your admissible actions of the current situation are: ['look', 'go east'].\n"
+    )
+    assert "<think>" in prompt
+    assert "<action>" in prompt
+
+
+def test_past_turns_carry_the_numbers_of_their_steps() -> None:
+    turns = (Turn("a", "", "look"), Turn("b", "", "wait"))
+    prompt = game_prompt("Play.", turns, 7, "c", [])
+    assert "you have already taken 7 step(s)" in prompt
+    assert "the most recent 2 observations" in prompt
+    assert "[Observation 6: 'a', Action 6: 'look']\n[Observation 7: 'b', Action 7: 'wait']" in prompt
+    assert "now at step 8" in prompt
+
+
+def test_the_tagged_parser_reads_a_tagged_answer() -> None:
+    parsed = PARSERS["tagged"](tagged_answer("Hm.", "go east"))
+    assert (parsed.thought, parsed.action, parsed.invalid) == ("Hm.", "go east", None)
