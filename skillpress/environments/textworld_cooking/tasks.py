@@ -131,6 +131,18 @@ def describe(settings: GameSettings, seed: int) -> Designed:
     return Designed(settings, seed, ingredients_of(game), tuple(game.metadata["walkthrough"]))
 
 
+def task_of(designed: Designed, split: str) -> Task:
+    """The row of a designed game."""
+    spec = {
+        "settings": designed.settings.as_spec(),
+        "ingredients": [list(ingredient) for ingredient in designed.ingredients],
+        "trap": is_trap(designed.settings, designed.ingredients),
+        "walkthrough": list(designed.walkthrough),
+    }
+    stratum = designed.settings.stratum
+    return Task(f"{stratum}-{designed.seed}", ENVIRONMENT, designed.seed, spec, split, stratum)
+
+
 def _designs(pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], seed: int) -> Iterator[Designed]:
     """Games without end, of the strata that still have open places, in an order of their own."""
     numbers = {stratum: count() for stratum in STRATA}
@@ -155,7 +167,7 @@ def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Ite
             wanted[place] -= 1
             seeds.add(designed.seed)
             idle = 0
-            yield _task(designed, place[1])
+            yield task_of(designed, place[1])
         if not +wanted:
             return
         idle += 1
@@ -164,17 +176,6 @@ def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Ite
                 f"{number} {stratum} of {split}" for (stratum, split), number in wanted.items()
             )
             raise ValueError(f"no fitting game among the last {_PATIENCE}, still missing {missing}")
-
-
-def _task(designed: Designed, split: str) -> Task:
-    spec = {
-        "settings": designed.settings.as_spec(),
-        "ingredients": [list(ingredient) for ingredient in designed.ingredients],
-        "trap": is_trap(designed.settings, designed.ingredients),
-        "walkthrough": list(designed.walkthrough),
-    }
-    stratum = designed.settings.stratum
-    return Task(f"{stratum}-{designed.seed}", ENVIRONMENT, designed.seed, spec, split, stratum)
 
 
 def _compiled(compiling: deque[tuple[Task, Future[Path]]]) -> Task:
