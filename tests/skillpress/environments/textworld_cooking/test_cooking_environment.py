@@ -145,6 +145,24 @@ def test_other_wordings_are_reported_in_textworlds_own(world: TextWorldCooking, 
     assert play(world, cook_and_cut, ["read cookbook"])[-1][3].action == "examine cookbook"
 
 
+def test_logic_and_game_agree_on_what_is_carried_however_it_was_taken(
+    world: TextWorldCooking, hard: Task
+) -> None:
+    random = Random(3)
+    _, info = world.reset(hard)
+    for _ in range(15):
+        takes = [action for action in info.admissible if action.startswith("take ")]
+        others = [action for action in info.admissible if action.split()[0] in ("go", "open", "drop", "put")]
+        action = random.choice(takes or others).partition(" from ")[0] if random.random() < 0.5 else ""
+        *_, info = world.step(action or random.choice(others))
+        listed, *_, info = world.step("inventory")
+        carried = {str(item) for item in memory(info).carrying}
+        told = listed.removeprefix("You are carrying: ").rstrip(".").replace(" and ", ", ").split(", ")
+        assert carried == {
+            item.removeprefix("an ").removeprefix("a ").removeprefix("some ") for item in told
+        } - {"You are carrying nothing"}
+
+
 def test_neither_score_nor_banner_nor_status_line_is_seen(world: TextWorldCooking, hard: Task) -> None:
     introduction, _ = world.reset(hard)
     seen = [introduction, *(answer[0] for answer in play(world, hard, hard.spec["walkthrough"]))]
