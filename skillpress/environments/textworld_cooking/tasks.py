@@ -37,7 +37,7 @@ from skillpress.trajectory import Task
 ENVIRONMENT = "textworld_cooking"
 STRATA = ("simple", "hard")
 _SPLIT_OF_QUARTER = ("train", "train", "validation", "test")
-_AHEAD = 64
+_AHEAD = 32
 """Designs, and games to compile, that wait at a time; not per process, so that the order is fixed."""
 _PATIENCE = 20_000
 """Designs in a row that may fit no open place before the sizes are called out of reach."""
@@ -61,16 +61,19 @@ def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> I
         GameError, StorageError: a game could not be generated or stored.
     """
     wanted = places(sizes, parameters.simple_share)
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        compiling: deque[tuple[Task, Future[Path]]] = deque()
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
+    compiling: deque[tuple[Task, Future[Path]]] = deque()
+    try:
         for task in _tasks(_designs(pool, wanted, seed), wanted):
             settings = GameSettings.from_spec(task.spec["settings"])
             cache = GameCache(parameters.cache)
             compiling.append((task, pool.submit(cache.program, settings, task.seed)))
-            while len(compiling) > _AHEAD:
+            if len(compiling) > _AHEAD:
                 yield _compiled(compiling)
         while compiling:
             yield _compiled(compiling)
+    finally:
+        pool.shutdown(cancel_futures=True)  # designs asked for ahead are of no use any more
 
 
 def places(sizes: SplitSizes, simple_share: float) -> Counter[tuple[str, str]]:

@@ -216,7 +216,7 @@ def test_the_memory_names_only_what_was_observed(
             assert all(name.lower() in seen for name in names)
             assert all(item in seen or item.split()[0] in ACHIEVED for item in items)
         assert all(line in seen for line in state.recipe)
-        action = random.choice(list(explorer_actions(info)) + ["examine cookbook"])
+        action = random.choice([*explorer_actions(info), "examine cookbook"])
         observation, terminated, truncated, info = world.step(action)
         seen += "\n" + observation.lower()
         over = terminated or truncated

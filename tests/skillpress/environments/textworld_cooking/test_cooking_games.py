@@ -66,7 +66,9 @@ def test_two_processes_may_generate_the_same_game_at_once(tmp_path: Path) -> Non
     assert [process.returncode for process in both] == [0, 0]
     assert said[0] == said[1]
     assert set(contents(Path(said[0]))) == {PROGRAM, DESIGN, DIGEST}
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != Path(said[0]).parent] == []
+    assert [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.parent != Path(said[0]).parent
+    ] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
