@@ -119,7 +119,8 @@ class Rendering(Protocol):
 class ScratchVocabulary:
     """The words of the compact rendering, for a tokenizer and a model made from scratch.
 
-    The vocabulary 𝒱 is a choice of the agent's: here a whole action is one word.
+    The vocabulary 𝒱 is a choice of the agent's: a whole action may be one word, or several words
+    closed by one that says so.
     """
 
     words: tuple[str, ...]
@@ -130,6 +131,30 @@ class ScratchVocabulary:
     """Words that stand for integers; their embeddings start as sines and cosines of the number."""
     state_words: int
     """Words in the longest prompt."""
+    end: str | None = None
+    """The stop word that closes a response and is no part of its text; None where the stop words are
+    themselves actions."""
+
+
+FORMAT_REASONS = frozenset({"missing_thought", "missing_action", "two_actions", "empty", "unprintable"})
+"""Why a parser found no action in a response. A world's reasons for refusing an action are others, so
+that format validity and admissibility can be counted apart."""
+
+
+FORMAT_REASONS = frozenset(
+    {
+        "missing_thought",
+        "missing_action",
+        "two_actions",
+        "empty",
+        "too_long",
+        "unprintable",
+        "prompt_too_long",
+    }
+)
+"""Why a parser found no action in a response, or why an agent asked for none (``prompt_too_long``). A
+world's reasons for refusing an action are others, so that format validity and admissibility can be
+counted apart."""
 
 
 @dataclass(frozen=True)

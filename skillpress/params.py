@@ -46,13 +46,14 @@ class TaskParameters(Section):
     train: PositiveInt
     validation: PositiveInt
     test: PositiveInt
-    min_solutions: PositiveInt
 
 
 class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     rendering: str
     history: NonNegativeInt
+    state_update: Literal["window", "concatenate", "environment"]
+    context_tokens: PositiveInt
     width: PositiveInt
     layers: PositiveInt
     heads: PositiveInt
@@ -89,7 +90,8 @@ class RolloutParameters(Section):
 class SkillParameters(Section):
     max_phrase_length: Annotated[int, Field(ge=1, le=16)]
     buffer: NonNegativeInt
-    search: str
+    search: Literal["greedy", "refined", "exact", "frequency", "random", "singletons"]
+    closure: Literal["none", "prefixes", "deletions"]
 
 
 class RewardParameters(Section):
@@ -154,6 +156,15 @@ class Params(Section):
     training: TrainingParameters
     evaluation: EvaluationParameters
 
+    @model_validator(mode="after")
+    def _training_fits_a_dictionary_every_step(self) -> Params:
+        if self.skills.search == "exact" and self.training.steps:
+            raise ValueError(
+                "skills.search exact may take a minute per dictionary, and what it finds by then depends on "
+                "the machine: set training.steps to 0 with it, or train with another search"
+            )
+        return self
+
     @field_validator("environment", mode="before")
     @classmethod
     def _environment_by_name(cls, value: Any) -> EnvironmentParameters:
@@ -204,12 +215,23 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with the overlay's keys laid over it, section by section."""
+    """``base`` with the overlay's keys laid over it, section by section.
+
+    A section that gives another ``name`` than the one below replaces it whole: no key of Countdown's
+    means anything to another environment.
+    """
     merged = dict(base)
     for key, value in overlay.items():
         below = merged.get(key)
-        merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
+        if isinstance(below, Mapping) and isinstance(value, Mapping) and not _renames(below, value):
+            merged[key] = merge(below, value)
+        else:
+            merged[key] = value
     return merged
+
+
+def _renames(below: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
+    return "name" in section and section["name"] != below.get("name")
 
 
 def _describe(detail: dict[str, Any]) -> str:

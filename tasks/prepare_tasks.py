@@ -15,7 +15,7 @@ def main(stage: Stage) -> None:
 
     section = stage.params.tasks
     world = bundle(stage.params.environment.name)
-    sizes = SplitSizes(section.train, section.validation, section.test, section.min_solutions)
+    sizes = SplitSizes(section.train, section.validation, section.test)
     made: dict[str, list[Task]] = {split: [] for split in SPLITS}
     with stage.progress(sizes.train + sizes.validation + sizes.test, "task") as progress:
         for count, task in enumerate(world.make_tasks(stage.params.environment, sizes, stage.params.seed), 1):

@@ -12,6 +12,7 @@ from importlib import import_module
 from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
 
 ENVIRONMENTS: dict[str, str] = {
+    "alfworld": "skillpress.environments.alfworld",
     "countdown": "skillpress.environments.countdown",
     "textworld_cooking": "skillpress.environments.textworld_cooking",
 }

@@ -1,9 +1,10 @@
 """A language model from nothing: a few layers and exactly the words that its world uses.
 
-The vocabulary is the world's own: one token per integer and one per action, so a whole action is
-one token and a step of an episode one forward pass. Integers would be unrelated symbols to a fresh
-embedding table; instead the row of n starts as sines and cosines of n over periods from 2 to 2000,
-with log n beside them, so that nearness and divisibility are visible from the first update on.
+The vocabulary is the world's own: one token per integer and one per action or per word of an action.
+Where a whole action is one token, a step of an episode is one forward pass. Integers would be
+unrelated symbols to a fresh embedding table; instead the row of n starts as sines and cosines of n over
+periods from 2 to 2000, with log n beside them, so that nearness and divisibility are visible from the
+first update on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def build_scratch_policy(
         response_words: room for a response, in tokens.
         seed: of the initial weights.
     """
-    tokenizer = word_tokenizer(vocabulary.words)
+    tokenizer = word_tokenizer(vocabulary.words, vocabulary.end)
     stop = tokenizer.convert_tokens_to_ids(list(vocabulary.stop_words))
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -58,12 +59,15 @@ def build_scratch_policy(
     return Policy(model.eval(), tokenizer)
 
 
-def word_tokenizer(words: tuple[str, ...]) -> PreTrainedTokenizerFast:
-    """A tokenizer with one token per word; words are separated by spaces."""
+def word_tokenizer(words: tuple[str, ...], end: str | None = None) -> PreTrainedTokenizerFast:
+    """A tokenizer with one token per word; words are separated by spaces.
+
+    ``end`` is a word that closes responses and is left out of their text.
+    """
     vocabulary = {word: index for index, word in enumerate((PAD, UNKNOWN, *words))}
     backend = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))
     backend.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, pad_token=PAD, unk_token=UNKNOWN)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, pad_token=PAD, unk_token=UNKNOWN, eos_token=end)
 
 
 def number_features(numbers: torch.Tensor, width: int) -> torch.Tensor:

@@ -21,6 +21,8 @@ class CountdownParameters(EnvironmentParameters):
     min_target: Annotated[int, Field(ge=1)]
     max_target: Annotated[int, Field(ge=LARGEST_SOURCE)]
     """Also the largest number that an action may make."""
+    min_solutions: Annotated[int, Field(ge=1)] = 1
+    """Puzzles with fewer distinct solutions are filtered out."""
 
     @model_validator(mode="after")
     def _ranges_hold_something(self) -> CountdownParameters:

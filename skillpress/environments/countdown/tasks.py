@@ -49,7 +49,7 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
             seen.add(puzzle)
             target, numbers = puzzle
             ways = len(solutions(numbers, target, parameters.max_target))
-            if ways >= sizes.min_solutions:
+            if ways >= parameters.min_solutions:
                 wanted[split] -= 1
                 idle = 0
                 yield _task(puzzle, split, ways, item)

@@ -77,8 +77,8 @@ def test_tasks_come_lazily(parameters: CountdownParameters) -> None:
 
 
 def test_tasks_with_fewer_solutions_than_asked_for_are_dropped(parameters: CountdownParameters) -> None:
-    sizes = SplitSizes(30, 4, 4, min_solutions=10)
-    assert all(task.spec["solutions"] >= 10 for task in make_tasks(parameters, sizes, 0))
+    many = parameters.model_copy(update={"min_solutions": 10})
+    assert all(task.spec["solutions"] >= 10 for task in make_tasks(many, SplitSizes(30, 4, 4), 0))
 
 
 def test_sizes_out_of_reach_are_refused_with_what_is_missing(

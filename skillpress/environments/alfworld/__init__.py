@@ -1,0 +1,27 @@
+"""ALFWorld: household tasks in rooms described in words, on alfworld's engine and official games."""
+
+from __future__ import annotations
+
+from skillpress.environments.alfworld.behavior import alfworld_behavior
+from skillpress.environments.alfworld.compact import compact, vocabulary
+from skillpress.environments.alfworld.environment import Alfworld, explorer_actions
+from skillpress.environments.alfworld.oracle import oracle
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.environments.alfworld.prompts import text
+from skillpress.environments.alfworld.skills import AlfworldProjection
+from skillpress.environments.alfworld.tasks import check_tasks, make_tasks
+from skillpress.environments.bundle import EnvironmentBundle
+
+BUNDLE = EnvironmentBundle(
+    parameters=AlfworldParameters,
+    make=Alfworld,
+    make_tasks=make_tasks,
+    check_tasks=check_tasks,
+    projection=AlfworldProjection(),
+    renderings={"compact": compact, "text": text},
+    vocabulary=vocabulary,
+    oracle=oracle,
+    explorer_actions=explorer_actions,
+    behavior=alfworld_behavior,
+    separate_process=True,
+)

@@ -1,0 +1,176 @@
+"""ALFWorld for a policy of a million weights made from scratch: at most some 200 words a prompt.
+
+The admissible actions alone can take 250 words, and what a game says over 50 steps thousands. A small
+policy needs less: the goal, what it holds, where it stands, what is there, where things of the goal's
+kinds were seen, which receptacles it has not looked into, and its last actions. All of it comes from
+what the game has told (``memory.py``). One prompt, with its seven sections:
+
+    task put a clean cloth in cabinet new cabinet 2 1 shelf 1 old cabinet 4 3 sinkbasin 1
+    seen cloth 1 on bathtubbasin 1 did go to cabinet 4 ; open cabinet 4 ;
+    hold cloth 2 clean at cabinet 4 open see soapbar 1 candle 2
+
+An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), one token each, and
+``<end>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from alfworld.gen import constants, goal_library
+
+from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
+from skillpress.environments.alfworld.environment import AlfworldState
+from skillpress.environments.alfworld.games import TASK_TYPES
+from skillpress.environments.alfworld.memory import CHANGES, Memory
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.environments.text.words import split_words
+from skillpress.interface import AgentState, Info, ScratchVocabulary
+
+END = "<end>"
+UNKNOWN = "?"
+"""Stands for a word that no action is made of."""
+MOST_OF_A_KIND = 30
+"""The largest number in a name; the official games go up to 27."""
+MOST_SEEN = 6
+"""Things of the goal's kinds that are shown with their places, the last seen ones."""
+MOST_HERE = 16
+"""Things shown of what is in or on the receptacle at hand, those of the goal's kinds first."""
+ACTION_WORDS = 6
+"""Words of the longest action: ``clean mug 1 with sinkbasin 1``."""
+ROOM_WORDS = 96
+"""Words for the receptacles of the room; the fullest official room takes fewer."""
+
+_SECTIONS = ("task", "new", "old", "seen", "did", "hold", "at", "see")
+_MARKS = ("nothing", "on", "open", "closed", "middle", "failed", ";", UNKNOWN)
+_COMMANDS = (
+    "go", "to", "open", "close", "take", "from", "move", "heat", "cool", "clean", "with", "use", "slice",
+    "examine", "look", "inventory", "help",
+)  # fmt: skip
+_GOAL_WORDS = 12
+
+
+def _things() -> tuple[str, ...]:
+    """The names of all objects and receptacles of alfworld, without their numbers."""
+    names = {*constants.OBJECTS_SINGULAR, *(name.lower() for name in constants.RECEPTACLES)}
+    return tuple(sorted(names))
+
+
+def _goal_words() -> tuple[str, ...]:
+    """The words of the six task types' sentences."""
+    templates = [text for kind in TASK_TYPES for text in goal_library.gdict[kind]["templates"]]
+    blank = dict.fromkeys(("obj", "recep", "toggle", "mrecep"), "")
+    return tuple(sorted({word for text in templates for word in split_words(text.format(**blank))}))
+
+
+@dataclass(frozen=True)
+class CompactRendering:
+    """The prompt of the module's docstring."""
+
+    history: int
+    parser: str = "plain"
+    _known: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", frozenset(all_words()))
+
+    def prompt(self, state: AgentState) -> str:
+        """At most :func:`longest` words of :func:`all_words`."""
+        world = state.info.state
+        assert isinstance(world, AlfworldState), "the rendering is for ALFWorld's states"
+        memory, goal = world.memory, split_words(world.goal)
+        words = ["task", *goal[:_GOAL_WORDS], *_room(memory), "seen", *_seen(memory, goal)]
+        words += ["did", *self._did(state), "hold", *_held(memory), "at", *_here(memory, goal)]
+        return " ".join(word if word in self._known else UNKNOWN for word in words)
+
+    def response(self, action: str, info: Info) -> str:
+        """The action in the world's own wording."""
+        return info.action or action
+
+    def _did(self, state: AgentState) -> list[str]:
+        """The last actions, the newest last, and whether they failed."""
+        turns = state.history[-self.history :] if self.history else ()
+        answers = [*(turn.observation for turn in turns[1:]), state.observation]
+        words: list[str] = []
+        for turn, answer in zip(turns, answers, strict=False):
+            words += split_words(turn.action)[:ACTION_WORDS]
+            words.append("failed" if answer == NOTHING_HAPPENS else ";")
+        return words
+
+
+def _room(memory: Memory) -> list[str]:
+    """The receptacles that were not looked into, and those that were, each kind named once in a row."""
+    new = [name for name in memory.receptacles if name not in memory.contents]
+    old = [name for name in memory.receptacles if name in memory.contents]
+    return ["new", *_names(new), "old", *_names(old)][:ROOM_WORDS]
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    """``cabinet 2, cabinet 1, shelf 1`` as ``cabinet 2 1 shelf 1``."""
+    words: list[str] = []
+    last = ""
+    for name in names:
+        kind, number = name.split()
+        words += [number] if kind == last else [kind, number]
+        last = kind
+    return words
+
+
+def _seen(memory: Memory, goal: Sequence[str]) -> list[str]:
+    """Where things of the goal's kinds are, as far as it was seen."""
+    found = [
+        (*thing.split(), "on", *place.split())
+        for place, things in memory.contents.items()
+        for thing in things
+        if thing.split()[0] in goal
+    ]
+    return [word for words in found[-MOST_SEEN:] for word in words]
+
+
+def _held(memory: Memory) -> list[str]:
+    if memory.carrying is None:
+        return ["nothing"]
+    change = memory.changes.get(memory.carrying)
+    return [*memory.carrying.split(), *([change] if change else [])]
+
+
+def _here(memory: Memory, goal: Sequence[str]) -> list[str]:
+    """Where the agent stands, whether that is open or closed, and what is in or on it."""
+    if memory.place is None:
+        return ["middle"]
+    if memory.place in memory.closed:
+        return [*memory.place.split(), "closed"]
+    things = sorted(memory.contents.get(memory.place, ()), key=lambda thing: thing.split()[0] not in goal)
+    shown = [word for thing in things[:MOST_HERE] for word in thing.split()]
+    return [*memory.place.split(), "open", "see", *(shown or ["nothing"])]
+
+
+def all_words() -> tuple[str, ...]:
+    """Every word of a prompt or an answer but :data:`END`, each once."""
+    numbers = tuple(map(str, range(1, MOST_OF_A_KIND + 1)))
+    own = (*_SECTIONS, *_MARKS, *_COMMANDS, *CHANGES.values())
+    return tuple(dict.fromkeys((*numbers, *own, *_goal_words(), *_things())))
+
+
+def longest(history: int) -> int:
+    """Words in the longest prompt."""
+    fixed = 1 + _GOAL_WORDS + ROOM_WORDS + len(("seen", "did", "hold", "at", "see"))
+    return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + 3 + 3 + 2 * MOST_HERE
+
+
+def compact(parameters: AlfworldParameters, history: int) -> CompactRendering:
+    """The compact rendering; it is the same for every section."""
+    return CompactRendering(history)
+
+
+def vocabulary(parameters: AlfworldParameters, history: int) -> ScratchVocabulary:
+    """The words of the compact rendering."""
+    numbers = {str(number): number for number in range(1, MOST_OF_A_KIND + 1)}
+    return ScratchVocabulary(
+        words=(*all_words(), END),
+        stop_words=(END,),
+        numbers=numbers,
+        state_words=longest(history),
+        end=END,
+    )

@@ -1,0 +1,113 @@
+"""One running game: alfworld's own engine, started without its loader.
+
+``AlfredTWEnv`` wants ``traj_data.json`` beside every game and prints as it goes; all that it adds to
+TextWorld's PDDL engine is the naming of things (``AlfredDemangler``, here without shuffling). An
+engine is built once and loads one game after the other; building it copies a shared library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
+from tatsu.exceptions import ParseException
+from textworld import EnvInfos
+from textworld.envs.pddl.pddl import PddlEnv
+
+from skillpress.environments.alfworld.engine_patches import apply_patches
+from skillpress.environments.alfworld.games import GameError
+from skillpress.environments.alfworld.translations import PddlError
+
+_FIELDS = {"pddl_domain": str, "pddl_problem": str, "grammar": str, "walkthrough": list}
+
+_LOAD_ERRORS = (
+    AssertionError, AttributeError, LookupError, TypeError, ValueError, PddlError, ParseException, SystemExit
+)  # fmt: skip
+"""What alfworld's parsers raise of a text that is not a game's."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the engine says after a reset or a command."""
+
+    feedback: str
+    admissible: tuple[str, ...]
+    """Every command that the engine would carry out, sorted."""
+    won: bool
+
+
+class Engine:
+    """Plays one game at a time; identical commands give identical scenes."""
+
+    def __init__(self, patched: bool = True) -> None:
+        """Start the engine; ``patched`` applies the speed patches to the whole process.
+
+        Raises:
+            UnknownEngineError: an engine that the patches were not made for.
+        """
+        if patched:
+            apply_patches()
+        infos = EnvInfos(won=True, admissible_commands=True)
+        self._engine = AlfredDemangler(PddlEnv(infos), shuffle=False)
+        self._loaded: Path | None = None
+
+    def reset(self, path: Path) -> Scene:
+        """Start a game from its beginning; one that is loaded already is not read again.
+
+        Raises:
+            GameError: the file is missing, damaged, or no ALFWorld game.
+        """
+        if path != self._loaded:
+            self._loaded = None
+            game = read_game(path)
+            try:
+                self._engine.load(game)
+            except _LOAD_ERRORS as error:
+                raise GameError(f"{path}: alfworld cannot load it ({error!r}); get it again") from error
+            self._loaded = path
+        return self._scene(self._engine.reset())
+
+    def step(self, command: str) -> Scene:
+        """Carry out a command."""
+        state, _, _ = self._engine.step(command)
+        return self._scene(state)
+
+    def facts(self, *predicates: str) -> list[tuple[str, ...]]:
+        """(predicate, names of its arguments) of every true fact of these predicates, sorted.
+
+        The agent does not see these; the searching oracle's rules ask for a few of them.
+        """
+        names = self._engine.state["_entity_infos"]
+        return sorted(
+            (fact.name, *(names[thing.name].name.strip() for thing in fact.arguments))
+            for fact in self._engine.state["_facts"]
+            if fact.name in predicates
+        )
+
+    @staticmethod
+    def _scene(state: Mapping[str, Any]) -> Scene:
+        return Scene(str(state["feedback"]), tuple(state["admissible_commands"]), bool(state["won"]))
+
+
+def read_game(path: Path) -> dict[str, Any]:
+    """The content of a game file.
+
+    Raises:
+        GameError: it is missing, not JSON, or not an ALFWorld game's.
+    """
+    try:
+        game = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GameError(f"{path}: cannot be read: {error.strerror or error}; get it again") from error
+    except ValueError as error:
+        raise GameError(f"{path}: damaged, not JSON ({error}); get it again") from error
+    if not isinstance(game, dict) or "(domain alfred)" not in str(game.get("pddl_domain")):
+        raise GameError(f"{path}: not an ALFWorld game (it has no pddl_domain named alfred)")
+    for field, kind in _FIELDS.items():
+        if not isinstance(game.get(field), kind):
+            raise GameError(f"{path}: {field} is {type(game.get(field)).__name__}, must be {kind.__name__}")
+    return game

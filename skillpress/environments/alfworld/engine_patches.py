@@ -1,0 +1,238 @@
+"""Making alfworld's engine some thirty times faster without changing a byte that it says.
+
+TextWorld's PDDL games spend nearly all their time on doing things again: every command of every
+step is parsed by a PEG parser, every query of the grammar too, contexts are copied deeply, and every
+load and reset translates the whole PDDL problem twice, the second time for a planner that nobody
+asks. Each patch below takes one of these away. Each is a function that changes one thing in the
+engine and says how to change it back, so that a test can play whole games with and without it.
+
+Nothing is patched on import. The versions are pinned: an engine that was not compared step by step is
+refused, because what is safe to remember depends on its code.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from typing import Any
+
+import fast_downward
+from textworld.envs.pddl import logic, textgen
+from textworld.logic import Rule, State
+
+from skillpress.environments.alfworld.translations import IN_MEMORY, translated
+
+KNOWN_VERSIONS = {"textworld": "1.7.0", "alfworld": "0.4.2", "fast-downward-textworld": "20.6.4"}
+"""The engine that the patches were compared with."""
+TEXTS = 4096
+"""Parsed grammar texts that are remembered; a game adds one of its own, its task."""
+
+_TASK = re.compile(r'"task": \[\s*\{\s*"rhs": "((?:[^"\\]|\\.)*)"')
+
+Undo = Callable[[], None]
+Patch = Callable[[], Undo]
+
+
+class UnknownEngineError(RuntimeError):
+    """The installed engine is not the one that the patches were made for."""
+
+
+def parse_texts_once() -> Undo:
+    """The symbols of a grammar text are parsed once; each derivation gets its own copy of them."""
+    parse = textgen._parse_and_convert
+
+    @functools.lru_cache(TEXTS)
+    def parsed(text: str, rule_name: str) -> Any:
+        return parse(text, rule_name=rule_name)
+
+    def parsed_once(text: str, rule_name: str, trace: bool = False) -> Any:
+        return _copied(parsed(text, rule_name))
+
+    return _replace(textgen, "_parse_and_convert", parsed_once)
+
+
+def parse_queries_once() -> Undo:
+    """A condition of the grammar is parsed once; a rule is never changed after it was made."""
+    parse = Rule.parse_conjunctive_query
+    remembered = functools.lru_cache(TEXTS)(lambda text: parse(text))
+
+    def parsed_once(rule: type[Rule], text: str) -> Rule:
+        return remembered(text)
+
+    return _replace(Rule, "parse_conjunctive_query", classmethod(parsed_once))
+
+
+def copy_symbols_shallowly() -> Undo:
+    """Symbols and contexts are copied as far as a derivation changes them, not down to the names.
+
+    A derivation gives each symbol a context of its own and adds to a context's two mappings; what
+    the mappings hold (variables, names of entities) it only reads.
+    """
+    return _all(_replace(textgen, "deepcopy", _copied), _replace(textgen, "copy_context", _copied_context))
+
+
+def chain_facts() -> Undo:
+    """All facts of a state are listed by C code; the engine lists them anew for every command."""
+
+    def facts(state: Any) -> Iterator[Any]:
+        return chain.from_iterable(state._facts.values())
+
+    return _replace(State, "facts", property(facts))
+
+
+def parse_grammars_once() -> Undo:
+    """A game's grammar is parsed once for all games: they differ in the task's sentence alone."""
+    parse = logic._parse_and_convert
+
+    @functools.lru_cache(IN_MEMORY)
+    def parsed(text: str) -> Any:
+        return parse(text, rule_name="pddlStart")
+
+    def parsed_once(text: str, rule_name: str) -> Any:
+        tasks = _TASK.findall(text)
+        if rule_name != "pddlStart" or len(tasks) != 1:
+            return parse(text, rule_name=rule_name)
+        actions, shared = parsed(_TASK.sub(lambda found: found[0].replace(found[1], "?"), text))
+        grammar = textgen.ContextSensitiveGrammar()
+        grammar.update(shared)
+        own = textgen.ContextSensitiveGrammar.parse(f'{{"task": [{{"rhs": "{tasks[0]}"}}]}}')
+        grammar._rules["task"] = own._rules["task"]
+        return actions, grammar
+
+    return _replace(logic, "_parse_and_convert", parsed_once)
+
+
+def word_commands_once() -> Undo:
+    """A command's wording is derived once per game.
+
+    It depends on the names of what it is about, which a game fixes, and on nothing else: the one
+    query in a command (``go to``) asks where a receptacle stands, and receptacles never move.
+    Texts that depend on the state are derived from grammar symbols (``#look.feedback#``).
+    """
+    derive = textgen.ContextSensitiveGrammar.derive
+
+    def derived_once(grammar: Any, start: str, context: Mapping[str, Any] = {}) -> str:
+        state = context.get("state")
+        if state is None or "#" in start:
+            return str(derive(grammar, start, context))
+        wordings = vars(state).setdefault("_skillpress_wordings", {})
+        key = (start, *((slot.name, thing.name) for slot, thing in context["mapping"].items()))
+        if key not in wordings:
+            wordings[key] = derive(grammar, start, context)
+        return str(wordings[key])
+
+    return _replace(textgen.ContextSensitiveGrammar, "derive", derived_once)
+
+
+def translate_once() -> Undo:
+    """A PDDL problem is translated once, and never for the planner (asking that one is an error)."""
+    load_library = fast_downward.load_lib
+
+    def translated_once(domain: str, problem: str, verbose: bool = False, optimize: bool = False) -> Any:
+        return (None, "") if optimize else translated(domain, problem)
+
+    def library_without_planner() -> Any:
+        library = load_library()
+        library.load_sas_replan = lambda problem: None
+        return library
+
+    def no_plan(state: Any, infos: Any) -> Any:
+        raise RuntimeError("the engine is patched to have no planner; use a game's stored walkthrough")
+
+    return _all(
+        _replace(fast_downward, "pddl2sas", translated_once),
+        _replace(fast_downward, "load_lib", library_without_planner),
+        _replace(logic.PddlState, "replan", no_plan),
+    )
+
+
+PATCHES: Mapping[str, Patch] = {
+    "parse_texts_once": parse_texts_once,
+    "parse_queries_once": parse_queries_once,
+    "copy_symbols_shallowly": copy_symbols_shallowly,
+    "chain_facts": chain_facts,
+    "word_commands_once": word_commands_once,
+    "parse_grammars_once": parse_grammars_once,
+    "translate_once": translate_once,
+}
+"""Every patch by its name; none depends on another."""
+_applied = False
+
+
+def apply_patches() -> None:
+    """Apply every patch for the rest of the process; does nothing the second time.
+
+    Raises:
+        UnknownEngineError: the engine is not the one that the patches were made for.
+    """
+    global _applied
+    if not _applied:
+        check_versions()
+        for patch in PATCHES.values():
+            patch()
+        _applied = True
+
+
+@contextmanager
+def patched(names: Sequence[str] = tuple(PATCHES)) -> Iterator[None]:
+    """The named patches within the block, the engine as it was after it (for tests and benchmarks)."""
+    check_versions()
+    with ExitStack() as stack:
+        for name in names:
+            stack.callback(PATCHES[name]())
+        yield
+
+
+def check_versions() -> None:
+    """Refuse an engine that was not compared.
+
+    Raises:
+        UnknownEngineError: naming the package, its version and the right one.
+    """
+    for package, known in KNOWN_VERSIONS.items():
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            found = "missing"
+        if found != known:
+            raise UnknownEngineError(
+                f"{package} is {found}, but the engine's patches were compared with {known} only: install "
+                f"{package}=={known}, or compare again (test_engine_patches.py) and name it in KNOWN_VERSIONS"
+            )
+
+
+def _replace(owner: Any, name: str, replacement: object) -> Undo:
+    """Set an attribute; the result sets it back."""
+    original = vars(owner)[name]
+    setattr(owner, name, replacement)
+    return functools.partial(setattr, owner, name, original)
+
+
+def _all(*undos: Undo) -> Undo:
+    """Everything that was replaced is set back at once."""
+
+    def undo() -> None:
+        for one in undos:
+            one()
+
+    return undo
+
+
+def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {**context, "variables": dict(context["variables"]), "mapping": dict(context["mapping"])}
+
+
+def _copied(symbols: Any) -> Any:
+    """A copy of a symbol or a list of them, down to the symbols inside; their contexts are shared."""
+    if isinstance(symbols, list):
+        return [_copied(symbol) for symbol in symbols]
+    twin = object.__new__(type(symbols))
+    twin.__dict__.update(symbols.__dict__)
+    for name, part in symbols.__dict__.items():
+        if isinstance(part, textgen.Symbol):
+            twin.__dict__[name] = _copied(part)
+    return twin

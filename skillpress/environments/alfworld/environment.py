@@ -1,0 +1,103 @@
+"""ALFWorld (Shridhar et al. 2021; ReuseRL, appendix D): a household task in a room described in words.
+
+The engine is alfworld's; this class adds the step budget T, tells the reasons why nothing happened
+apart, and keeps the record that renderings show. A game is won or it runs out of steps; nothing is
+ever lost for good. ``task.spec["game"]`` is the game's path below ``json_2.1.1``.
+
+What is returned is plain (strings, tuples, frozen records), so it may cross processes; the engine
+itself may not, which is why the bundle asks for worker processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from string import printable
+
+from gymnasium.spaces import Space, Text
+
+from skillpress.environments.alfworld.actions import LONGEST, NOTHING_HAPPENS, Reason, read_command
+from skillpress.environments.alfworld.engine import Engine, Scene
+from skillpress.environments.alfworld.games import describe, find_tree
+from skillpress.environments.alfworld.memory import Memory, first_memory, remember, task_of
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.interface import Info
+from skillpress.trajectory import Task
+
+IDLE_VERBS = ("help", "inventory", "look")
+"""Commands that are always admitted and change nothing."""
+
+
+@dataclass(frozen=True)
+class AlfworldState:
+    """What a rendering may show; all of it was told to the agent."""
+
+    goal: str
+    """``put a clean cloth in cabinet``."""
+    memory: Memory
+    steps: int
+    """Steps taken so far."""
+
+
+class Alfworld:
+    """One game at a time."""
+
+    action_space: Space[str] = Text(max_length=LONGEST, min_length=0, charset=printable)
+    observation_space: Space[str] = Text(max_length=4096, charset=printable)
+
+    def __init__(self, parameters: AlfworldParameters) -> None:
+        """Find the games and start the engine.
+
+        Raises:
+            GameError: the data folder holds no games.
+            UnknownEngineError: the installed engine is not the one that was checked.
+        """
+        self._max_steps = parameters.max_steps
+        self._tree: Path = find_tree(parameters.data)
+        self._engine = Engine()
+        self._over = True
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        """Start the game.
+
+        Raises:
+            GameError: the task is not ALFWorld's, or its game's file is missing or damaged.
+        """
+        game = describe(str(task.spec.get("game")))
+        self._scene: Scene = self._engine.reset(self._tree / game.path)
+        self._goal = task_of(self._scene.feedback)
+        self._memory = first_memory(self._scene.feedback)
+        self._steps = 0
+        self._over = False
+        return self._scene.feedback, self._info(None, None)
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        """Carry out an action in either grammar (see ``actions.py``).
+
+        Raises:
+            RuntimeError: the episode is over, or none was started.
+        """
+        if self._over:
+            raise RuntimeError("the episode is over; call reset first")
+        self._steps += 1
+        command, invalid = read_command(action)
+        if command is not None and command not in self._scene.admissible:
+            invalid = "not_admissible"
+        observation = NOTHING_HAPPENS
+        if command is not None and invalid is None:
+            self._scene = self._engine.step(command)
+            observation = self._scene.feedback
+            self._memory = remember(self._memory, command, observation)
+        terminated = self._scene.won
+        truncated = not terminated and self._steps >= self._max_steps
+        self._over = terminated or truncated
+        return observation, terminated, truncated, self._info(command, invalid)
+
+    def _info(self, command: str | None, invalid: Reason | None) -> Info:
+        state = AlfworldState(self._goal, self._memory, self._steps)
+        return Info(self._scene.won, None, command, invalid, self._scene.admissible, state)
+
+
+def explorer_actions(info: Info) -> list[str]:
+    """The admissible actions that do something: all but ``help``, ``inventory`` and ``look``."""
+    return [action for action in info.admissible if action not in IDLE_VERBS]

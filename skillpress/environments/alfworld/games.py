@@ -1,0 +1,159 @@
+"""The official games: where they are, that they are all there, and what a game's name says.
+
+The data folder holds ``json_2.1.1`` as ``alfworld-download`` leaves it, or the archive
+``json_2.1.1.tar.xz``. The archive is unpacked once into the cache (``$XDG_CACHE_HOME/skillpress``,
+else ``~/.cache/skillpress``), under the hash of its content: a folder that is there is whole, and of
+two processes that unpack at the same time the second finds the first one's work.
+
+A game's path says everything that a task needs to know about it,
+
+    train/pick_clean_then_place_in_recep-Mug-None-Cabinet-22/trial_T2019…/game.tw-pddl
+
+(task type, object, movable receptacle, receptacle or lamp, scene), so no game is opened to make a task.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from skillpress.storage import StorageError
+
+TREE = "json_2.1.1"
+ARCHIVE = f"{TREE}.tar.xz"
+COUNTS = {"train": 3553, "valid_seen": 140, "valid_unseen": 134}
+"""Official games per part; the last two are the paper's IID and OOD test games."""
+TASK_TYPES = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+
+_NAME = re.compile(r"(?P<type>[a-z_]+)-(?P<object>\w+)-(?P<movable>\w+)-(?P<target>\w+)-(?P<scene>\d+)")
+
+
+class GameError(ValueError):
+    """The games are missing or not the official ones; the message says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """What the path of a game says."""
+
+    path: str
+    """Relative to the tree: ``train/<task>/<trial>/game.tw-pddl``."""
+    task_type: str
+    target_object: str
+    """Class of the object to pick, as in ``Mug``."""
+    destination: str
+    """Class of the receptacle to put it in, or of the lamp to look at it under."""
+    scene: int
+
+
+def describe(path: str) -> Game:
+    """The game at a path relative to the tree.
+
+    Raises:
+        GameError: no official game is called so.
+    """
+    parts = path.split("/")
+    match = _NAME.fullmatch(parts[1]) if len(parts) == 4 else None
+    if match is None or match["type"] not in TASK_TYPES:
+        raise GameError(
+            f"{path}: not an ALFWorld game; a path is <part>/<task type>-<object>-<movable>-<receptacle>-"
+            "<scene>/<trial>/game.tw-pddl"
+        )
+    return Game(path, match["type"], match["object"], match["target"], int(match["scene"]))
+
+
+def game_paths(tree: Path, part: str) -> list[str]:
+    """The paths of a part's games, sorted.
+
+    Raises:
+        GameError: there are not as many as in the official release.
+    """
+    paths = sorted(path.relative_to(tree).as_posix() for path in (tree / part).glob("*/*/game.tw-pddl"))
+    if len(paths) != COUNTS[part]:
+        raise GameError(
+            f"{tree / part}: holds {len(paths)} games, the official release has {COUNTS[part]}; "
+            "delete the folder and get it again with alfworld-download"
+        )
+    return paths
+
+
+def find_tree(data: str) -> Path:
+    """The folder ``json_2.1.1`` of a data folder, unpacked if need be.
+
+    Args:
+        data: the section's ``data``; empty takes the environment variable ALFWORLD_DATA.
+
+    Raises:
+        GameError: no folder is named, or it holds no games.
+        StorageError: the archive is damaged or there is no room to unpack it.
+    """
+    named = data or os.environ.get("ALFWORLD_DATA", "")
+    if not named:
+        raise GameError(
+            "environment.data: is empty and ALFWORLD_DATA is not set; run `alfworld-download` and name "
+            "the folder it filled (by default ~/.cache/alfworld) in either"
+        )
+    folder = Path(named).expanduser()
+    for tree in (folder, folder / TREE):
+        if (tree / "train").is_dir():
+            return tree
+    if (folder / ARCHIVE).is_file():
+        return unpacked(folder / ARCHIVE)
+    raise GameError(
+        f"environment.data: {folder} holds neither {TREE}/train nor {ARCHIVE}; get the games with "
+        "`alfworld-download`, or name the folder they are in"
+    )
+
+
+@cache
+def unpacked(archive: Path) -> Path:
+    """The tree of an archive, unpacked into the cache unless it is there already.
+
+    Raises:
+        StorageError: the archive is damaged or there is no room.
+    """
+    with archive.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "blake2b").hexdigest()[:16]
+    home = cache_folder() / f"games-{digest}"
+    if not home.is_dir():
+        _unpack(archive, home)
+    return home / TREE
+
+
+def cache_folder() -> Path:
+    """Where unpacked games and translations are kept; may be deleted at any time between runs."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillpress" / "alfworld"
+
+
+def _unpack(archive: Path, home: Path) -> None:
+    """Unpack beside ``home``, then rename; whoever comes second throws its own copy away."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=home.parent, prefix=f".{home.name}."))
+    try:
+        with tarfile.open(archive) as opened:
+            opened.extractall(temporary, filter="data")
+        temporary.chmod(0o755)
+        temporary.rename(home)
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise StorageError(f"{archive}: damaged ({error}); get it again with alfworld-download") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise StorageError(f"{home}: cannot unpack {archive} there: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,104 @@
+"""Demonstrations of two kinds: by a searcher, and by one who knows where everything is.
+
+:class:`SearchingOracle` plays alfworld's handcoded expert, so what it does can be learned from what
+it saw. With probability ``detour_rate`` a step is a random effective action instead, and the expert
+goes on from wherever that led. Where the expert does not win within T, the same game is tried
+without detours, and in the end the stored walkthrough is shown, which wins always.
+
+:class:`OmniscientOracle` is that walkthrough: 3 to 10 steps, straight to things it never saw. It is
+an upper bound for how short an episode can be, and a bad teacher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from random import Random
+
+from skillpress.environments.alfworld.engine import Engine, read_game
+from skillpress.environments.alfworld.environment import IDLE_VERBS
+from skillpress.environments.alfworld.expert import Expert
+from skillpress.environments.alfworld.games import describe, find_tree
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.trajectory import Task
+
+
+@dataclass(frozen=True)
+class OmniscientOracle:
+    """The game's stored walkthrough."""
+
+    data: str
+    max_steps: int
+
+    @cached_property
+    def tree(self) -> Path:
+        """Where the games are."""
+        return find_tree(self.data)
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        """The walkthrough; one who knows everything makes no detours, whatever the rate.
+
+        Raises:
+            GameError: the game's file is missing or damaged.
+            ValueError: the walkthrough is longer than ``max_steps``.
+        """
+        path = self.tree / describe(str(task.spec.get("game"))).path
+        actions = [str(action) for action in read_game(path)["walkthrough"]]
+        if len(actions) > self.max_steps:
+            raise ValueError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+        return actions
+
+
+@dataclass(frozen=True)
+class SearchingOracle:
+    """The handcoded expert, or the walkthrough where that fails."""
+
+    data: str
+    max_steps: int
+
+    @cached_property
+    def omniscient(self) -> OmniscientOracle:
+        """Who helps out."""
+        return OmniscientOracle(self.data, self.max_steps)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine()
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        """The demonstration that this seed gives; it wins within ``max_steps``.
+
+        Raises:
+            GameError: the game's file is missing or damaged.
+            ValueError: even the walkthrough is longer than ``max_steps``.
+        """
+        for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
+            actions = self.search(task, rate, seed)
+            if actions is not None:
+                return actions
+        return self.omniscient(task, 0.0, seed)
+
+    def search(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
+        """What the expert does with such detours; None where it does not win within ``max_steps``."""
+        game = describe(str(task.spec.get("game")))
+        random = Random(seed)
+        scene = self._engine.reset(self.omniscient.tree / game.path)
+        expert = Expert(game, scene.feedback, seed)
+        actions: list[str] = []
+        while len(actions) < self.max_steps:
+            action = expert.act(self._engine, scene, actions[-1] if actions else "look")
+            if random.random() < detour_rate:
+                action = random.choice([a for a in scene.admissible if a not in IDLE_VERBS])
+            if action is None:
+                return None
+            actions.append(action)
+            scene = self._engine.step(action)
+            if scene.won:
+                return actions
+        return None
+
+
+def oracle(parameters: AlfworldParameters) -> SearchingOracle:
+    """The demonstrator for this section."""
+    return SearchingOracle(parameters.data, parameters.max_steps)

@@ -1,0 +1,97 @@
+"""The official games as tasks.
+
+Train and validation tasks are different games of ``train``; test tasks are the whole of
+``valid_seen`` (IID, 140) and ``valid_unseen`` (OOD, 134), each game once. Where fewer are asked for,
+they are drawn by seed and spread evenly: games are sorted by part and task type, in a drawn order
+within a type, and every (N/n)-th is taken, so each type keeps its share up to one game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from skillpress.environments.alfworld.games import COUNTS, describe, find_tree, game_paths
+from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.environments.bundle import SplitSizes
+from skillpress.seeds import derive, generator
+from skillpress.trajectory import Task
+
+ENVIRONMENT = "alfworld"
+STRATA = {"train": "train", "valid_seen": "iid", "valid_unseen": "ood"}
+"""Part of the official games to the first half of a stratum, as in ``ood/look_at_obj_in_light``."""
+TEST_PARTS = ("valid_seen", "valid_unseen")
+_TEST_GAMES = sum(COUNTS[part] for part in TEST_PARTS)
+_FILE = "/game.tw-pddl"
+
+
+def make_tasks(parameters: AlfworldParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+    """The tasks of all splits: train and validation in a drawn order, test sorted.
+
+    Raises:
+        GameError: the games are missing, or not as many as the official ones.
+        ValueError: more tasks are asked for than there are games.
+    """
+    _check_sizes(sizes)
+    tree = find_tree(parameters.data)
+    train = game_paths(tree, "train")
+    test = [path for part in TEST_PARTS for path in game_paths(tree, part)]
+    drawn = spread(train, sizes.train + sizes.validation, seed)
+    held_back = set(spread(drawn, sizes.validation, derive(seed, "validation")))
+    generator(seed, "alfworld order").shuffle(drawn)
+    for path in drawn:
+        yield _task(path, "validation" if path in held_back else "train")
+    for path in sorted(spread(test, sizes.test, seed)):
+        yield _task(path, "test")
+
+
+def spread(paths: Sequence[str], count: int, seed: int) -> list[str]:
+    """``count`` of the paths, drawn by seed, in proportion over parts and task types."""
+
+    def place(path: str) -> tuple[str, str, int]:
+        return path.split("/")[0], describe(path).task_type, derive(seed, "alfworld", path)
+
+    ordered = sorted(paths, key=place)
+    offset = derive(seed, "alfworld offset") % len(ordered)
+    return [ordered[(offset + index * len(ordered) // count) % len(ordered)] for index in range(count)]
+
+
+def check_tasks(tasks: Sequence[Task]) -> None:
+    """Refuse a task set that is not ALFWorld's, repeats a game, or has one in a split it is not for.
+
+    Raises:
+        ValueError: naming the task and what is wrong with it.
+    """
+    splits: dict[str, str] = {}
+    for task in tasks:
+        if task.environment != ENVIRONMENT:
+            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
+        path = describe(str(task.spec.get("game"))).path
+        part = path.split("/")[0]
+        if (part in TEST_PARTS) != (task.split == "test") or part not in STRATA:
+            raise ValueError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
+        other = splits.setdefault(path, task.split)
+        if other != task.split:
+            raise ValueError(f"splits overlap: game {path} is in {other} and in {task.split}")
+    if len(splits) < len(tasks):
+        raise ValueError(f"{len(tasks) - len(splits)} tasks repeat a game of their own split")
+
+
+def game_path(task_id: str) -> str:
+    """The path of the game that a task is, from the task's id."""
+    return task_id + _FILE
+
+
+def _check_sizes(sizes: SplitSizes) -> None:
+    if sizes.train + sizes.validation > COUNTS["train"]:
+        raise ValueError(
+            f"tasks.train + tasks.validation: is {sizes.train} + {sizes.validation}; "
+            f"there are {COUNTS['train']} training games"
+        )
+    if sizes.test > _TEST_GAMES:
+        raise ValueError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")
+
+
+def _task(path: str, split: str) -> Task:
+    game = describe(path)
+    stratum = f"{STRATA[path.split('/')[0]]}/{game.task_type}"
+    return Task(path.removesuffix(_FILE), ENVIRONMENT, 0, {"game": path}, split, stratum)
