@@ -25,7 +25,9 @@ def known(info_state: object) -> AlfworldState:
     return info_state
 
 
-def test_the_walkthrough_wins_each_type(world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough) -> None:
+def test_the_walkthrough_wins_each_type(
+    world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
+) -> None:
     for task in six_tasks:
         first, info = world.reset(task)
         assert known(info.state).goal in first
@@ -39,14 +41,18 @@ def test_the_walkthrough_wins_each_type(world: Alfworld, six_tasks: list[Task], 
             world.step("look")
 
 
-def test_an_episode_is_cut_off_after_its_budget(parameters: AlfworldParameters, six_tasks: list[Task]) -> None:
+def test_an_episode_is_cut_off_after_its_budget(
+    parameters: AlfworldParameters, six_tasks: list[Task]
+) -> None:
     world: Environment = Alfworld(parameters.model_copy(update={"max_steps": 3}))
     world.reset(six_tasks[0])
     ends = [world.step(action)[1:3] for action in ("look", "no such action", "look")]
     assert ends == [(False, False), (False, False), (False, True)]
 
 
-def test_both_grammars_put_things_down(world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough) -> None:
+def test_both_grammars_put_things_down(
+    world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
+) -> None:
     task = six_tasks[0]
     *before, move = walkthrough(task)
     words = move.split()
@@ -134,13 +140,29 @@ def test_an_episode_is_recreated_from_its_task_and_actions(
     assert [again.step(action) for action in actions] == answers
 
 
+def test_worlds_played_in_turns_do_not_disturb_each_other(
+    world: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], walkthrough: Walkthrough
+) -> None:
+    other = Alfworld(parameters)
+    tasks = six_tasks[1], six_tasks[4]
+    alone = [[world.reset(task), *map(world.step, walkthrough(task))] for task in tasks]
+    in_turns = [[world.reset(tasks[0])], [other.reset(tasks[1])]]
+    steps = [walkthrough(task) for task in tasks]
+    for number in range(max(map(len, steps))):
+        for playing, said, actions in zip((world, other), in_turns, steps, strict=True):
+            said += [playing.step(actions[number])] if number < len(actions) else []
+    assert in_turns == alone
+
+
 def test_answers_cross_processes(world: Alfworld, six_tasks: list[Task]) -> None:
     first = world.reset(six_tasks[1])
     answer = world.step(first[1].admissible[5])
     assert pickle.loads(pickle.dumps((first, answer))) == (first, answer)
 
 
-def test_the_record_agrees_with_the_engine_on_all_that_was_seen(world: Alfworld, six_tasks: list[Task]) -> None:
+def test_the_record_agrees_with_the_engine_on_all_that_was_seen(
+    world: Alfworld, six_tasks: list[Task]
+) -> None:
     drawn = random.Random(2)
     looked_into = 0
     for task in six_tasks:
@@ -148,10 +170,14 @@ def test_the_record_agrees_with_the_engine_on_all_that_was_seen(world: Alfworld,
         for _ in range(40):
             choices = explorer_actions(info)
             busy = [a for a in choices if a.split()[0] in ("open", "take", "move", "heat", "cool", "clean")]
-            _, terminated, _, info = world.step(drawn.choice(busy if busy and drawn.random() < 0.6 else choices))
+            _, terminated, _, info = world.step(
+                drawn.choice(busy if busy and drawn.random() < 0.6 else choices)
+            )
             memory = known(info.state).memory
             facts = world._engine.facts("inreceptacle", "holds")
-            assert [fact[2] for fact in facts if fact[0] == "holds"] == ([memory.carrying] if memory.carrying else [])
+            assert [fact[2] for fact in facts if fact[0] == "holds"] == (
+                [memory.carrying] if memory.carrying else []
+            )
             for place, things in memory.contents.items():
                 there = [thing for name, thing, where in facts if name == "inreceptacle" and where == place]
                 assert sorted(things) == there
@@ -183,7 +209,7 @@ def spoilt(tree: Path, task: Task, field: str, value: object) -> bytes:
         (lambda tree, task: b'{"pddl_domain": "(define (domain sokoban))"}', "not an ALFWorld game"),
         (lambda tree, task: spoilt(tree, task, "grammar", None), "grammar is NoneType, must be str"),
         (lambda tree, task: spoilt(tree, task, "grammar", "grammar :: nonsense"), "alfworld cannot load it"),
-        (lambda tree, task: spoilt(tree, task, "pddl_problem", "(define (problem x"), "alfworld cannot load it"),
+        (lambda tree, task: spoilt(tree, task, "pddl_problem", "(define (pro"), "alfworld cannot load it"),
         (lambda tree, task: spoilt(tree, task, "pddl_problem", "no PDDL"), "alfworld cannot load it"),
     ],
 )  # fmt: skip

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from skillpress.environments.alfworld.games import (
-    COUNTS, GameError, describe, find_tree, game_paths, unpacked
+    COUNTS,
+    GameError,
+    describe,
+    find_tree,
+    game_paths,
+    unpacked,
 )  # fmt: skip
 from skillpress.storage import StorageError
 
@@ -53,7 +58,9 @@ def test_without_a_folder_the_error_says_how_to_get_the_games(
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
     with pytest.raises(GameError, match="ALFWORLD_DATA is not set; run `alfworld-download`"):
         find_tree("")
-    with pytest.raises(GameError, match=r"holds neither json_2\.1\.1/train nor json_2\.1\.1\.tar\.xz.*alfworld-download"):
+    with pytest.raises(
+        GameError, match=r"holds neither json_2\.1\.1/train nor json_2\.1\.1\.tar\.xz.*alfworld-download"
+    ):
         find_tree(str(tmp_path))
 
 
@@ -71,7 +78,9 @@ def test_the_official_counts_hold(tree: Path) -> None:
 
 
 def test_too_few_games_are_refused(archive: Path) -> None:
-    with pytest.raises(GameError, match=r"train: holds 1 games, the official release has 3553.*alfworld-download"):
+    with pytest.raises(
+        GameError, match=r"train: holds 1 games, the official release has 3553.*alfworld-download"
+    ):
         game_paths(find_tree(str(archive.parent)), "train")
 
 

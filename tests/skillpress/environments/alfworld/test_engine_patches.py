@@ -14,7 +14,12 @@ from alfworld_transcripts import Transcript, games_per_type, play
 from textworld.envs.pddl import logic, textgen
 
 from skillpress.environments.alfworld import engine_patches, translations
-from skillpress.environments.alfworld.engine_patches import PATCHES, UnknownEngineError, apply_patches, patched
+from skillpress.environments.alfworld.engine_patches import (
+    PATCHES,
+    UnknownEngineError,
+    apply_patches,
+    patched,
+)
 from skillpress.environments.alfworld.games import game_paths
 
 
@@ -80,7 +85,12 @@ def test_a_translation_read_from_the_disk_plays_the_same(
 
 def test_what_is_played_does_not_depend_on_the_process(bathroom: Path) -> None:
     def elsewhere(hash_seed: str) -> str:
-        command = [sys.executable, str(Path(__file__).with_name("alfworld_transcripts.py")), "patched", str(bathroom)]
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("alfworld_transcripts.py")),
+            "patched",
+            str(bathroom),
+        ]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
@@ -110,7 +120,7 @@ def test_an_engine_that_was_not_compared_is_refused(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UnknownEngineError, match=r"textworld is 1\.7\.0.*1\.6\.2 only"), patched(PATCHES):
         pass
     monkeypatch.setattr(engine_patches, "_applied", {})
-    with pytest.raises(UnknownEngineError, match="install textworld==1.6.2"):
+    with pytest.raises(UnknownEngineError, match=r"install textworld==1\.6\.2"):
         apply_patches()
 
 
