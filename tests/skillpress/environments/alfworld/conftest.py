@@ -13,7 +13,7 @@ from alfworld_transcripts import games_per_type
 
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.games import find_tree
-from skillpress.environments.alfworld.tasks import _task
+from skillpress.environments.alfworld.tasks import game_task
 from skillpress.trajectory import Task
 
 
@@ -45,7 +45,7 @@ def world(parameters: AlfworldParameters) -> Alfworld:
 @pytest.fixture(scope="session")
 def six_tasks(tree: Path) -> list[Task]:
     """One training task of each type."""
-    return [_task(path, "train") for path in games_per_type(tree, "train", 1)]
+    return [game_task(path, "train") for path in games_per_type(tree, "train", 1)]
 
 
 @pytest.fixture(scope="session")
