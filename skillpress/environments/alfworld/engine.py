@@ -67,9 +67,7 @@ class Engine:
             try:
                 self._engine.load(game)
             except _LOAD_ERRORS as error:
-                raise GameError(
-                    f"{path}: alfworld cannot load it ({error!r}); get it again"
-                ) from error
+                raise GameError(f"{path}: alfworld cannot load it ({error!r}); get it again") from error
             self._loaded = path
         return self._scene(self._engine.reset())
 
