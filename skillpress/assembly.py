@@ -18,7 +18,8 @@ from skillpress.params import Params, ParamsError
 from skillpress.policy import ENGINES, Policy
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.policy.scratch import build_scratch_policy
-from skillpress.rollout import Collector
+from skillpress.rollout import Collector, InProcess, WorkerWorlds
+from skillpress.rollout.crew import cores
 from skillpress.seeds import derive
 
 SCRATCH = "scratch"
@@ -118,6 +119,13 @@ def reward_of(params: Params) -> OutcomeReward:
     return OutcomeReward(params.reward.success, params.reward.invalid_penalty)
 
 
-def collector_of(params: Params, agent: Agent) -> Collector:
-    """A collector for the experiment's environment."""
-    return Collector(partial(environment_of(params).make, params.environment), agent, params.sampling.slots)
+def collector_of(params: Params, agent: Agent, sharing: int = 1) -> Collector:
+    """A collector for the experiment's environment, to be closed after use.
+
+    Args:
+        sharing: processes that each have such a collector on this machine.
+    """
+    bundle = environment_of(params)
+    make = partial(bundle.make, params.environment)
+    worlds = WorkerWorlds(make, max(1, cores() // sharing)) if bundle.separate_process else InProcess(make)
+    return Collector(worlds, agent, params.sampling.slots)

@@ -92,8 +92,8 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
                 for request in requests(tasks, section.votes, stage.params.seed, policy, f"run-{run}")
             ]
             step = stage.params.training.steps if policy == TRAINED else 0
-            collector = collector_of(stage.params, actor)
-            trajectories += collector.collect(wanted, policy_version=step, on_episode=progress.advance)
+            with collector_of(stage.params, actor) as collector:
+                trajectories += collector.collect(wanted, policy_version=step, on_episode=progress.advance)
     return trajectories
 
 

@@ -55,6 +55,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
         folder / "train.parquet",
         folder / "start",
         folder / output,
+        folder / f"dictionaries-{output}.json",
         folder / f"checkpoints-{output}",
     )
 
