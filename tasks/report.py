@@ -30,7 +30,7 @@ def main(stage: Stage) -> None:
     from skillpress.storage import write_text
     from skillpress.trajectory import read_rollouts
     from tasks.data import EVALUATION_ROLLOUTS, HISTORY, RESULTS, load_fitted, load_phrases, load_tasks
-    from tasks.paper_tables import notes_on, tables_of
+    from tasks.paper_tables import where_they_fit
     from tasks.results import TRAINED, comparisons, curves, policy_results, scaling
     from tasks.runs import read_run
     from tasks.tracking import revision
@@ -38,7 +38,7 @@ def main(stage: Stage) -> None:
     params = stage.params
     dictionary = load_fitted()
     tasks = load_tasks(bundle(params.environment.name))["test"]
-    run = read_run(Path())
+    tables, notes = where_they_fit([read_run(Path())])
     data = ReportData(
         title=f"skillpress: {params.environment.name}, seed {params.seed}",
         policies=policy_results(RESULTS, TRAINED, params.seed),
@@ -49,8 +49,8 @@ def main(stage: Stage) -> None:
         history=read_history(HISTORY),
         scaling=scaling(BENCHMARK),
         examples=examples(stage, tasks, read_rollouts(EVALUATION_ROLLOUTS), dictionary),
-        paper_tables=tables_of([run]),
-        paper_notes=notes_on([run]),
+        paper_tables=tables,
+        paper_notes=notes,
         parameters=params.model_dump(mode="json"),
         versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
         | {name: version(name) for name in LIBRARIES},
