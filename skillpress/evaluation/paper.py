@@ -29,6 +29,9 @@ METHODS = {
 """Every method of a table by the name it has in ``paper_figures.csv``, in the tables' order. The paper
 has no random explorer: it is the floor that shows what trying alone is worth."""
 
+UNTRAINED = frozenset({"explorer", "vanilla"})
+"""Methods without a training run, and so without a checkpoint to choose."""
+
 TITLES = {
     1: "Main results",
     2: "Behaviour beyond the success rate",
