@@ -120,5 +120,6 @@ def test_markdown_and_csv_hold_the_figure_its_interval_and_its_episodes(tables):
     assert found["9"]["explorer"]["checkpoint"] == ""  # nothing was trained
     assert found["9"]["segcost"] == {
         "table": "9", "environment": "world", "figure": "steps", "method": "segcost", "checkpoint": "last",
-        "text": "1.50", "value": "1.5", "low": "1.0", "high": "2.0", "unit": "steps", "episodes": "2", "paper": "",
+        "text": "1.50", "value": "1.5", "low": "1.0", "high": "2.0", "unit": "steps",
+        "episodes": "2", "paper": "",
     }  # fmt: skip
