@@ -136,9 +136,15 @@ class ScratchVocabulary:
     themselves actions."""
 
 
-FORMAT_REASONS = frozenset({"missing_thought", "missing_action", "two_actions", "empty", "unprintable"})
-"""Why a parser found no action in a response. A world's reasons for refusing an action are others, so
-that format validity and admissibility can be counted apart."""
+FORMAT_REASONS = frozenset(
+    {
+        "missing_thought", "missing_action", "two_actions", "empty", "too_long", "unprintable",
+        "prompt_too_long",
+    }
+)  # fmt: skip
+"""Why a parser found no action in a response, or why an agent asked for none (``prompt_too_long``). A
+world's reasons for refusing an action are others, so that format validity and admissibility can be
+counted apart."""
 
 
 @dataclass(frozen=True)

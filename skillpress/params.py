@@ -52,6 +52,8 @@ class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     rendering: str
     history: NonNegativeInt
+    state_update: Literal["window", "concatenate", "environment"]
+    context_tokens: PositiveInt
     width: PositiveInt
     layers: PositiveInt
     heads: PositiveInt

@@ -76,7 +76,7 @@ class WorkerWorlds:
         answers = self._run(list(tasks), self._first)
         for slot, answer in answers.items():
             if isinstance(answer, Failure):
-                raise _cannot_start(tasks[slot], answer)
+                raise cannot("be started", tasks[slot], answer)
             self._episodes[slot].seen = answer.observation
         return {slot: answer for slot, answer in answers.items() if isinstance(answer, Answer)}
 
@@ -168,8 +168,9 @@ def checked(answer: Answer) -> Answer:
     return answer
 
 
-def _cannot_start(task: Task, failure: Failure) -> WorldError:
-    error = WorldError(f"task {task.task_id} of {task.environment} cannot be started: {failure.detail}")
+def cannot(what: str, task: Task, failure: Failure) -> WorldError:
+    """The error that says which task cannot ``be started``, and why."""
+    error = WorldError(f"task {task.task_id} of {task.environment} cannot {what}: {failure.detail}")
     if failure.traceback:
         error.add_note(f"In the worker process:\n{failure.traceback}")
     return error
