@@ -28,7 +28,7 @@ from skillpress.trajectory import Task
 from tasks import exit_codes
 from tasks.data import RESULTS
 from tasks.results import TRAINED
-from tasks.runs import BASELINES, Run, check_runs, read_run
+from tasks.runs import BASELINES, Run, RunsError, check_runs, read_run
 
 
 def tables_of(runs: Sequence[Run]) -> list[PaperTable]:
@@ -50,6 +50,14 @@ def tables_of(runs: Sequence[Run]) -> list[PaperTable]:
         if worlds[name].tables and (longest := group[0].params.skills.max_phrase_length)
     )
     return [*tables, PaperTable(10, lines)] if lines else tables
+
+
+def where_they_fit(runs: Sequence[Run]) -> tuple[list[PaperTable], list[str]]:
+    """(the tables, notes on them) for a page; runs that cannot stand in them give a note alone."""
+    try:
+        return tables_of(runs), notes_on(runs)
+    except RunsError as error:
+        return [], [f"No tables of the paper here: {error}."]
 
 
 def plays_of(runs: Sequence[Run]) -> dict[str, Play]:

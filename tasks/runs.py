@@ -39,13 +39,25 @@ class Run:
 
     @property
     def method(self) -> str:
-        """The method as ``skillpress.evaluation.paper.METHODS`` names it."""
-        shaping = self.params.reward.shaping
-        if self.params.training.steps == 0:
+        """The method as ``skillpress.evaluation.paper.METHODS`` names it.
+
+        Raises:
+            RunsError: its parameters are those of a control that the paper has no column for.
+        """
+        params = self.params
+        if params.training.steps == 0:
             return VANILLA
-        if shaping == "segcost":
-            return "segcost" if self.params.skills.buffer else "segcost_no_buffer"
-        return {"none": "grpo", "round_length": "round_length"}[shaping]
+        if params.reward.shaping == "none":
+            return "grpo"
+        if params.reward.shaping == "round_length":
+            return "round_length"
+        for key, papers in (("search", "greedy"), ("closure", "none")):
+            if (value := getattr(params.skills, key)) != papers:
+                raise RunsError(
+                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
+                    f"{papers!r} alone"
+                )
+        return "segcost" if params.skills.buffer else "segcost_no_buffer"
 
     @property
     def environment(self) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
+from mementos.core import _memento_cache
 from tatsu.exceptions import ParseException
 from textworld import EnvInfos
 from textworld.envs.pddl.pddl import PddlEnv
@@ -64,6 +65,7 @@ class Engine:
         if path != self._loaded:
             self._loaded = None
             game = read_game(path)
+            _memento_cache.clear()  # TextWorld keeps every proposition of every game; equal ones do as well
             try:
                 self._engine.load(game)
             except _LOAD_ERRORS as error:

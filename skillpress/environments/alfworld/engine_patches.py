@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from typing import Any
@@ -160,7 +160,7 @@ PATCHES: Mapping[str, Patch] = {
     "translate_once": translate_once,
 }
 """Every patch by its name; none depends on another."""
-_applied = False
+_applied: dict[str, Undo] = {}
 
 
 def apply_patches() -> None:
@@ -169,22 +169,29 @@ def apply_patches() -> None:
     Raises:
         UnknownEngineError: the engine is not the one that the patches were made for.
     """
-    global _applied
-    if not _applied:
+    if set(_applied) != set(PATCHES):
         check_versions()
-        for patch in PATCHES.values():
-            patch()
-        _applied = True
+        _apply_only(PATCHES)
 
 
 @contextmanager
-def patched(names: Sequence[str] = tuple(PATCHES)) -> Iterator[None]:
-    """The named patches within the block, the engine as it was after it (for tests and benchmarks)."""
+def patched(names: Iterable[str]) -> Iterator[None]:
+    """These patches and no others within the block (for comparisons); as it was after it."""
     check_versions()
-    with ExitStack() as stack:
-        for name in names:
-            stack.callback(PATCHES[name]())
+    before = tuple(_applied)
+    _apply_only(names)
+    try:
         yield
+    finally:
+        _apply_only(before)
+
+
+def _apply_only(names: Iterable[str]) -> None:
+    while _applied:
+        _, undo = _applied.popitem()
+        undo()
+    for name in names:
+        _applied[name] = PATCHES[name]()
 
 
 def check_versions() -> None:

@@ -39,9 +39,9 @@ def make_tasks(parameters: AlfworldParameters, sizes: SplitSizes, seed: int) -> 
     held_back = set(spread(drawn, sizes.validation, derive(seed, "validation")))
     generator(seed, "alfworld order").shuffle(drawn)
     for path in drawn:
-        yield _task(path, "validation" if path in held_back else "train")
+        yield game_task(path, "validation" if path in held_back else "train")
     for path in sorted(spread(test, sizes.test, seed)):
-        yield _task(path, "test")
+        yield game_task(path, "test")
 
 
 def spread(paths: Sequence[str], count: int, seed: int) -> list[str]:
@@ -76,6 +76,13 @@ def check_tasks(tasks: Sequence[Task]) -> None:
         raise ValueError(f"{len(tasks) - len(splits)} tasks repeat a game of their own split")
 
 
+def game_task(path: str, split: str) -> Task:
+    """The task of a game's path."""
+    game = describe(path)
+    stratum = f"{STRATA[path.split('/')[0]]}/{game.task_type}"
+    return Task(path.removesuffix(_FILE), ENVIRONMENT, 0, {"game": path}, split, stratum)
+
+
 def game_path(task_id: str) -> str:
     """The path of the game that a task is, from the task's id."""
     return task_id + _FILE
@@ -89,9 +96,3 @@ def _check_sizes(sizes: SplitSizes) -> None:
         )
     if sizes.test > _TEST_GAMES:
         raise ValueError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")
-
-
-def _task(path: str, split: str) -> Task:
-    game = describe(path)
-    stratum = f"{STRATA[path.split('/')[0]]}/{game.task_type}"
-    return Task(path.removesuffix(_FILE), ENVIRONMENT, 0, {"game": path}, split, stratum)

@@ -38,7 +38,7 @@ with _translator_command_line():
     from fast_downward.translate.pddl_parser import lisp_parser, parsing_functions
 
 PddlError = lisp_parser.ParseError
-IN_MEMORY = 64
+IN_MEMORY = 16
 """Games whose translation is held in memory (0.2 to 4 MB each)."""
 
 _translate = fast_downward.pddl2sas

@@ -9,6 +9,7 @@ from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
 from skillpress.environments.textworld_cooking.skills import PROJECTION
+from skillpress.environments.textworld_cooking.tables import TABLES
 from skillpress.environments.textworld_cooking.tasks import check_tasks, make_tasks
 
 BUNDLE = EnvironmentBundle(
@@ -22,5 +23,6 @@ BUNDLE = EnvironmentBundle(
     oracle=CookingOracle,
     explorer_actions=explorer_actions,
     behavior=cooking_behavior,
+    tables=TABLES,
     separate_process=True,
 )

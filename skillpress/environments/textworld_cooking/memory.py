@@ -4,8 +4,8 @@ A game describes a room with everything in it when it is entered, and tells the 
 action; so a player with a good memory knows the visited rooms as they were last, the open containers,
 what is carried and how it was processed, and the recipe once the cookbook was read. That, and nothing
 else, stands here: of closed containers only that they are closed, of doors to rooms never entered only
-the direction. (The facts are read from the game's logic rather than out of its prose; a test holds
-every name in a memory to the observations before it.)
+the direction. A game begins with empty hands. (The facts are read from the game's logic rather than
+out of its prose; a test holds every name in a memory to the observations before it.)
 """
 
 from __future__ import annotations

@@ -85,9 +85,7 @@ _INTRODUCTION = """\
 You are an expert agent playing a text-based cooking game. Your task is to: find the kitchen, read the \
 cookbook, gather the ingredients of its recipe, cut and cook each of them as it says, prepare the meal \
 and eat it.
-A stove fries, an oven roasts, a BBQ grills; cutting needs a knife in your hands. Food that is cooked \
-twice burns, and food that was cooked or cut in another way than the recipe's spoils the game. What \
-already is as the recipe wants it must be left as it is."""
+A stove fries, an oven roasts, a BBQ grills; cutting needs a knife in your hands."""
 
 
 def _memory(state: AgentState) -> CookingState:

@@ -37,7 +37,7 @@ from skillpress.trajectory import Task
 ENVIRONMENT = "textworld_cooking"
 STRATA = ("simple", "hard")
 _SPLIT_OF_QUARTER = ("train", "train", "validation", "test")
-_AHEAD = 64
+_AHEAD = 32
 """Designs, and games to compile, that wait at a time; not per process, so that the order is fixed."""
 _PATIENCE = 20_000
 """Designs in a row that may fit no open place before the sizes are called out of reach."""
@@ -61,16 +61,19 @@ def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> I
         GameError, StorageError: a game could not be generated or stored.
     """
     wanted = places(sizes, parameters.simple_share)
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        compiling: deque[tuple[Task, Future[Path]]] = deque()
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
+    compiling: deque[tuple[Task, Future[Path]]] = deque()
+    try:
         for task in _tasks(_designs(pool, wanted, seed), wanted):
             settings = GameSettings.from_spec(task.spec["settings"])
             cache = GameCache(parameters.cache)
             compiling.append((task, pool.submit(cache.program, settings, task.seed)))
-            while len(compiling) > _AHEAD:
+            if len(compiling) > _AHEAD:
                 yield _compiled(compiling)
         while compiling:
             yield _compiled(compiling)
+    finally:
+        pool.shutdown(cancel_futures=True)  # designs asked for ahead are of no use any more
 
 
 def places(sizes: SplitSizes, simple_share: float) -> Counter[tuple[str, str]]:
@@ -131,6 +134,18 @@ def describe(settings: GameSettings, seed: int) -> Designed:
     return Designed(settings, seed, ingredients_of(game), tuple(game.metadata["walkthrough"]))
 
 
+def task_of(designed: Designed, split: str) -> Task:
+    """The row of a designed game."""
+    spec = {
+        "settings": designed.settings.as_spec(),
+        "ingredients": [list(ingredient) for ingredient in designed.ingredients],
+        "trap": is_trap(designed.settings, designed.ingredients),
+        "walkthrough": list(designed.walkthrough),
+    }
+    stratum = designed.settings.stratum
+    return Task(f"{stratum}-{designed.seed}", ENVIRONMENT, designed.seed, spec, split, stratum)
+
+
 def _designs(pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], seed: int) -> Iterator[Designed]:
     """Games without end, of the strata that still have open places, in an order of their own."""
     numbers = {stratum: count() for stratum in STRATA}
@@ -155,7 +170,7 @@ def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Ite
             wanted[place] -= 1
             seeds.add(designed.seed)
             idle = 0
-            yield _task(designed, place[1])
+            yield task_of(designed, place[1])
         if not +wanted:
             return
         idle += 1
@@ -164,17 +179,6 @@ def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Ite
                 f"{number} {stratum} of {split}" for (stratum, split), number in wanted.items()
             )
             raise ValueError(f"no fitting game among the last {_PATIENCE}, still missing {missing}")
-
-
-def _task(designed: Designed, split: str) -> Task:
-    spec = {
-        "settings": designed.settings.as_spec(),
-        "ingredients": [list(ingredient) for ingredient in designed.ingredients],
-        "trap": is_trap(designed.settings, designed.ingredients),
-        "walkthrough": list(designed.walkthrough),
-    }
-    stratum = designed.settings.stratum
-    return Task(f"{stratum}-{designed.seed}", ENVIRONMENT, designed.seed, spec, split, stratum)
 
 
 def _compiled(compiling: deque[tuple[Task, Future[Path]]]) -> Task:

@@ -1,0 +1,59 @@
+"""The official games, where they are at hand, and one small game of each task type."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alfworld_transcripts import games_per_type
+
+from skillpress.environments.alfworld import Alfworld, AlfworldParameters
+from skillpress.environments.alfworld.games import find_tree
+from skillpress.environments.alfworld.tasks import game_task
+from skillpress.trajectory import Task
+
+
+@pytest.fixture(scope="session")
+def data(repository: Path) -> str:
+    """The folder that holds the games."""
+    home = os.environ.get("SKILLPRESS_DATA") or str(repository.parent / "shared" / "data")
+    folder = Path(home) / "alfworld"
+    if not folder.is_dir():
+        pytest.skip(f"ALFWorld's games are not at {folder}; set SKILLPRESS_DATA to the folder above it")
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tree(data: str) -> Path:
+    return find_tree(data)
+
+
+@pytest.fixture(scope="session")
+def parameters(data: str) -> AlfworldParameters:
+    return AlfworldParameters(name="alfworld", max_steps=50, data=data)
+
+
+@pytest.fixture(scope="session")
+def world(parameters: AlfworldParameters) -> Alfworld:
+    return Alfworld(parameters)
+
+
+@pytest.fixture(scope="session")
+def six_tasks(tree: Path) -> list[Task]:
+    """One training task of each type."""
+    return [game_task(path, "train") for path in games_per_type(tree, "train", 1)]
+
+
+@pytest.fixture(scope="session")
+def walkthrough(tree: Path) -> Callable[[Task], list[str]]:
+    """The stored solution of a task's game."""
+
+    def read(task: Task) -> list[str]:
+        game: dict[str, Any] = json.loads((tree / task.spec["game"]).read_text())
+        return list(game["walkthrough"])
+
+    return read

@@ -1,0 +1,122 @@
+"""ALFWorld in words: everything that is said is in the vocabulary, and stays short."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from skillpress.agents import PARSERS
+from skillpress.agents.state_updates import window
+from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters, explorer_actions
+from skillpress.environments.alfworld.compact import END, UNKNOWN, all_words, compact, longest, vocabulary
+from skillpress.environments.alfworld.environment import AlfworldState
+from skillpress.environments.alfworld.memory import Memory
+from skillpress.environments.alfworld.prompts import text
+from skillpress.interface import AgentState, Info, Turn
+from skillpress.policy.scratch import build_scratch_policy
+from skillpress.trajectory import Task
+
+HISTORY = 4
+TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})
+SECTION = AlfworldParameters(name="alfworld", max_steps=50)
+
+
+def seen(memory: Memory, observation: str = "You see.", history: tuple[Turn, ...] = ()) -> AgentState:
+    state = AlfworldState("put a clean cloth in cabinet", memory, len(history))
+    return AgentState(TASK, observation, Info(admissible=("go to bed 1", "help"), state=state), history)
+
+
+def test_the_compact_prompt_tells_what_is_known() -> None:
+    memory = Memory(
+        ("cabinet 2", "cabinet 1", "shelf 1", "cabinet 4", "sinkbasin 1", "bathtubbasin 1"),
+        {"cabinet 4": ("soapbar 1", "cloth 3"), "sinkbasin 1": (), "bathtubbasin 1": ("cloth 1", "candle 1")},
+        frozenset(), "cabinet 4", "cloth 2", {"cloth 2": "clean"},
+    )  # fmt: skip
+    history = (Turn("a", "", "go to cabinet 4"), Turn("Nothing happens.", "", "open Cabinet 4"))
+    assert compact(SECTION, HISTORY).prompt(seen(memory, "You open it.", history)) == (
+        "task put a clean cloth in cabinet new cabinet 2 1 shelf 1 old cabinet 4 sinkbasin 1 bathtubbasin 1 "
+        "seen cloth 3 on cabinet 4 cloth 1 on bathtubbasin 1 did go to cabinet 4 failed open cabinet 4 ; "
+        "hold cloth 2 clean at cabinet 4 open see cloth 3 soapbar 1"
+    )
+
+
+def test_before_the_first_step_little_is_known() -> None:
+    prompt = compact(SECTION, HISTORY).prompt(seen(Memory(("bed 1", "desk 2", "desk 1"))))
+    assert (
+        prompt == "task put a clean cloth in cabinet new bed 1 desk 2 1 old seen did hold nothing at middle"
+    )
+
+
+def test_a_word_of_no_action_is_marked_and_no_history_shows_none() -> None:
+    state = seen(Memory(("bed 1",)), history=(Turn("a", "", "dance wildly with desk 1"),))
+    assert f"did {UNKNOWN} {UNKNOWN} with desk 1 ; hold" in compact(SECTION, HISTORY).prompt(state)
+    assert "did hold" in compact(SECTION, 0).prompt(state)
+
+
+def test_everything_that_is_said_in_play_is_in_the_vocabulary(world: Alfworld, six_tasks: list[Task]) -> None:
+    rendering, words = compact(SECTION, HISTORY), set(vocabulary(SECTION, HISTORY).words)
+    drawn, update = random.Random(3), window(HISTORY)
+    for task in six_tasks:
+        observation, info = world.reset(task)
+        state = AgentState(task, observation, info)
+        for _ in range(30):
+            prompt = rendering.prompt(state).split()
+            assert set(prompt) <= words - {UNKNOWN}
+            assert len(prompt) <= longest(HISTORY)
+            action = drawn.choice(explorer_actions(info))
+            observation, terminated, _, info = world.step(action)
+            assert set(rendering.response(action, info).split()) <= words
+            if terminated:
+                break
+            state = update(state, "", action, observation, info)
+
+
+def test_the_fullest_room_and_the_longest_history_fit() -> None:
+    kinds = [f"drawer {n}" for n in range(1, 28)] + [f"cabinet {n}" for n in range(1, 28)]
+    places = (*kinds, *(f"{name} 1" for name in ("fridge", "microwave", "sinkbasin", "toaster", "shelf")))
+    every_other = {place: tuple(f"cloth {n}" for n in range(1, 25)) for place in places[::2]}
+    memory = Memory(places, every_other, frozenset(), "drawer 1", "cloth 2", {"cloth 2": "hot"})
+    history = (Turn("a", "", "clean cloth 2 with sinkbasin 1"),) * 9
+    prompt = compact(SECTION, HISTORY).prompt(seen(memory, history=history)).split()
+    assert len(prompt) <= longest(HISTORY) == vocabulary(SECTION, HISTORY).state_words
+    assert {"old", "seen", "did", "hold", "at", "see"} <= set(prompt), "a section was cut off"
+
+
+def test_a_response_of_several_words_ends_with_its_own_and_comes_back_without_it() -> None:
+    words = vocabulary(SECTION, HISTORY)
+    assert len(set(words.words)) == len(words.words)
+    policy = build_scratch_policy(words, 16, 1, 2, 8, seed=0)
+    for action in ("go to drawer 12", "clean soapbar 1 with sinkbasin 1", "inventory"):
+        ids = policy.encode_response(action)
+        assert len(ids) == len(action.split()) + 1
+        assert ids[-1] in policy.stop_token_ids
+        assert policy.decode(ids) == action
+        assert PARSERS["plain"](policy.decode(ids)).action == action
+    assert policy.tokenizer.convert_tokens_to_ids(END) in policy.stop_token_ids
+
+
+def test_numbers_and_names_stand_for_themselves() -> None:
+    words = all_words()
+    assert {"30", "toiletpaperhanger", "bathtubbasin", "desklamp", "cd", "tvstand"} <= set(words)
+    assert vocabulary(SECTION, 1).numbers["27"] == 27
+
+
+def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:
+    state = seen(
+        Memory(("bed 1",)), "You arrive.", (Turn("Welcome.", "", "look"), Turn("Facing.", "", "go to bed 1"))
+    )
+    prompt = text(SECTION, 1).prompt(state)
+    assert "Your task is to: put a clean cloth in cabinet\n" in prompt
+    assert "already taken 2 step(s)" in prompt
+    assert "[Observation 2: 'Facing.', Action 2: 'go to bed 1']" in prompt
+    assert "Welcome" not in prompt
+    assert "at step 3 and your current observation is: You arrive." in prompt
+    assert "situation are: ['go to bed 1']." in prompt
+
+
+@pytest.mark.parametrize("name", ["compact", "text"])
+def test_a_response_is_read_back_as_the_action(name: str) -> None:
+    rendering = BUNDLE.renderings[name](SECTION, 2)
+    response = rendering.response("put mug 1 in/on bed 1", Info(action="move mug 1 to bed 1"))
+    assert PARSERS[rendering.parser](response).action == "move mug 1 to bed 1"
