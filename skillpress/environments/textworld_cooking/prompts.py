@@ -52,8 +52,8 @@ class CompactRendering:
         return " ".join(chain(memory_words(_memory(state)), _past_words(turns)))
 
     def response(self, action: str, info: Info) -> str:
-        """The action's words and the full stop that ends a response."""
-        return " ".join((*split_words(action), STOP_WORD))
+        """The action's words; the vocabulary's ``end`` closes them."""
+        return " ".join(split_words(action))
 
 
 @dataclass(frozen=True)
@@ -193,5 +193,6 @@ def vocabulary(parameters: CookingParameters, history: int) -> ScratchVocabulary
         words=_words(),
         stop_words=(STOP_WORD,),
         numbers={},
+        end=STOP_WORD,
         state_words=LONGEST_MEMORY + history * (LONGEST_ACTION + 1) + 2,
     )
