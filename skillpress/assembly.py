@@ -8,17 +8,19 @@ from __future__ import annotations
 from functools import partial
 
 from skillpress.agents.agent import LanguageAgent
+from skillpress.agents.context import Prompter
 from skillpress.agents.explorer import RandomExplorer
 from skillpress.agents.parsing import PARSERS
 from skillpress.agents.reward import OutcomeReward
-from skillpress.agents.state_updates import window
+from skillpress.agents.state_updates import STATE_UPDATES
 from skillpress.environments import EnvironmentBundle, bundle
-from skillpress.interface import Agent, Engine, Rendering, Sampling
+from skillpress.interface import Agent, Engine, Rendering, Sampling, StateUpdate
 from skillpress.params import Params, ParamsError
 from skillpress.policy import ENGINES, Policy
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.policy.scratch import build_scratch_policy
-from skillpress.rollout import Collector
+from skillpress.rollout import Collector, InProcess, WorkerWorlds
+from skillpress.rollout.crew import cores
 from skillpress.seeds import derive
 
 SCRATCH = "scratch"
@@ -42,7 +44,23 @@ def rendering_of(params: Params) -> Rendering:
             f"policy.rendering: is {params.policy.rendering!r}; {params.environment.name} has "
             f"{', '.join(known)}"
         )
-    return known[params.policy.rendering](params.environment, params.policy.history)
+    return known[params.policy.rendering](params.environment, turns_shown(params))
+
+
+def turns_shown(params: Params) -> int:
+    """How many past turns a prompt shows at most."""
+    match params.policy.state_update:
+        case "window":
+            return params.policy.history
+        case "concatenate":
+            return params.environment.max_steps
+        case "environment":
+            return 0
+
+
+def state_update_of(params: Params) -> StateUpdate:
+    """What the experiment's agent keeps of its past."""
+    return STATE_UPDATES[params.policy.state_update](turns_shown(params))
 
 
 def starting_policy(params: Params) -> Policy:
@@ -61,7 +79,7 @@ def starting_policy(params: Params) -> Policy:
             f"got {params.policy.rendering!r} of {params.environment.name!r}"
         )
     return build_scratch_policy(
-        vocabulary(params.environment, params.policy.history),
+        vocabulary(params.environment, turns_shown(params)),
         params.policy.width,
         params.policy.layers,
         params.policy.heads,
@@ -93,15 +111,19 @@ def evaluation_sampling(params: Params) -> Sampling:
     return Sampling(section.temperature, section.top_p, section.top_k, params.sampling.max_new_tokens)
 
 
+def prompter_of(params: Params, policy: Policy) -> Prompter:
+    """How the experiment makes prompts: within its budget, and within what the model can take."""
+    room = policy.longest_text - params.sampling.max_new_tokens
+    return Prompter(rendering_of(params), policy.encode, min(params.policy.context_tokens, room))
+
+
 def language_agent(params: Params, policy: Policy, engine: Engine, sampling: Sampling) -> LanguageAgent:
     """The policy as an agent in the experiment's environment."""
-    rendering = rendering_of(params)
     return LanguageAgent(
-        rendering=rendering,
-        parse=PARSERS[rendering.parser],
-        state_update=window(params.policy.history),
+        prompter=prompter_of(params, policy),
+        parse=PARSERS[rendering_of(params).parser],
+        state_update=state_update_of(params),
         reward=reward_of(params),
-        encode=policy.encode,
         decode=policy.decode,
         engine=engine,
         sampling=sampling,
@@ -118,6 +140,13 @@ def reward_of(params: Params) -> OutcomeReward:
     return OutcomeReward(params.reward.success, params.reward.invalid_penalty)
 
 
-def collector_of(params: Params, agent: Agent) -> Collector:
-    """A collector for the experiment's environment."""
-    return Collector(partial(environment_of(params).make, params.environment), agent, params.sampling.slots)
+def collector_of(params: Params, agent: Agent, sharing: int = 1) -> Collector:
+    """A collector for the experiment's environment, to be closed after use.
+
+    Args:
+        sharing: processes that each have such a collector on this machine.
+    """
+    bundle = environment_of(params)
+    make = partial(bundle.make, params.environment)
+    worlds = WorkerWorlds(make, max(1, cores() // sharing)) if bundle.separate_process else InProcess(make)
+    return Collector(worlds, agent, params.sampling.slots)

@@ -136,6 +136,22 @@ class ScratchVocabulary:
     themselves actions."""
 
 
+FORMAT_REASONS = frozenset(
+    {
+        "missing_thought",
+        "missing_action",
+        "two_actions",
+        "empty",
+        "too_long",
+        "unprintable",
+        "prompt_too_long",
+    }
+)
+"""Why a parser found no action in a response, or why an agent asked for none (``prompt_too_long``). A
+world's reasons for refusing an action are others, so that format validity and admissibility can be
+counted apart."""
+
+
 @dataclass(frozen=True)
 class ParsedAction:
     """What a parser read in a response. A parser never raises: every text yields one of these."""

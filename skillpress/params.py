@@ -52,6 +52,8 @@ class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     rendering: str
     history: NonNegativeInt
+    state_update: Literal["window", "concatenate", "environment"]
+    context_tokens: PositiveInt
     width: PositiveInt
     layers: PositiveInt
     heads: PositiveInt
@@ -88,7 +90,8 @@ class RolloutParameters(Section):
 class SkillParameters(Section):
     max_phrase_length: Annotated[int, Field(ge=1, le=16)]
     buffer: NonNegativeInt
-    search: str
+    search: Literal["greedy", "refined", "exact", "frequency", "random", "singletons"]
+    closure: Literal["none", "prefixes", "deletions"]
 
 
 class RewardParameters(Section):
@@ -152,6 +155,15 @@ class Params(Section):
     reward: RewardParameters
     training: TrainingParameters
     evaluation: EvaluationParameters
+
+    @model_validator(mode="after")
+    def _training_fits_a_dictionary_every_step(self) -> Params:
+        if self.skills.search == "exact" and self.training.steps:
+            raise ValueError(
+                "skills.search exact may take a minute per dictionary, and what it finds by then depends on "
+                "the machine: set training.steps to 0 with it, or train with another search"
+            )
+        return self
 
     @field_validator("environment", mode="before")
     @classmethod

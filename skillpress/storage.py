@@ -21,6 +21,29 @@ class StorageError(RuntimeError):
     """A file could not be read or written; the message names it and says what would be right."""
 
 
+FULL_BYTES = 65536
+"""A disk with less than this left is full."""
+
+
+@contextmanager
+def named_disk_errors(destination: Path) -> Iterator[None]:
+    """Turn what fails for want of space or permission into a ``StorageError`` that names the file.
+
+    Libraries that write from Rust or C++ hide the system's reason behind errors of their own; that
+    the disk is full at this moment gives it away.
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(_explain(destination, error)) from error
+    except Exception as error:
+        if shutil.disk_usage(destination.parent).free < FULL_BYTES:
+            raise StorageError(_no_space(destination)) from error
+        raise
+
+
 @contextmanager
 def atomic_path(destination: str | Path) -> Iterator[Path]:
     """Yield a temporary path; on a clean exit fsync it and rename it over ``destination``.
@@ -30,17 +53,17 @@ def atomic_path(destination: str | Path) -> Iterator[Path]:
     """
     destination = Path(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+    with named_disk_errors(destination):
+        handle, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(destination)
-    except OSError as error:
-        raise StorageError(_explain(destination, error)) from error
+        with named_disk_errors(destination):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(destination)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -50,25 +73,29 @@ def atomic_directory(destination: str | Path) -> Iterator[Path]:
     """Yield a temporary folder; on a clean exit it replaces ``destination`` as a whole."""
     destination = Path(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
+    with named_disk_errors(destination):
+        temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
     try:
-        yield temporary
-        for path in temporary.rglob("*"):
-            if path.is_file():
-                with path.open("rb") as written:
-                    os.fsync(written.fileno())
-        temporary.chmod(0o755)
-        if destination.exists():
-            retired = Path(tempfile.mkdtemp(dir=destination.parent, prefix=".retired."))
-            destination.replace(retired / "old")
-            temporary.replace(destination)
-            shutil.rmtree(retired)
-        else:
-            temporary.replace(destination)
-    except OSError as error:
-        raise StorageError(_explain(destination, error)) from error
+        with named_disk_errors(destination):
+            yield temporary
+            for path in temporary.rglob("*"):
+                if path.is_file():
+                    with path.open("rb") as written:
+                        os.fsync(written.fileno())
+            temporary.chmod(0o755)
+            _replace_folder(temporary, destination)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace_folder(temporary: Path, destination: Path) -> None:
+    if not destination.exists():
+        temporary.replace(destination)
+        return
+    retired = Path(tempfile.mkdtemp(dir=destination.parent, prefix=".retired."))
+    destination.replace(retired / "old")
+    temporary.replace(destination)
+    shutil.rmtree(retired)
 
 
 def write_text(destination: str | Path, text: str) -> None:
@@ -98,5 +125,9 @@ def read_json(source: str | Path) -> Any:
 
 def _explain(path: Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{path}: no space left on the device; free some and run again (nothing was replaced)"
+        return _no_space(path)
     return f"{path}: cannot be written: {error.strerror or error}"
+
+
+def _no_space(path: Path) -> str:
+    return f"{path}: no space left on the device; free some and run again (nothing was replaced)"

@@ -26,10 +26,12 @@ def main(stage: Stage) -> None:
     tasks = load_tasks(environment_of(params))["train"][: params.rollouts.tasks]
     policy = load_policy(BASE_POLICY, params.policy.dtype)
     actor = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
-    collector = collector_of(params, actor)
     wanted = requests(tasks, params.rollouts.per_task, params.seed, "base")
     started = time.perf_counter()
-    with stage.progress(len(wanted), "episode") as progress:
+    with (
+        collector_of(params, actor) as collector,
+        stage.progress(len(wanted), "episode") as progress,
+    ):
         trajectories = collector.collect(wanted, on_episode=progress.advance)
     seconds = time.perf_counter() - started
     write_rollouts(BASE_ROLLOUTS, trajectories)

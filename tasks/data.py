@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from skillpress.environments import EnvironmentBundle
 from skillpress.skills import SkillDictionary, load_dictionary, save_dictionary
-from skillpress.storage import atomic_path, read_json, write_text
+from skillpress.skills.mdl_report import PHRASE_COLUMNS, phrase_table
+from skillpress.storage import StorageError, atomic_path, read_json, write_text
 from skillpress.trajectory import Task, read_tasks
 
 TASKS = Path("data/tasks")
@@ -21,6 +22,8 @@ EVALUATION_ROLLOUTS = Path("data/rollouts/evaluation.parquet")
 SEQUENCES = Path("data/skills/sequences.parquet")
 DICTIONARY = Path("data/skills/dictionary.json")
 RESULTS = Path("results")
+HISTORY = Path("results/dictionaries.json")
+PHRASES = Path("results/phrases.csv")
 
 SPLITS = ("train", "validation", "test")
 
@@ -54,6 +57,25 @@ def save_fitted(dictionary: SkillDictionary | None) -> None:
         write_text(DICTIONARY, "null\n")
     else:
         save_dictionary(DICTIONARY, dictionary)
+
+
+def write_phrases(dictionary: SkillDictionary | None, corpus: Sequence[Sequence[str]]) -> None:
+    """Write the dictionary's phrases, what each is used and worth, as CSV; only heads without one."""
+    table = phrase_table(dictionary, corpus) if dictionary else pl.DataFrame(schema=PHRASE_COLUMNS)
+    with atomic_path(PHRASES) as temporary:
+        table.write_csv(temporary)
+
+
+def load_phrases() -> pl.DataFrame:
+    """The table that :func:`write_phrases` wrote.
+
+    Raises:
+        StorageError: it is missing or damaged.
+    """
+    try:
+        return pl.read_csv(PHRASES, schema=PHRASE_COLUMNS)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StorageError(f"{PHRASES}: cannot be read ({error}); run the stage that makes it") from error
 
 
 def load_fitted() -> SkillDictionary | None:

@@ -1,7 +1,8 @@
 """Stage: how good the trained policy is, beside its start and a random explorer, on held-out tasks.
 
 Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs. The rollouts of
-all policies are one file, in which ``group_id`` is ``policy/run``.
+all policies are one file, in which ``group_id`` is ``policy/run`` and ``policy_version`` the training
+step whose weights played.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
 """The policies of every table."""
+CHECKPOINT = "last"
+"""Which weights of a training run are evaluated: those after its last step, the only ones that
+train_policy leaves. None is chosen by how well it does, so a table never mixes peaks and ends."""
 PAIRS = ((EXPLORER, START), (START, TRAINED))
 
 
@@ -62,6 +66,7 @@ def main(stage: Stage) -> None:
     }
     figures = {policy: headline(summary) for policy, summary in summaries.items()}
     evaluation = {
+        "checkpoint": CHECKPOINT,
         "policies": {policy: summary.to_json() for policy, summary in summaries.items()},
         "comparisons": {pair: asdict(comparison) for pair, comparison in comparisons.items()},
     }
@@ -86,7 +91,9 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
                 for run in range(section.runs)
                 for request in requests(tasks, section.votes, stage.params.seed, policy, f"run-{run}")
             ]
-            trajectories += collector_of(stage.params, actor).collect(wanted, on_episode=progress.advance)
+            step = stage.params.training.steps if policy == TRAINED else 0
+            with collector_of(stage.params, actor) as collector:
+                trajectories += collector.collect(wanted, policy_version=step, on_episode=progress.advance)
     return trajectories
 
 

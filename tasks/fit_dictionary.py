@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from tasks.stage import Stage, run_stage
+
+if TYPE_CHECKING:
+    from skillpress.skills import SkillDictionary
 
 
 def main(stage: Stage) -> None:
-    """Write data/skills/dictionary.json and its description lengths, in bits.
+    """Write data/skills/dictionary.json, what it is worth in bits, and what is guaranteed of it.
 
     A start policy that never succeeds leaves nothing to fit a dictionary to. That is no error:
     training then goes by plain rewards until it succeeds.
@@ -15,7 +21,7 @@ def main(stage: Stage) -> None:
     from skillpress.skills import fit
     from skillpress.storage import write_json
     from skillpress.trajectory import read_sequences
-    from tasks.data import RESULTS, SEQUENCES, save_fitted
+    from tasks.data import RESULTS, SEQUENCES, save_fitted, write_phrases
 
     section = stage.params.skills
     corpus = [s.skills for s in read_sequences(SEQUENCES) if s.won and s.skills]
@@ -23,20 +29,54 @@ def main(stage: Stage) -> None:
     dictionary = None
     if corpus:
         alphabet = bundle(stage.params.environment.name).projection.alphabet
-        dictionary = fit(corpus, alphabet, section.max_phrase_length, section.search, stage.params.seed)
-        singletons = fit(corpus, alphabet, 1, section.search, stage.params.seed)
-        metrics |= {
-            "phrases": float(len(dictionary.phrases)),
-            "segments_per_sequence": dictionary.segments / dictionary.sequences,
-            "skills_per_sequence": singletons.segments / singletons.sequences,
-            "dictionary_bits": dictionary.dictionary_bits,
-            "data_bits": dictionary.data_bits,
-            "description_length": dictionary.description_length,
-            "description_length_of_singletons": singletons.description_length,
-        }
+        dictionary = fit(
+            corpus, alphabet, section.max_phrase_length, section.search, stage.params.seed, section.closure
+        )
+        metrics |= worth(dictionary, corpus)
+        metrics |= guarantees(dictionary, corpus, stage.params.environment.max_steps)
     save_fitted(dictionary)
+    write_phrases(dictionary, corpus)
     write_json(RESULTS / "dictionary.json", metrics)
     stage.run.log_metrics({f"dictionary/{name}": value for name, value in metrics.items()})
+
+
+def worth(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> dict[str, float]:
+    """The MDL report's figures; 𝓛_BDL in bits per sequence, its two parts in bits."""
+    from skillpress.skills import exploitable_rate
+    from skillpress.skills.mdl_report import coverage, savings
+
+    bits = savings(dictionary, corpus)
+    shares = coverage(dictionary).iter_rows(named=True)
+    return {
+        "phrases": float(len(dictionary.phrases)),
+        "segments_per_sequence": dictionary.segments / dictionary.sequences,
+        "skills_per_sequence": sum(map(len, corpus)) / len(corpus),
+        "dictionary_bits": dictionary.dictionary_bits,
+        "data_bits": dictionary.data_bits,
+        "description_length": bits.dictionary,
+        "description_length_of_singletons": bits.singletons,
+        "saved_share": bits.saved_share,
+        "exploitable_rate": exploitable_rate(corpus, dictionary),
+        **{f"coverage.length_{row['length']}": row["skill_share"] for row in shares},
+    }
+
+
+def guarantees(
+    dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], max_steps: int
+) -> dict[str, float]:
+    """Theorem 3, Proposition 4 and their tighter forms, beside the singletons'; none for one success."""
+    from skillpress.skills.bounds import certify
+
+    if len(corpus) < 2:
+        return {}
+    certificate = certify(dictionary, corpus, max_steps)
+    found = {"learned": certificate.learned, "singletons": certificate.singletons}
+    return {
+        f"bounds.{bound.name}.{whose}_{unit}": value
+        for whose, bounds in found.items()
+        for bound in bounds
+        for unit, value in (("loss", bound.loss), ("bits", bound.bits))
+    }
 
 
 if __name__ == "__main__":

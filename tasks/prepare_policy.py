@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from tasks.stage import Stage, run_stage
 
+TOKENIZED_AT_ONCE = 10_000
+"""Demonstrated steps; as text they take much more memory than as tokens."""
 MLFLOW_UPDATES = 20
 """Updates between two points of the imitation's curve."""
 
 
 def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
-    from skillpress.agents.state_updates import window
-    from skillpress.assembly import environment_of, rendering_of, starting_policy
+    from skillpress.assembly import (
+        environment_of,
+        prompter_of,
+        rendering_of,
+        starting_policy,
+        state_update_of,
+    )
     from skillpress.policy import save_policy
+    from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
     from skillpress.storage import write_json
-    from skillpress.training.imitation import demonstrate, imitate, tokenize
+    from skillpress.training.imitation import imitate, tokenize
     from tasks.data import BASE_POLICY, RESULTS, load_tasks, write_curve
 
     params = stage.params
@@ -25,17 +33,19 @@ def main(stage: Stage) -> None:
     metrics = {"parameters": float(policy.parameters)}
     curve: list[dict[str, float]] = []
     if section.demonstrations:
-        rendering = rendering_of(params)
-        steps = []
+        prompter = prompter_of(params, policy)
+        rows, steps = [], list[DemonstratedStep]()
         with stage.progress(section.demonstrations, "demonstration") as progress:
             demonstrations = demonstrate(
-                tasks, section.demonstrations, bundle, params.environment, rendering,
-                window(params.policy.history), section.detour_rate, params.seed,
+                tasks, section.demonstrations, bundle, params.environment, rendering_of(params),
+                state_update_of(params), section.detour_rate, params.seed,
             )  # fmt: skip
             for count, demonstration in enumerate(demonstrations, 1):
-                steps.extend(demonstration)
+                steps += demonstration
+                if len(steps) >= TOKENIZED_AT_ONCE or count == section.demonstrations:
+                    rows += tokenize(steps, prompter, policy)
+                    steps.clear()
                 progress(count)
-        rows = tokenize(steps, policy)
         with stage.progress(section.epochs * -(-len(rows) // section.batch_size), "update") as progress:
 
             def on_update(done: int, total: int, update: dict[str, float]) -> None:

@@ -99,14 +99,18 @@ def main(stage: str) -> int:
 
     from tasks.tracking import StageRun
 
-    params = check_params(json.loads(sys.stdin.readline()), "the stage's parameters")
+    lines = (line for line in sys.stdin if line.endswith("\n"))  # a killed stage may break one off
+    first = next(lines, None)
+    if first is None:
+        return 0
+    params = check_params(json.loads(first), "the stage's parameters")
     replies, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints is no reply
     try:
         run = StageRun(stage, params)
         print(json.dumps({"run_id": run.run_id}), file=replies, flush=True)
         calls = (run.log_metrics, run.log_summary, run.log_file, run.log_error, run.finish)
         by_name = {call.__name__: call for call in calls}
-        for line in sys.stdin:
+        for line in lines:
             message = json.loads(line)
             by_name[message["call"]](**message["arguments"])
     except (MlflowException, SQLAlchemyError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.stage import Stage, run_stage
@@ -26,12 +27,15 @@ def main(stage: Stage) -> None:
     from skillpress.storage import write_text
     from skillpress.trajectory import read_rollouts
     from tasks.data import EVALUATION_ROLLOUTS, RESULTS, load_fitted, load_tasks
+    from tasks.paper_tables import notes_on, tables_of
     from tasks.results import TRAINED, comparisons, curves, policy_results
+    from tasks.runs import read_run
     from tasks.tracking import revision
 
     params = stage.params
     dictionary = load_fitted()
     tasks = load_tasks(bundle(params.environment.name))["test"]
+    run = read_run(Path())
     data = ReportData(
         title=f"skillpress: {params.environment.name}, seed {params.seed}",
         policies=policy_results(RESULTS, TRAINED, params.seed),
@@ -39,6 +43,8 @@ def main(stage: Stage) -> None:
         comparisons=comparisons(RESULTS),
         dictionary=dictionary,
         examples=examples(stage, tasks, read_rollouts(EVALUATION_ROLLOUTS), dictionary),
+        paper_tables=tables_of([run]),
+        paper_notes=notes_on([run]),
         parameters=params.model_dump(mode="json"),
         versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
         | {name: version(name) for name in LIBRARIES},

@@ -41,6 +41,15 @@ def comparisons(results: Path) -> dict[str, Comparison]:
     return TypeAdapter(dict[str, Comparison]).validate_python(_evaluation(results)["comparisons"])
 
 
+def checkpoint_rule(results: Path) -> str:
+    """By which rule the trained policy was chosen among a training run's weights.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    return str(_evaluation(results)["checkpoint"])
+
+
 def curves(results: Path, method: str, seed: int) -> list[Curve]:
     """The learning curve; none when there was no training.
 
@@ -57,8 +66,10 @@ def curves(results: Path, method: str, seed: int) -> list[Curve]:
     return [Curve(method, frame, seed)] if len(frame) else []
 
 
-def _evaluation(results: Path) -> dict[str, dict[str, Any]]:
+def _evaluation(results: Path) -> dict[str, Any]:
     values = read_json(results / "evaluation.json")
-    if not isinstance(values, dict) or {"policies", "comparisons"} - values.keys():
-        raise StorageError(f"{results / 'evaluation.json'}: not an evaluation; delete it and run again")
+    if not isinstance(values, dict) or {"checkpoint", "policies", "comparisons"} - values.keys():
+        raise StorageError(
+            f"{results / 'evaluation.json'}: not an evaluation of this version; delete it and run again"
+        )
     return values

@@ -6,14 +6,23 @@ from tasks.stage import Stage, run_stage
 
 
 def main(stage: Stage) -> None:
-    """Write models/policy and the learning curve, one row per step."""
+    """Write models/policy, the learning curve (one row per step) and the phrases of every step."""
     from skillpress.environments import bundle
-    from skillpress.training.loop import TrainingJob, train
-    from tasks.data import BASE_POLICY, CHECKPOINTS, POLICY, RESULTS, load_tasks, split_file, write_curve
+    from skillpress.training.loop import TrainingJob, forget_checkpoints, train
+    from tasks.data import (
+        BASE_POLICY,
+        CHECKPOINTS,
+        HISTORY,
+        POLICY,
+        RESULTS,
+        load_tasks,
+        split_file,
+        write_curve,
+    )  # fmt: skip
 
     params = stage.params
     load_tasks(bundle(params.environment.name))  # refuses splits that overlap
-    job = TrainingJob(params, split_file("train"), BASE_POLICY, POLICY, CHECKPOINTS)
+    job = TrainingJob(params, split_file("train"), BASE_POLICY, POLICY, HISTORY, CHECKPOINTS)
     with stage.progress(params.training.steps, "step") as progress:
 
         def on_step(step: int, metrics: dict[str, float]) -> None:
@@ -22,6 +31,8 @@ def main(stage: Stage) -> None:
 
         curve = train(job, on_step)
     write_curve(RESULTS / "training.csv", curve)
+    stage.run.log_file(HISTORY)
+    forget_checkpoints(job)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillpress.agents.agent import LanguageAgent
+from skillpress.agents.context import Prompter
 from skillpress.agents.explorer import RandomExplorer
 from skillpress.agents.parsing import PARSERS
 from skillpress.agents.reward import OutcomeReward
@@ -14,6 +15,7 @@ __all__ = [
     "Concatenate",
     "LanguageAgent",
     "OutcomeReward",
+    "Prompter",
     "RandomExplorer",
     "Window",
 ]

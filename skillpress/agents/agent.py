@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from skillpress.agents.context import Prompter
 from skillpress.interface import (
     AgentState,
     Decision,
@@ -18,7 +19,6 @@ from skillpress.interface import (
     Info,
     ParsedAction,
     Parser,
-    Rendering,
     Sampling,
     StateUpdate,
     TokenIds,
@@ -28,16 +28,18 @@ StepReward = Callable[[Info, str | None], float]
 """(what the world said, why the action was not carried out) to the step's reward."""
 
 
+_UNASKED = Decision((), (), (), ParsedAction("", "", "prompt_too_long"))
+"""In a state whose prompt does not fit."""
+
+
 @dataclass(frozen=True)
 class LanguageAgent:
     """Acts by sampling from a language model."""
 
-    rendering: Rendering
+    prompter: Prompter
     parse: Parser
     state_update: StateUpdate
     reward: StepReward
-    encode: Callable[[Sequence[str]], list[TokenIds]]
-    """Prompt texts to token ids, chat template included where the model has one."""
     decode: Callable[[TokenIds], str]
     """Response token ids to text, without special tokens."""
     engine: Engine
@@ -50,12 +52,16 @@ class LanguageAgent:
 
     def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
         """See ``interface.Agent``."""
-        prompts = self.encode([self.rendering.prompt(state) for state in states])
-        completions = self.engine.generate(prompts, self.sampling, seeds)
-        return [
-            Decision(prompt, c.token_ids, c.logprobs, self.parse(self.decode(c.token_ids)))
-            for prompt, c in zip(prompts, completions, strict=True)
-        ]
+        prompts = self.prompter(states)
+        asked = {index: prompt for index, prompt in enumerate(prompts) if prompt is not None}
+        completions = self.engine.generate(
+            list(asked.values()), self.sampling, [seeds[index] for index in asked]
+        )
+        decisions = [_UNASKED] * len(states)
+        for (index, prompt), completion in zip(asked.items(), completions, strict=True):
+            parsed = self.parse(self.decode(completion.token_ids))
+            decisions[index] = Decision(prompt, completion.token_ids, completion.logprobs, parsed)
+        return decisions
 
     def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
         """The agent's reward for its step, from what it wrote and what the world answered."""

@@ -49,8 +49,14 @@ def concatenate(turns: int | None) -> StateUpdate:
     return Concatenate()
 
 
+def environment(turns: int | None) -> StateUpdate:
+    """Nothing but what the world shows now: for renderings in which that is the whole state."""
+    return Window(0)
+
+
 STATE_UPDATES: Mapping[str, Callable[[int | None], StateUpdate]] = {
     "window": window,
     "concatenate": concatenate,
+    "environment": environment,
 }
 """Name to a state update, made for the number of turns that the prompt shows."""

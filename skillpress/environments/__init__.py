@@ -14,6 +14,7 @@ from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParamet
 ENVIRONMENTS: dict[str, str] = {
     "countdown": "skillpress.environments.countdown",
     "alfworld": "skillpress.environments.alfworld",
+    "textworld_cooking": "skillpress.environments.textworld_cooking",
 }
 """Name in params.yaml to the package that holds its ``BUNDLE``; imported when first asked for."""
 

@@ -10,6 +10,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from skillpress.evaluation.behavior import EnvironmentBehavior
+from skillpress.evaluation.paper import Panel
 from skillpress.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.trajectory import Task, Trajectory
 
@@ -74,5 +75,7 @@ class EnvironmentBundle:
     those that do only where nothing else is left."""
     behavior: Callable[[pl.DataFrame], EnvironmentBehavior]
     """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
+    tables: Sequence[Panel] = ()
+    """Its rows of the paper's tables."""
     separate_process: bool = False
     """Whether its engine must live in worker processes (slow, leaky or not picklable)."""

@@ -11,9 +11,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from skillpress.interface import FORMAT_REASONS
+
 EPISODE_KEY = ("group_id", "task_id", "rollout_index")
 """Run, task, and the how-manieth episode of that task in that run."""
-_STEP_COLUMNS = (*EPISODE_KEY, "step", "action", "invalid", "won", "outcome")
+_STEP_COLUMNS = (
+    *EPISODE_KEY, "step", "thought", "action", "observation", "invalid", "won", "outcome", "policy_version",
+)  # fmt: skip
 
 
 class EvaluationError(ValueError):
@@ -26,8 +30,9 @@ def evaluation_steps(rollouts: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
 
 
 def episode_table(steps: pl.DataFrame) -> pl.DataFrame:
-    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``
-    and ``repeated_steps`` (steps whose action had already been taken in the same episode).
+    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``,
+    ``malformed_steps`` (those of them that the parser could not read) and ``repeated_steps`` (steps
+    whose action had already been taken in the same episode).
 
     Raises:
         EvaluationError: an episode has a gap or a step twice, so its file is damaged or merged.
@@ -37,6 +42,7 @@ def episode_table(steps: pl.DataFrame) -> pl.DataFrame:
         pl.col("won").first(),
         pl.col("outcome").first(),
         pl.col("invalid").is_not_null().sum().cast(pl.Int64).alias("invalid_steps"),
+        pl.col("invalid").is_in(FORMAT_REASONS).sum().cast(pl.Int64).alias("malformed_steps"),
         (pl.len() - pl.col("action").n_unique()).cast(pl.Int64).alias("repeated_steps"),
         (pl.col("step").sort() == pl.int_range(pl.len())).all().alias("whole"),
     )

@@ -1,15 +1,21 @@
-"""Wilson's 95% interval for a share (Wilson 1927).
+"""95% intervals whose trials are *tasks*, because several episodes of one task are not independent.
 
-It stays inside [0, 1] and covers well at shares near 0 and 1, where the textbook interval fails.
-The trials are *tasks*, not episodes: several episodes of one task are not independent, and with
-n = tasks the interval is never narrower than it should be (the variance of a mean of task means
-is at most p(1 - p) / n).
+Wilson's interval (Wilson 1927) stays inside [0, 1] and covers well at shares near 0 and 1, where the
+textbook interval fails. For a success rate n is the number of tasks: the variance of a mean of task
+means is at most p(1 - p) / n, so the interval is never narrower than it should be.
+
+A share of steps, or of the episodes that were won, is a ratio of two sums over tasks. Its variance is
+the linearised one of a ratio (Cochran 1977, 6.4), and Wilson's formula is given as many trials as would
+have that variance if they were independent (the effective sample size of survey statistics).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
 
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
@@ -23,11 +29,11 @@ class Interval:
     high: float
 
 
-def wilson(share: float, trials: int) -> Interval:
+def wilson(share: float, trials: float) -> Interval:
     """The interval of a ``share`` in [0, 1] seen in ``trials`` independent trials.
 
     Raises:
-        ValueError: no trials, or a share outside [0, 1].
+        ValueError: less than one trial, or a share outside [0, 1].
     """
     if trials < 1 or not 0 <= share <= 1:
         raise ValueError(f"a share in [0, 1] of at least one trial is needed, got {share} of {trials}")
@@ -35,3 +41,35 @@ def wilson(share: float, trials: int) -> Interval:
     center = (share + spread / 2) / (1 + spread)
     half = Z_95 * sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
     return Interval(max(0.0, center - half), min(1.0, center + half))
+
+
+def clustered_share(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Interval:
+    """The interval of sum(parts) / sum(wholes), one entry per task; ``parts <= wholes``.
+
+    Raises:
+        ValueError: no task has a whole.
+    """
+    share = min(1.0, float(parts.sum() / wholes.sum())) if wholes.sum() else float("nan")
+    tasks = int(np.count_nonzero(wholes))
+    if tasks < 2:
+        return wilson(share, tasks)
+    variance = _ratio_variance(parts, wholes)
+    effective = share * (1 - share) / variance if variance else tasks
+    return wilson(share, min(max(effective, 1.0), float(wholes.sum())))
+
+
+def clustered_mean(amounts: NDArray[np.int64], episodes: NDArray[np.int64]) -> Interval | None:
+    """The interval of sum(amounts) / sum(episodes), one entry per task; None for less than two tasks."""
+    if np.count_nonzero(episodes) < 2:
+        return None
+    center = float(amounts.sum() / episodes.sum())
+    half = Z_95 * sqrt(_ratio_variance(amounts, episodes))
+    return Interval(max(0.0, center - half), center + half)
+
+
+def _ratio_variance(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> float:
+    """Variance of sum(parts) / sum(wholes) over draws of tasks; tasks without a whole do not count."""
+    counted = wholes > 0
+    tasks, total = int(np.count_nonzero(counted)), float(wholes.sum())
+    residuals = parts[counted] - parts.sum() / total * wholes[counted]
+    return float((residuals**2).sum()) * tasks / (tasks - 1) / total**2

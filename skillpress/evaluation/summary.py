@@ -17,6 +17,7 @@ from skillpress.evaluation.behavior import (
 )
 from skillpress.evaluation.budget import BudgetCurve, success_against_budget
 from skillpress.evaluation.episodes import EvaluationError, check_complete, episode_table, evaluation_steps
+from skillpress.evaluation.strata import by_stratum
 from skillpress.evaluation.success import SuccessRate, pass_at_1, self_consistency
 from skillpress.trajectory import Task
 
@@ -33,7 +34,7 @@ class EvaluationSummary:
     self_consistency: SuccessRate
     """SC@k with k = ``votes``; equal to Pass@1 when k is 1."""
     strata: dict[str, SuccessRate]
-    """Pass@1 within each difficulty class of the tasks."""
+    """Pass@1 within each class of tasks; a class ``ood/clean`` counts within ``ood`` as well."""
     budget: BudgetCurve
     behavior: tuple[BehaviorFigure, ...]
     """General figures first, the environment's after them."""
@@ -41,6 +42,8 @@ class EvaluationSummary:
     """Steps to won episodes that took so many."""
     action_mix: dict[str, int] = field(default_factory=dict)
     """Kind of action to steps of won episodes; empty without an environment's behaviour."""
+    strata_self_consistency: dict[str, SuccessRate] = field(default_factory=dict)
+    """SC@k within the same classes."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; :meth:`from_json` reads them back."""
@@ -84,21 +87,17 @@ def evaluate(
     episodes = episode_table(steps)
     check_complete(episodes, [task.task_id for task in tasks], runs, votes)
     own = behavior(steps) if behavior else EnvironmentBehavior((), {})
+    strata = by_stratum(episodes, tasks)
     return EvaluationSummary(
         tasks=len(tasks),
         runs=runs,
         votes=votes,
         pass_at_1=pass_at_1(episodes),
         self_consistency=self_consistency(episodes, votes),
-        strata=_by_stratum(episodes, tasks),
+        strata={name: pass_at_1(part) for name, part in strata.items()},
         budget=success_against_budget(episodes, max_steps),
         behavior=(*general_behavior(episodes), *own.figures),
         success_lengths=success_lengths(episodes),
         action_mix=dict(own.action_mix),
+        strata_self_consistency={name: self_consistency(part, votes) for name, part in strata.items()},
     )
-
-
-def _by_stratum(episodes: pl.DataFrame, tasks: Sequence[Task]) -> dict[str, SuccessRate]:
-    strata = pl.DataFrame({"task_id": [t.task_id for t in tasks], "stratum": [t.stratum for t in tasks]})
-    parts = episodes.join(strata, on="task_id").partition_by("stratum", as_dict=True)
-    return {str(key[0]): pass_at_1(part) for key, part in sorted(parts.items())}

@@ -42,13 +42,25 @@ class Policy:
         """How many weights the model has."""
         return sum(weight.numel() for weight in self.model.parameters())
 
+    @property
+    def longest_text(self) -> int:
+        """Tokens of a prompt and its response together, at most."""
+        return int(self.model.config.max_position_embeddings)
+
     def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
-        """Token ids of prompts; an instruction model's chat template is put around each."""
+        """Token ids of prompts; an instruction model's chat template is put around each.
+
+        Where a template knows a thinking mode (Qwen3), it is off: prompts ask for a thought in tags
+        of their own.
+        """
         if self.tokenizer.chat_template:
             prompts = [
                 str(
                     self.tokenizer.apply_chat_template(
-                        [{"role": "user", "content": prompt}], add_generation_prompt=True, tokenize=False
+                        [{"role": "user", "content": prompt}],
+                        add_generation_prompt=True,
+                        tokenize=False,
+                        enable_thinking=False,
                     )
                 )
                 for prompt in prompts

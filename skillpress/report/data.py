@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.evaluation import Comparison, EvaluationSummary
+from skillpress.evaluation.paper import PaperTable
 from skillpress.skills import SkillDictionary
 
 
@@ -81,6 +82,10 @@ class ReportData:
     dictionary: SkillDictionary | None = None
     """The dictionary whose phrases are listed; None where no success was there to fit one to."""
     examples: Sequence[Example] = ()
+    paper_tables: Sequence[PaperTable] = ()
+    """The paper's tables, where they were computed."""
+    paper_notes: Sequence[str] = ()
+    """How their figures were come by, a sentence each."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The resolved parameters, nested as in params.yaml."""
     versions: Mapping[str, str] = field(default_factory=dict)

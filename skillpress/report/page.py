@@ -11,22 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData
+from skillpress.report.paper_page import TEMPLATES, paper_section
 from skillpress.report.theme import Look, family_colors, looks
-
-_TEMPLATES = Environment(
-    loader=PackageLoader("skillpress.report", "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 @dataclass(frozen=True)
@@ -49,14 +41,18 @@ def render_report(data: ReportData) -> str:
     styles = looks(data.policies, (curve.method for curve in data.curves))
     phrases = tables.phrase_rows(data.dictionary) if data.dictionary else []
     mixed = any(policy.summary.action_mix for policy in data.policies)
-    return _TEMPLATES.get_template("report.html.j2").render(
+    return TEMPLATES.get_template("report.html.j2").render(
         data=data,
         plotly=Markup(get_plotlyjs()),
         looks=styles,
         trained={curve.method: styles[curve.method] for curve in data.curves},
         success_figure=_html(figures.success(data.policies, styles), "success"),
         success_table=tables.success_table(data.policies),
-        strata_table=tables.strata_table(data.policies),
+        strata_table=tables.strata_table(data.policies, lambda summary: summary.strata),
+        votes=(votes := max(policy.summary.votes for policy in data.policies)),
+        strata_votes_table=tables.strata_table(
+            data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
+        ),
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles)),
@@ -69,6 +65,7 @@ def render_report(data: ReportData) -> str:
         most_bits=max((row.bits for row in phrases), default=1.0),
         examples=[(example, example_boxes(example, colors)) for example in data.examples],
         parameters=tables.flat(data.parameters),
+        **paper_section(data.paper_tables, data.paper_notes),
     )
 
 

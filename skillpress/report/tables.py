@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 from statistics import mean
 from typing import Any
 
-from skillpress.evaluation import BehaviorFigure, Comparison, SuccessRate
+from skillpress.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
 from skillpress.report.data import PolicyResult, by_method
 from skillpress.skills import SkillDictionary
 
@@ -63,16 +63,24 @@ def success_table(policies: Sequence[PolicyResult]) -> Table:
     return Table(tuple(heads), tuple(rows))
 
 
-def strata_table(policies: Sequence[PolicyResult]) -> Table:
-    """Pass@1 by difficulty class; without lines when there are fewer than two classes."""
-    strata = sorted({stratum for policy in policies for stratum in policy.summary.strata})
+def strata_table(
+    policies: Sequence[PolicyResult], rates: Callable[[EvaluationSummary], Mapping[str, SuccessRate]]
+) -> Table:
+    """A success rate by class of task, a line each; without lines when there are fewer than two classes."""
+    methods = by_method(policies)
+    strata = sorted({stratum for policy in policies for stratum in rates(policy.summary)})
     if len(strata) < 2:
         return Table((), ())
     rows = []
-    for method, results in by_method(policies).items():
-        found = [[r.summary.strata[s] for r in results if s in r.summary.strata] for s in strata]
-        rows.append(Row(method, tuple(_rate(rates) if rates else Value(NOTHING) for rates in found)))
-    return Table(tuple(stratum or "unnamed" for stratum in strata), tuple(rows))
+    for stratum in strata:
+        found = [
+            [rates(r.summary)[stratum] for r in results if stratum in rates(r.summary)]
+            for results in methods.values()
+        ]
+        tasks = max(rate.tasks for of_method in found for rate in of_method)
+        values = tuple(_rate(of_method) if of_method else Value(NOTHING) for of_method in found)
+        rows.append(Row(stratum or "unnamed", values, _count(tasks, "task")))
+    return Table(tuple(methods), tuple(rows))
 
 
 def behavior_table(policies: Sequence[PolicyResult]) -> Table:

@@ -3,16 +3,20 @@
 A round lets the agent decide for every episode in flight in one batch and lets every world take one
 step. An episode that ends leaves its slot to the next one waiting, so nobody waits for the longest
 episode of a batch, and no token is ever sampled for an episode that is over: decisions per
-environment step are exactly 1.
+environment step are exactly 1. Where the worlds live is ``worlds.py``'s affair; trajectories do not
+depend on it, nor on the number of slots.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from skillpress.interface import Agent, AgentState, Decision, Environment, Info
+from skillpress.interface import Agent, AgentState, Decision, Info
+from skillpress.rollout.worlds import Answer, Worlds
 from skillpress.seeds import derive
 from skillpress.trajectory import Step, Task, Trajectory
 
@@ -55,19 +59,30 @@ def requests(tasks: Sequence[Task], per_task: int, *place: int | str) -> list[Ep
 
 @dataclass
 class _Episode:
+    number: int
+    """Its place among the episodes asked for."""
+    slot: int
     request: EpisodeRequest
-    environment: Environment
     state: AgentState
     steps: list[Step] = field(default_factory=list)
 
 
 class Collector:
-    """Plays episodes with one agent in up to ``slots`` worlds at once."""
+    """Plays episodes with one agent in up to ``slots`` worlds at once.
 
-    def __init__(self, make_environment: Callable[[], Environment], agent: Agent, slots: int) -> None:
-        self._make, self._agent, self._slots = make_environment, agent, slots
-        self._idle: list[Environment] = []
+    A context manager, which closes the worlds.
+    """
+
+    def __init__(self, worlds: Worlds, agent: Agent, slots: int) -> None:
+        self.worlds = worlds
+        self._agent, self._slots = agent, slots
         self.statistics = CollectionStatistics()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.worlds.close()
 
     def collect(
         self,
@@ -84,31 +99,44 @@ class Collector:
         """
         waiting = deque(enumerate(wanted))
         finished: dict[int, Trajectory] = {}
-        flying: list[tuple[int, _Episode]] = []
+        free = list(range(self._slots))  # slots without an episode, the lowest first
+        flying: list[_Episode] = []
         while waiting or flying:
-            while waiting and len(flying) < self._slots:
-                number, request = waiting.popleft()
-                flying.append((number, self._start(request)))
-            still: list[tuple[int, _Episode]] = []
-            for (number, episode), decision in zip(flying, self._decide(flying), strict=True):
-                end = self._step(episode, decision, policy_version)
+            begun = [(*waiting.popleft(), free.pop(0)) for _ in range(min(len(waiting), len(free)))]
+            flying += self._start(begun)
+            decisions = self._decide(flying)
+            answers = self.worlds.step(
+                {
+                    episode.slot: decision.parsed.action
+                    for episode, decision in zip(flying, decisions, strict=True)
+                }
+            )
+            still: list[_Episode] = []
+            for episode, decision in zip(flying, decisions, strict=True):
+                end = self._step(episode, decision, answers[episode.slot], policy_version)
                 if end is None:
-                    still.append((number, episode))
+                    still.append(episode)
                     continue
-                finished[number] = end
-                self._idle.append(episode.environment)
+                finished[episode.number] = end
+                insort(free, episode.slot)
                 self.statistics.episodes += 1
                 on_episode()
             flying = still
         return [finished[number] for number in range(len(wanted))]
 
-    def _start(self, request: EpisodeRequest) -> _Episode:
-        environment = self._idle.pop() if self._idle else self._make()
-        observation, info = environment.reset(request.task)
-        return _Episode(request, environment, AgentState(request.task, observation, info))
+    def _start(self, begun: Sequence[tuple[int, EpisodeRequest, int]]) -> list[_Episode]:
+        answers = self.worlds.start({slot: request.task for _, request, slot in begun}) if begun else {}
+        return [
+            _Episode(
+                number,
+                slot,
+                request,
+                AgentState(request.task, answers[slot].observation, answers[slot].info),
+            )
+            for number, request, slot in begun
+        ]
 
-    def _decide(self, flying: Sequence[tuple[int, _Episode]]) -> list[Decision]:
-        episodes = [episode for _, episode in flying]
+    def _decide(self, episodes: Sequence[_Episode]) -> list[Decision]:
         decisions = self._agent.decide(
             [episode.state for episode in episodes],
             [derive(episode.request.seed, len(episode.steps)) for episode in episodes],
@@ -116,10 +144,11 @@ class Collector:
         self.statistics.decisions += len(decisions)
         return decisions
 
-    def _step(self, episode: _Episode, decision: Decision, policy_version: int) -> Trajectory | None:
-        """Act in one episode; its trajectory if that ended it."""
-        parsed = decision.parsed
-        observation, terminated, truncated, info = episode.environment.step(parsed.action)
+    def _step(
+        self, episode: _Episode, decision: Decision, answer: Answer, policy_version: int
+    ) -> Trajectory | None:
+        """Record the step of one episode; its trajectory if that ended it."""
+        parsed, observation, info = decision.parsed, answer.observation, answer.info
         self.statistics.environment_steps += 1
         step = Step(
             decision.prompt_ids,
@@ -132,7 +161,7 @@ class Collector:
             self._agent.evaluate_step(episode.state, parsed, observation, info),
         )
         episode.steps.append(step)
-        if not (terminated or truncated):
+        if not (answer.terminated or answer.truncated):
             episode.state = self._agent.update_state(episode.state, parsed, observation, info)
             return None
         request = episode.request
@@ -142,8 +171,8 @@ class Collector:
             request.rollout_index,
             tuple(episode.steps),
             info.won,
-            terminated,
-            truncated,
+            answer.terminated,
+            answer.truncated,
             outcome(info),
             policy_version,
             request.seed,

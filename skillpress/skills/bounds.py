@@ -37,12 +37,20 @@ class Bound:
     """One bound on the expected loss of a future success."""
 
     name: str
-    dictionary: str
-    """``learned`` or ``singletons``."""
     loss: float
     """Normalised; at 1 or above it says nothing."""
     bits: float
     """Bits per sequence: the loss times U."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is guaranteed of a dictionary, and of no dictionary."""
+
+    learned: tuple[Bound, ...]
+    """Of the dictionary in question."""
+    singletons: tuple[Bound, ...]
+    """The same bounds, in the same order, of the singletons alone."""
 
 
 def log_normaliser(alphabet_size: int, max_phrase_length: int) -> float:
@@ -89,7 +97,6 @@ def bounds(
     ``proposition_4`` takes the sample's own largest segment count for K*, which is an assumption about
     future sequences and not something the sample proves.
 
-
     Args:
         dictionary: 𝒞, however it was found.
         sample: the m sequences.
@@ -112,11 +119,10 @@ def bounds(
         "kl_inverse": kl_inverse(mean, (surprise + log(2 * sqrt(count) / delta)) / count),
         "union": kl_inverse(mean, (surprise + log(1 / delta)) / count),
     }
-    which = _which(dictionary)
-    found = [Bound(name, which, loss, loss * scale) for name, loss in bound.items()]
+    found = [Bound(name, loss, loss * scale) for name, loss in bound.items()]
     reach = share + max(dictionary.costs(sample)) * index
     bits = mean * scale + reach * sqrt((described + log(count / delta)) / (2 * count))
-    return [*found, Bound("proposition_4", which, bits / scale if scale else 0.0, bits)]
+    return [*found, Bound("proposition_4", bits / scale if scale else 0.0, bits)]
 
 
 def half_sample(
@@ -138,32 +144,33 @@ def half_sample(
     scale, share, index = _scale(dictionary, sample_size, max_steps)
     mean = sum(dictionary.costs(held_out)) / len(held_out) / max_steps
     bits = share + kl_inverse(mean, log(1 / delta) / len(held_out)) * max_steps * index
-    return Bound("half_sample", _which(dictionary), bits / scale if scale else 0.0, bits)
+    return Bound("half_sample", bits / scale if scale else 0.0, bits)
 
 
 def certify(
-    sample: Sequence[Sequence[str]],
-    alphabet: Sequence[str],
-    max_phrase_length: int,
-    max_steps: int,
-    search: str = "greedy",
-    delta: float = 0.05,
-) -> list[Bound]:
-    """Every bound for the dictionary that ``search`` finds and for the singletons.
+    dictionary: SkillDictionary, sample: Sequence[Sequence[str]], max_steps: int, delta: float = 0.05
+) -> Certificate:
+    """Every bound for a dictionary that was fitted to ``sample``, and for the singletons.
 
-    The halves of ``half_sample`` are every other sequence.
+    For ``half_sample`` the dictionary's search learns again from the first half alone. Sequences of one
+    task, where they stand together, then lie in one half (but for the task in the middle).
 
     Raises:
         ValueError: fewer than two sequences, or see :func:`losses` and ``fit``.
     """
     if len(sample) < 2:
         raise ValueError(f"a half-sample bound needs at least two sequences, there are {len(sample)}")
-    found: list[Bound] = []
-    for name in (search, "singletons"):
-        found += bounds(fit(sample, alphabet, max_phrase_length, name), sample, max_steps, delta)
-        half = fit(sample[::2], alphabet, max_phrase_length, name)
-        found.append(half_sample(half, sample[1::2], max_steps, len(sample), delta))
-    return found
+    middle = (len(sample) + 1) // 2
+
+    def every_bound(whole: SkillDictionary) -> tuple[Bound, ...]:
+        half = fit(
+            sample[:middle], whole.alphabet, whole.max_phrase_length, whole.search, whole.seed, whole.closure
+        )
+        held_out = half_sample(half, sample[middle:], max_steps, len(sample), delta)
+        return (*bounds(whole, sample, max_steps, delta), held_out)
+
+    singletons = fit(sample, dictionary.alphabet, dictionary.max_phrase_length, "singletons")
+    return Certificate(every_bound(dictionary), every_bound(singletons))
 
 
 def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
@@ -177,10 +184,6 @@ def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
     longest = max(map(len, sample))
     if longest > max_steps:
         raise ValueError(f"a sequence of {longest} skills is longer than the {max_steps} steps of an episode")
-
-
-def _which(dictionary: SkillDictionary) -> str:
-    return "learned" if dictionary.learned else "singletons"
 
 
 def _scale(dictionary: SkillDictionary, count: int, max_steps: int) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from skillpress.seeds import generator
 from skillpress.skills.corpus import Corpus, Found
-from skillpress.skills.grams import number_grams, phrase_of
+from skillpress.skills.grams import number_grams, phrases_of
 from skillpress.skills.greedy import merge_pairs
 
 
@@ -21,8 +21,7 @@ def search_by_frequency(corpus: Corpus, max_phrase_length: int, seed: int) -> Fo
     """
     grams = number_grams(corpus, max_phrase_length)
     size = len(merge_pairs(grams, True, -1))
-    found = merge_pairs(grams, False, size)
-    return Found([phrase_of(corpus, grams, int(gram)) for gram in found])
+    return Found(phrases_of(corpus, grams, merge_pairs(grams, False, size)))
 
 
 def search_randomly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
@@ -37,4 +36,4 @@ def search_randomly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
         pool = np.flatnonzero(grams.lengths == length)
         pool = pool[np.argsort(grams.rank[pool])]
         drawn.extend(generator(seed, "random dictionary", int(length)).choice(pool, count, replace=False))
-    return Found([phrase_of(corpus, grams, int(gram)) for gram in drawn])
+    return Found(phrases_of(corpus, grams, drawn))

@@ -37,6 +37,8 @@ class Cover(NamedTuple):
     """(places of the longest sequence,) room for trial segmentations."""
     member: NDArray[np.bool_]
     """(G,) whether a gram is in the dictionary."""
+    totals: NDArray[np.int64]
+    """(3,) the whole numbers that 𝓛_BDL follows from: |𝒞|, Σ|p| over its phrases, Σ seg over the corpus."""
 
 
 @compiled
@@ -53,16 +55,16 @@ def cover_with_singletons(grams: Grams) -> Cover:
             backward[place] = end - place
     needed = (grams.starts[1:] - grams.starts[:-1] - 1).astype(np.int32)
     scratch = np.empty(longest, np.int32)
-    return Cover(np.ones(places, np.uint16), forward, backward, needed, scratch, grams.lengths == 1)
+    segments = np.sum(grams.weights * needed)
+    totals = np.array([grams.alphabet_size, grams.alphabet_size, segments], np.int64)
+    return Cover(np.ones(places, np.uint16), forward, backward, needed, scratch, grams.lengths == 1, totals)
 
 
 @compiled
-def total_segments(grams: Grams, cover: Cover) -> int:
-    """Σ seg over the corpus, repeats included."""
-    total = 0
-    for row in range(len(grams.weights)):
-        total += grams.weights[row] * cover.needed[row]
-    return total
+def bits(grams: Grams, cover: Cover) -> float:
+    """𝓛_BDL of the dictionary, in bits per sequence (Eq. 3)."""
+    size, skills, segments = cover.totals
+    return bits_per_sequence(grams, size, skills, segments)
 
 
 @compiled
@@ -146,6 +148,9 @@ def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
         _recompute_backward(cover.phrases, cover.backward, start, first, last, longest)
         change += grams.weights[row] * (cover.backward[start] - cover.needed[row])
         cover.needed[row] = cover.backward[start]
+    cover.totals[0] += 1 if wanted else -1
+    cover.totals[1] += length if wanted else -length
+    cover.totals[2] += change
     return change
 
 

@@ -70,6 +70,11 @@ class SkillDictionary:
         return self.phrases[len(self.alphabet) :]
 
     @property
+    def learned_counts(self) -> dict[Skills, int]:
+        """The phrases of two skills and more, each with its count."""
+        return dict(zip(self.learned, self.counts[len(self.alphabet) :], strict=True))
+
+    @property
     def segments(self) -> int:
         """Σ_i seg(s_i, 𝒞) over the corpus."""
         return sum(self.counts)

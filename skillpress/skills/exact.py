@@ -27,7 +27,7 @@ from scipy.sparse import coo_array
 
 from skillpress.skills.corpus import Corpus, Found, Phrase
 from skillpress.skills.description_length import dictionary_bits
-from skillpress.skills.grams import Grams, number_grams, phrase_of
+from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.lookup import make_table, uses
 from skillpress.skills.refined import search_refined
 from skillpress.skills.segmentation import segmentation_cost
@@ -75,7 +75,7 @@ def search_within(corpus: Corpus, max_phrase_length: int, time_limit: float) -> 
                 corpus, grams, candidates, learned, size + learned, bar, remaining, integral
             )
             if chosen is not None:
-                phrases = [phrase_of(corpus, grams, int(gram)) for gram in chosen]
+                phrases = phrases_of(corpus, grams, chosen)
                 bits = total_bits(corpus, phrases, max_phrase_length)
                 if bits < best_bits:
                     best, best_bits = sorted(phrases), bits
@@ -104,7 +104,7 @@ def best_without_singletons(corpus: Corpus, max_phrase_length: int) -> Found:
         bar = min(best_bits - TOLERANCE, 1e9)
         chosen, _ = _solve(corpus, grams, candidates, size, size, bar, np.inf, True)
         if chosen is not None:
-            best = sorted(phrase_of(corpus, grams, int(gram)) for gram in chosen)
+            best = sorted(phrases_of(corpus, grams, chosen))
             cut = sum(segmentation_cost(s, set(best), max_phrase_length) * n for s, n in corpus)
             skills = sum(map(len, best))
             stored = dictionary_bits(skills, len(best), corpus.alphabet_size, max_phrase_length)

@@ -9,6 +9,7 @@ where a gram starts, in order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +91,12 @@ def number_grams(corpus: Corpus, longest: int) -> Grams:
     )
 
 
-def phrase_of(corpus: Corpus, grams: Grams, gram: int) -> Phrase:
-    """The skills of a gram."""
+def phrases_of(corpus: Corpus, grams: Grams, chosen: Iterable[int]) -> list[Phrase]:
+    """The skills of each of these grams."""
+    return [_phrase_of(corpus, grams, int(gram)) for gram in chosen]
+
+
+def _phrase_of(corpus: Corpus, grams: Grams, gram: int) -> Phrase:
     if gram < corpus.alphabet_size:
         return (gram,)
     place = int(grams.examples[gram])

@@ -22,13 +22,13 @@ from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Corpus, Found
 from skillpress.skills.cover import (
     Cover,
+    bits,
     bits_per_sequence,
     cover_with_singletons,
     saving,
     set_member,
-    total_segments,
 )
-from skillpress.skills.grams import Grams, number_grams, phrase_of
+from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.reference import MINIMAL_GAIN
 
 
@@ -56,8 +56,7 @@ def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
         ValueError: ``max_phrase_length`` is above 16.
     """
     grams = number_grams(corpus, max_phrase_length)
-    found = merge_pairs(grams, must_pay=True, limit=-1)
-    return Found([phrase_of(corpus, grams, int(gram)) for gram in found])
+    return Found(phrases_of(corpus, grams, merge_pairs(grams, must_pay=True, limit=-1)))
 
 
 @compiled
@@ -73,34 +72,29 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
     pairs = _count_pairs(grams)
     accepted = np.empty(len(grams.lengths), np.int64)
     found = 0
-    skills, segments = grams.alphabet_size, total_segments(grams, cover)
     while found != limit:
-        pair = _next_pair(grams, cover, pairs, grams.alphabet_size + found, skills, segments, must_pay)
+        pair = _next_pair(grams, cover, pairs, must_pay)
         if pair < 0:
             break
-        gram, left = pairs.gram[pair], pairs.left[pair]
-        segments += set_member(grams, cover, gram, True)
-        _merge(grams, pairs, gram, left)
-        accepted[found] = gram
+        accepted[found] = pairs.gram[pair]
+        set_member(grams, cover, pairs.gram[pair], True)
+        _merge(grams, pairs, pairs.gram[pair], pairs.left[pair])
         found += 1
-        skills += grams.lengths[gram]
     return accepted[:found].copy()
 
 
 @compiled
-def _next_pair(
-    grams: Grams, cover: Cover, pairs: Pairs, size: int, skills: int, segments: int, must_pay: bool
-) -> int:
+def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
     """The first pair in the ranking that is accepted; -1 when none is."""
-    current = bits_per_sequence(grams, size, skills, segments)
+    current = bits(grams, cover)
+    size, skills, segments = cover.totals
     candidates = np.empty(pairs.used[0], np.int32)
     known = 0
     for pair in range(pairs.used[0]):
         gram = pairs.gram[pair]
         if pairs.times[pair] > 0 and not cover.member[gram]:
-            at_best = bits_per_sequence(
-                grams, size + 1, skills + grams.lengths[gram], segments - grams.uses[gram]
-            )
+            fewest = segments - grams.uses[gram]
+            at_best = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
             if not must_pay or at_best - current < -MINIMAL_GAIN:
                 candidates[known] = pair
                 known += 1
@@ -113,9 +107,8 @@ def _next_pair(
         gram = pairs.gram[pair]
         if not must_pay:
             return int(pair)
-        merged = bits_per_sequence(
-            grams, size + 1, skills + grams.lengths[gram], segments - saving(grams, cover, gram)
-        )
+        left = segments - saving(grams, cover, gram)
+        merged = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], left)
         if merged - current < -MINIMAL_GAIN:
             return int(pair)
         known -= 1

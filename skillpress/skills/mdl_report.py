@@ -1,4 +1,4 @@
-"""What a fitted dictionary is worth, phrase by phrase, and how it changes over training.
+"""What a fitted dictionary is worth, phrase by phrase, and how much it is like another.
 
 All results are Polars frames or plain records: figures are made from them elsewhere.
 """
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from skillpress.skills.corpus import Phrase, make_corpus
-from skillpress.skills.description_length import description_length
+from skillpress.skills.description_length import data_bits, description_length, dictionary_bits
 from skillpress.skills.dictionary import SkillDictionary, Skills
 from skillpress.skills.lookup import make_table, uses
+
+PHRASE_COLUMNS = {"phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "bits_saved": pl.Float64}
+"""Of :func:`phrase_table`."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,23 @@ def savings(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> Sav
     )
 
 
+def parts(dictionary: SkillDictionary) -> pl.DataFrame:
+    """``phrases``, ``dictionary_bits``, ``data_bits``: with the singletons alone, then with all phrases.
+
+    In bits per sequence of the dictionary's own corpus, whose length follows from the uses of its phrases.
+    """
+    size = len(dictionary.alphabet)
+    skills = sum(len(p) * n for p, n in zip(dictionary.phrases, dictionary.counts, strict=True))
+    stored = dictionary_bits(size, size, size, dictionary.max_phrase_length)
+    rows = [
+        (size, stored, data_bits(skills, size)),
+        (len(dictionary.phrases), dictionary.dictionary_bits, dictionary.data_bits),
+    ]
+    schema = {"phrases": pl.Int64, "dictionary_bits": pl.Float64, "data_bits": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.with_columns(pl.exclude("phrases") / dictionary.sequences)
+
+
 def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> pl.DataFrame:
     """One row per phrase: ``phrase``, ``length``, ``uses``, ``bits_saved``; most bits first.
 
@@ -63,7 +83,7 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
             "uses": counts,
             "bits_saved": saved,
         },
-        schema={"phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "bits_saved": pl.Float64},
+        schema=PHRASE_COLUMNS,
     ).sort("bits_saved", "uses", descending=True, nulls_last=True, maintain_order=True)
 
 
@@ -93,8 +113,8 @@ class Overlap:
     """Σ min / Σ max of the learned phrases' shares of all learned uses."""
 
 
-def overlap(one: SkillDictionary, other: SkillDictionary) -> Overlap:
-    """Compare the learned phrases; two dictionaries without any are the same."""
+def overlap(one: Mapping[Skills, int], other: Mapping[Skills, int]) -> Overlap:
+    """Compare learned phrases with their uses; two dictionaries without any are the same."""
     mine, theirs = _use_shares(one), _use_shares(other)
     either = mine.keys() | theirs.keys()
     if not either:
@@ -104,55 +124,7 @@ def overlap(one: SkillDictionary, other: SkillDictionary) -> Overlap:
     return Overlap(len(mine.keys() & theirs.keys()) / len(either), least / most if most else 0.0)
 
 
-def lifetimes(dictionaries: Mapping[int, SkillDictionary]) -> pl.DataFrame:
-    """``phrase``, ``first``, ``last``, ``steps``, ``uses``: which phrases lived how long.
-
-    Args:
-        dictionaries: training step to the dictionary of that step.
-    """
-    seen: dict[Skills, list[tuple[int, int]]] = {}
-    for step in sorted(dictionaries):
-        dictionary = dictionaries[step]
-        for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True):
-            if len(phrase) > 1:
-                seen.setdefault(phrase, []).append((step, count))
-    return pl.DataFrame(
-        [
-            (" → ".join(phrase), visits[0][0], visits[-1][0], len(visits), sum(count for _, count in visits))
-            for phrase, visits in seen.items()
-        ],
-        schema={
-            "phrase": pl.String,
-            "first": pl.Int64,
-            "last": pl.Int64,
-            "steps": pl.Int64,
-            "uses": pl.Int64,
-        },
-        orient="row",
-    ).sort("steps", "uses", descending=True, maintain_order=True)
-
-
-def drift(dictionaries: Mapping[int, SkillDictionary]) -> pl.DataFrame:
-    """``step``, ``phrases``, ``born``, ``died``, ``jaccard``, ``description_length``, step by step.
-
-    A phrase is born where the step before did not have it; ``jaccard`` compares with that step and is
-    null for the first.
-    """
-    steps = sorted(dictionaries)
-    rows: list[tuple[int, int, int, int, float | None, float]] = []
-    for position, step in enumerate(steps):
-        now = set(dictionaries[step].learned)
-        before = set(dictionaries[steps[position - 1]].learned) if position else set()
-        alike = overlap(dictionaries[steps[position - 1]], dictionaries[step]).phrases if position else None
-        bits = dictionaries[step].description_length
-        rows.append((step, len(now), len(now - before), len(before - now), alike, bits))
-    names = {"step": pl.Int64, "phrases": pl.Int64, "born": pl.Int64, "died": pl.Int64}
-    schema = {**names, "jaccard": pl.Float64, "description_length": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _use_shares(dictionary: SkillDictionary) -> dict[Skills, float]:
-    counts = {p: n for p, n in zip(dictionary.phrases, dictionary.counts, strict=True) if len(p) > 1}
+def _use_shares(counts: Mapping[Skills, int]) -> dict[Skills, float]:
     total = sum(counts.values())
     return {phrase: count / total if total else 0.0 for phrase, count in counts.items()}
 

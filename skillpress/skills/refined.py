@@ -32,13 +32,13 @@ from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import Corpus, Found
 from skillpress.skills.cover import (
     Cover,
+    bits,
     bits_per_sequence,
     cover_with_singletons,
     saving,
     set_member,
-    total_segments,
 )
-from skillpress.skills.grams import Grams, number_grams, phrase_of
+from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.greedy import merge_pairs
 from skillpress.skills.pruning import prune_everything
 from skillpress.skills.reference import MINIMAL_GAIN
@@ -58,8 +58,6 @@ class Progress(NamedTuple):
     """(G,) its grams of two skills and more, in the order added; the rest is room."""
     most: NDArray[np.int64]
     """(G,) no gram can save more segments than this now."""
-    totals: NDArray[np.int64]
-    """(3,) how many are learned, Σ|p| over all phrases, Σ seg."""
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
@@ -69,11 +67,9 @@ def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
         ValueError: ``max_phrase_length`` is above 16.
     """
     grams = number_grams(corpus, max_phrase_length)
-    bits, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
-    other_bits, other = improve(grams, prune_everything(grams), bits)
-    if other_bits < bits:
-        best = other
-    return Found([phrase_of(corpus, grams, int(gram)) for gram in best])
+    reached, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
+    other_reached, other = improve(grams, prune_everything(grams), reached)
+    return Found(phrases_of(corpus, grams, other if other_reached < reached else best))
 
 
 @compiled
@@ -84,27 +80,28 @@ def improve(grams: Grams, start: NDArray[np.int64], rival: float) -> tuple[float
     does not look like beating it ends early.
     """
     progress = _start(grams, start)
-    if _bits(grams, progress) > HOPELESS * rival:
-        return _bits(grams, progress), start
+    cover = progress.cover
+    if bits(grams, cover) > HOPELESS * rival:
+        return bits(grams, cover), start
     _add_while_it_helps(grams, progress)
     turn, failures = 0, 0
-    while failures < progress.totals[0]:
-        if failures >= PATIENCE and _bits(grams, progress) >= rival:
+    while failures < _learned(grams, progress):
+        if failures >= PATIENCE and bits(grams, cover) >= rival:
             break
-        turn = turn % progress.totals[0]
+        turn = turn % _learned(grams, progress)
         if _take_out_or_swap(grams, progress, turn):
             _add_while_it_helps(grams, progress)
             failures = 0
         else:
             turn += 1
             failures += 1
-    return _bits(grams, progress), progress.learned[: progress.totals[0]].copy()
+    return bits(grams, cover), progress.learned[: _learned(grams, progress)].copy()
 
 
 @compiled
 def _add_while_it_helps(grams: Grams, progress: Progress) -> None:
     while True:
-        gram = _best_addition(grams, progress, _bits(grams, progress) - MINIMAL_GAIN)
+        gram = _best_addition(grams, progress, bits(grams, progress.cover) - MINIMAL_GAIN)
         if gram < 0:
             break
         _add(grams, progress, gram)
@@ -113,13 +110,14 @@ def _add_while_it_helps(grams: Grams, progress: Progress) -> None:
 @compiled
 def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
     """Try to do without one learned gram, or with another in its place; whether that helped."""
-    before = _bits(grams, progress) - MINIMAL_GAIN
-    cover, most, totals = progress.cover, progress.most.copy(), progress.totals.copy()
+    cover = progress.cover
+    before = bits(grams, cover) - MINIMAL_GAIN
+    most, totals = progress.most.copy(), cover.totals.copy()
     phrases, needed = cover.phrases.copy(), cover.needed.copy()
     forward, backward = cover.forward.copy(), cover.backward.copy()
     taken = progress.learned[position]
     _remove(grams, progress, position)
-    pruned = _bits(grams, progress)
+    pruned = bits(grams, cover)
     gram = _best_addition(grams, progress, min(pruned, before))
     if gram >= 0:
         _add(grams, progress, gram)
@@ -129,8 +127,10 @@ def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
     cover.phrases[:], cover.needed[:] = phrases, needed
     cover.forward[:], cover.backward[:] = forward, backward
     cover.member[taken] = True
-    progress.most[:], progress.totals[:] = most, totals
-    progress.learned[position + 1 : totals[0]] = progress.learned[position : totals[0] - 1].copy()
+    cover.totals[:] = totals
+    progress.most[:] = most
+    last = _learned(grams, progress) - 1
+    progress.learned[position + 1 : last + 1] = progress.learned[position:last].copy()
     progress.learned[position] = taken
     return False
 
@@ -138,56 +138,53 @@ def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
 @compiled
 def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
     """The gram whose addition gives the fewest bits per sequence, below ``bar``; -1 if none does."""
-    learned, skills, segments = progress.totals
-    size = grams.alphabet_size + learned + 1
+    cover = progress.cover
+    size, skills, segments = cover.totals
     at_best = np.full(len(grams.lengths), np.inf)
     for gram in range(grams.alphabet_size, len(grams.lengths)):
-        if not progress.cover.member[gram]:
+        if not cover.member[gram]:
             fewest = segments - progress.most[gram]
-            at_best[gram] = bits_per_sequence(grams, size, skills + grams.lengths[gram], fewest)
+            at_best[gram] = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
     best = -1
     while True:
         gram = int(np.argmin(at_best))
         if not at_best[gram] <= bar:
             return best
         at_best[gram] = np.inf
-        progress.most[gram] = saving(grams, progress.cover, gram)
+        progress.most[gram] = saving(grams, cover, gram)
         fewest = segments - progress.most[gram]
-        bits = bits_per_sequence(grams, size, skills + grams.lengths[gram], fewest)
-        if bits < bar or (bits == bar and best >= 0 and grams.rank[gram] < grams.rank[best]):
-            best, bar = gram, bits
+        reached = bits_per_sequence(grams, size + 1, skills + grams.lengths[gram], fewest)
+        if reached < bar or (reached == bar and best >= 0 and grams.rank[gram] < grams.rank[best]):
+            best, bar = gram, reached
 
 
 @compiled
 def _start(grams: Grams, learned: NDArray[np.int64]) -> Progress:
-    cover = cover_with_singletons(grams)
-    totals = np.array([0, grams.alphabet_size, total_segments(grams, cover)])
     most = grams.uses * (grams.lengths - 1)
-    progress = Progress(cover, np.empty(len(grams.lengths), np.int64), most, totals)
+    progress = Progress(cover_with_singletons(grams), np.empty(len(grams.lengths), np.int64), most)
     for gram in learned:
         _add(grams, progress, gram)
     return progress
 
 
 @compiled
+def _learned(grams: Grams, progress: Progress) -> int:
+    """How many grams are learned."""
+    return int(progress.cover.totals[0] - grams.alphabet_size)
+
+
+@compiled
 def _add(grams: Grams, progress: Progress, gram: int) -> None:
     at_most = grams.uses[gram] * (grams.lengths[gram] - 1)
+    progress.learned[_learned(grams, progress)] = gram
     saved = -set_member(grams, progress.cover, gram, True)
-    progress.learned[progress.totals[0]] = gram
-    progress.totals[0] += 1
-    progress.totals[1] += grams.lengths[gram]
-    progress.totals[2] -= saved
     _raise_bounds(grams, progress, at_most - saved)
 
 
 @compiled
 def _remove(grams: Grams, progress: Progress, position: int) -> None:
-    gram = progress.learned[position]
-    lost = set_member(grams, progress.cover, gram, False)
-    progress.totals[0] -= 1
-    progress.totals[1] -= grams.lengths[gram]
-    progress.totals[2] += lost
-    for later in range(position, progress.totals[0]):
+    lost = set_member(grams, progress.cover, progress.learned[position], False)
+    for later in range(position, _learned(grams, progress)):
         progress.learned[later] = progress.learned[later + 1]
     _raise_bounds(grams, progress, lost)
 
@@ -197,9 +194,3 @@ def _raise_bounds(grams: Grams, progress: Progress, by: int) -> None:
     for gram in range(grams.alphabet_size, len(grams.lengths)):
         always = grams.uses[gram] * (grams.lengths[gram] - 1)
         progress.most[gram] = min(progress.most[gram] + by, always)
-
-
-@compiled
-def _bits(grams: Grams, progress: Progress) -> float:
-    learned, skills, segments = progress.totals
-    return bits_per_sequence(grams, grams.alphabet_size + learned, skills, segments)

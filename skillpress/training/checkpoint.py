@@ -3,9 +3,9 @@
 One folder per experiment, named by a key over everything that decides the result: the resolved
 parameters, the input files and this library's source. It is replaced as a whole after every few
 steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
-training curve, and the number of steps done. No generator's state: every random choice is a
-function of (seed, step), see ``skillpress.seeds``; the learning rate is constant. The same holds
-for the place in the task order.
+training curve, the phrases of every step's dictionary, and the number of steps done. No generator's
+state: every random choice is a function of (seed, step), see ``skillpress.seeds``; the learning rate
+is constant. The same holds for the place in the task order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Checkpoints:
         self.key = key
 
     def step_folder(self, step: int) -> Path:
-        """Where the learner's state after ``step`` goes; nothing points to it until :meth:`commit`."""
+        """Where the state after ``step`` goes; nothing points to it until :meth:`commit`."""
         return self.folder / f"step-{step:06d}"
 
     def prepare(self, step: int) -> None:
@@ -100,5 +100,5 @@ class Checkpoints:
         return state, folder
 
     def clear(self) -> None:
-        """Forget everything; called once the trained policy is safely written."""
+        """Forget everything; called once all that came out of the run is safely written."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class GRPO:
     shaper: RewardShaper
     ranks: Ranks
     on_episode: Callable[[], None] = lambda: None
+    history: dict[int, dict[tuple[str, ...], int]] = field(default_factory=dict)
+    """Step to its dictionary's learned phrases and their uses; grows by every step with a success."""
 
     def step(self, step: int) -> dict[str, float]:
         """Training step number ``step`` (from 1); returns its metrics."""
@@ -64,6 +66,8 @@ class GRPO:
         lengths = np.array([len(trajectory.steps) for trajectory in trajectories])
         groups = np.repeat(np.arange(len(mine)), size)
         advantages = advantage(shaped.returns, groups, lengths)
+        if shaped.dictionary is not None:
+            self.history[step] = shaped.dictionary.learned_counts
         seconds["shaping"] = clock.lap()
 
         metrics = self._update(trajectories, advantages, step)

@@ -8,69 +8,31 @@ these minutes no rollout would ever succeed and reinforcement learning would hav
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.environments import EnvironmentBundle, EnvironmentParameters
-from skillpress.interface import AgentState, Environment, Rendering, StateUpdate, TokenIds
+from skillpress.agents import Prompter
+from skillpress.interface import TokenIds
 from skillpress.params import ImitationParameters
 from skillpress.policy.policy import Policy
 from skillpress.policy.scoring import ResponseScorer, pack_responses
-from skillpress.seeds import derive, generator
-from skillpress.trajectory import Task
+from skillpress.rollout.demonstrations import DemonstratedStep
+from skillpress.seeds import generator
 
 
-@dataclass(frozen=True)
-class DemonstratedStep:
-    """What a demonstration says at one step, as text."""
-
-    prompt: str
-    response: str
-
-
-def demonstrate(
-    tasks: Sequence[Task],
-    count: int,
-    bundle: EnvironmentBundle,
-    section: EnvironmentParameters,
-    rendering: Rendering,
-    update_state: StateUpdate,
-    detour_rate: float,
-    seed: int,
-) -> Iterator[list[DemonstratedStep]]:
-    """``count`` demonstrations, the tasks visited in order and again from the start."""
-    oracle, environment = bundle.oracle(section), bundle.make(section)
-    for number in range(count):
-        task = tasks[number % len(tasks)]
-        words = oracle(task, detour_rate, derive(seed, "demonstration", number))
-        yield list(_follow(environment, task, words, rendering, update_state))
-
-
-def _follow(
-    environment: Environment,
-    task: Task,
-    words: Sequence[str],
-    rendering: Rendering,
-    update_state: StateUpdate,
-) -> Iterator[DemonstratedStep]:
-    observation, info = environment.reset(task)
-    state = AgentState(task, observation, info)
-    for word in words:
-        prompt = rendering.prompt(state)
-        observation, _, _, info = environment.step(word)
-        response = rendering.response(word, info)
-        yield DemonstratedStep(prompt, response)
-        state = update_state(state, "", word, observation, info)
-
-
-def tokenize(steps: Sequence[DemonstratedStep], policy: Policy) -> list[tuple[TokenIds, TokenIds]]:
-    """(prompt, response) tokens of demonstrated steps."""
-    prompts = policy.encode([step.prompt for step in steps])
+def tokenize(
+    steps: Sequence[DemonstratedStep], prompter: Prompter, policy: Policy
+) -> list[tuple[TokenIds, TokenIds]]:
+    """(prompt, response) tokens of demonstrated steps; those without a prompt that fits are left out."""
+    prompts = prompter([step.state for step in steps])
     known = {response: policy.encode_response(response) for response in {s.response for s in steps}}
-    return [(prompt, known[step.response]) for prompt, step in zip(prompts, steps, strict=True)]
+    return [
+        (prompt, known[step.response])
+        for prompt, step in zip(prompts, steps, strict=True)
+        if prompt is not None
+    ]
 
 
 def imitate(

@@ -22,6 +22,7 @@ from transformers import PreTrainedModel
 
 from skillpress.policy.policy import copy_model
 from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.storage import named_disk_errors
 from skillpress.training.distributed import Ranks
 from skillpress.training.losses import ClippedSurrogate
 from skillpress.training.samples import Microbatch, Samples, microbatches
@@ -99,7 +100,8 @@ class Learner:
 
     def save(self, folder: Path) -> None:
         """Write weights and optimizer state; every rank calls this with the same folder."""
-        self.engine.save_checkpoint(str(folder), tag="learner")
+        with named_disk_errors(folder):
+            self.engine.save_checkpoint(str(folder), tag="learner")
 
     def load(self, folder: Path) -> None:
         """Go on from what ``save`` wrote, bit for bit.

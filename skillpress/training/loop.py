@@ -1,8 +1,8 @@
 """A whole training run: from a start policy and tasks to a trained policy, surviving kill -9.
 
 One process trains in place; several are spawned with one rank each and talk through DeepSpeed's
-collectives, rank 0 reporting. A checkpoint is written every few steps and forgotten once the trained
-policy is safely on the disk.
+collectives, rank 0 reporting. A checkpoint is written every few steps; the caller has it forgotten
+(:func:`forget_checkpoints`) once all that came out of the run is safely on the disk.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from skillpress.assembly import (
 from skillpress.params import Params
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.skills import SuccessBuffer
+from skillpress.skills.drift import read_history, write_history
 from skillpress.training.checkpoint import Checkpoints, TrainingState, experiment_key
 from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.grpo import GRPO
@@ -35,6 +36,9 @@ from skillpress.training.learner import Learner
 from skillpress.training.losses import ClippedSurrogate
 from skillpress.training.shaping import RewardShaper
 from skillpress.trajectory import read_tasks
+
+HISTORY = "dictionaries.json"
+"""The history's file in a checkpoint's folder."""
 
 OnStep = Callable[[int, dict[str, float]], None]
 """Told (step, metrics) after every training step; of a resumed run, only the steps still to do."""
@@ -51,6 +55,8 @@ class TrainingJob:
     """The model folder to start from."""
     output: Path
     """The trained model's folder."""
+    history: Path
+    """The file for the dictionaries of all steps."""
     checkpoints: Path
     """Where unfinished runs keep their checkpoints."""
 
@@ -71,6 +77,11 @@ def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> lis
     return _train_spawned(processes, job, on_step)
 
 
+def forget_checkpoints(job: TrainingJob) -> None:
+    """Remove what an interrupted run would go on from."""
+    Checkpoints(job.checkpoints, job.key()).clear()
+
+
 def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
     params, section = job.params, job.params.training
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
@@ -89,22 +100,24 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
         ranks,
     )
     shaper = RewardShaper(
-        environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks
-    )
-    collector = collector_of(params, language_agent(params, policy, engine, training_sampling(params)))
-    grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+        environment_of(params).projection, params.skills, params.reward, params.environment.max_steps, ranks,
+        params.seed,
+    )  # fmt: skip
+    agent = language_agent(params, policy, engine, training_sampling(params))
     checkpoints = Checkpoints(job.checkpoints, job.key())
-    curve = _resume(grpo, checkpoints)
-    for step in range(len(curve) + 1, section.steps + 1):
-        metrics = grpo.step(step)
-        curve.append({"step": float(step), **metrics})
-        if ranks.rank == 0:
-            on_step(step, metrics)
-        if step % section.checkpoint_every == 0 and step < section.steps:
-            _save(grpo, checkpoints, step, curve)
-    _finish(policy, learner, job.output, ranks)
+    with collector_of(params, agent, sharing=ranks.size) as collector:
+        grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
+        curve = _resume(grpo, checkpoints)
+        for step in range(len(curve) + 1, section.steps + 1):
+            metrics = grpo.step(step)
+            curve.append({"step": float(step), **metrics})
+            if ranks.rank == 0:
+                on_step(step, metrics)
+            if step % section.checkpoint_every == 0 and step < section.steps:
+                _save(grpo, checkpoints, step, curve)
     if ranks.rank == 0:
-        checkpoints.clear()
+        write_history(job.history, grpo.history)
+    _finish(policy, learner, job.output, ranks)
     return curve
 
 
@@ -117,6 +130,7 @@ def _resume(grpo: GRPO, checkpoints: Checkpoints) -> list[dict[str, float]]:
     grpo.learner.load(folder)
     grpo.engine.update_weights(grpo.learner.weights(), state.step)
     grpo.shaper.buffer = SuccessBuffer(grpo.shaper.buffer.capacity, state.buffer)
+    grpo.history = read_history(folder / HISTORY)
     return state.curve
 
 
@@ -127,6 +141,7 @@ def _save(grpo: GRPO, checkpoints: Checkpoints, step: int, curve: list[dict[str,
     grpo.learner.save(checkpoints.step_folder(step))
     grpo.ranks.barrier()
     if grpo.ranks.rank == 0:
+        write_history(checkpoints.step_folder(step) / HISTORY, grpo.history)
         checkpoints.commit(TrainingState(step, grpo.shaper.buffer.state(), curve))
 
 

@@ -49,9 +49,13 @@ class Microbatch:
 def step_samples(
     trajectories: Sequence[Trajectory], advantages: NDArray[np.float64]
 ) -> tuple[tuple[Step, ...], NDArray[np.float64]]:
-    """All steps in order, and [steps] the advantage of the trajectory each belongs to."""
-    steps = tuple(step for trajectory in trajectories for step in trajectory.steps)
-    return steps, np.repeat(advantages, [len(trajectory.steps) for trajectory in trajectories])
+    """All steps in order, and [steps] the advantage of the trajectory each belongs to.
+
+    A step at which nothing was sampled (its prompt did not fit) is no sample.
+    """
+    sampled = [[step for step in trajectory.steps if step.response_ids] for trajectory in trajectories]
+    steps = tuple(step for steps in sampled for step in steps)
+    return steps, np.repeat(advantages, [len(steps) for steps in sampled])
 
 
 def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:

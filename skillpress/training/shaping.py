@@ -3,7 +3,8 @@
 A batch's successes, with those remembered in the buffer, are the corpus that a dictionary is fitted
 to; each success then pays for the number of phrases it needs. Without a success there is nothing to
 fit and rewards stay as they are. The dictionary is fitted under every shaping, so that the curves of
-all methods show how compressible their successes are.
+all methods show how compressible their successes are, and how many of them could pay less by doing more
+(``skills/exploitable_rate``, see ``skillpress.skills.exploitable``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from skillpress.environments.bundle import Projection
 from skillpress.params import RewardParameters, SkillParameters
-from skillpress.skills import SkillDictionary, SuccessBuffer, fit, make_shaping
+from skillpress.skills import SkillDictionary, SuccessBuffer, exploitable_rate, fit, make_shaping
 from skillpress.training.distributed import Ranks
 from skillpress.trajectory import Task, Trajectory
 
@@ -43,8 +44,10 @@ class RewardShaper:
         reward: RewardParameters,
         max_steps: int,
         ranks: Ranks,
+        seed: int,
     ) -> None:
-        self._projection, self._skills, self._ranks = projection, skills, ranks
+        """``max_steps`` is T; ``seed`` is for searches that draw at random."""
+        self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
         self._shaping = make_shaping(reward.shaping, reward.efficiency, max_steps)
         self.buffer = SuccessBuffer(skills.buffer)
 
@@ -65,14 +68,17 @@ class RewardShaper:
                 self.buffer.corpus(successes),
                 self._projection.alphabet,
                 self._skills.max_phrase_length,
-                search=self._skills.search,
+                self._skills.search,
+                self._seed,
+                self._skills.closure,
             )
             self.buffer.push(successes)
             metrics = {
                 "dictionary/phrases": float(len(dictionary.phrases)),
                 "dictionary/description_length": dictionary.description_length,
-                "dictionary/segments": float(np.mean([dictionary.cost(s) for s in successes])),
+                "dictionary/segments": float(np.mean(dictionary.costs(successes))),
                 "seconds/dictionary": time.perf_counter() - started,
+                "skills/exploitable_rate": exploitable_rate(successes, dictionary),
             }
         penalty = self._shaping(won, sequences, dictionary)
         returns = np.array([trajectory.total_reward for trajectory in trajectories]) - penalty

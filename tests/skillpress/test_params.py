@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
-from skillpress.params import ParamsError, load_params, merge
+from skillpress.params import ParamsError, SkillParameters, load_params, merge
+from skillpress.skills import CLOSURES, SEARCHES
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = ROOT / "params.yaml"
@@ -54,6 +56,9 @@ def test_the_papers_values_stand_in_its_overlay() -> None:
             "reward: {shaping: lenght}",
             "reward.shaping: is 'lenght'; Input should be 'none'",
         ),
+        ("skills: {search: magic}", "skills.search: is 'magic'; Input should be 'greedy', 'refined'"),
+        ("skills: {closure: suffixes}", "skills.closure: is 'suffixes'; Input should be 'none', 'prefixes'"),
+        ("skills: {search: exact}", "skills.search exact may take a minute per dictionary"),
         ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
         ("training: {processes: 7}", "training: tasks_per_step 64 must be a multiple of processes (7)"),
         ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
@@ -73,6 +78,18 @@ def test_a_mistake_is_refused_by_its_key(tmp_path: Path, overlay: str, message: 
     with pytest.raises(ParamsError) as caught:
         load_params(DEFAULT, path)
     assert message in str(caught.value) and "mistake.yaml" in str(caught.value)
+
+
+def test_every_search_and_closure_of_the_registries_can_be_named_and_no_other() -> None:
+    fields = SkillParameters.model_fields
+    assert get_args(fields["search"].annotation) == tuple(SEARCHES)
+    assert get_args(fields["closure"].annotation) == tuple(CLOSURES)
+
+
+def test_the_exact_search_is_for_a_single_dictionary(tmp_path: Path) -> None:
+    path = tmp_path / "exact.yaml"
+    path.write_text("skills: {search: exact}\ntraining: {steps: 0}")
+    assert load_params(DEFAULT, path).skills.search == "exact"
 
 
 def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:

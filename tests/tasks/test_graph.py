@@ -11,9 +11,6 @@ GLUE = {"params", "interface", "storage", "trajectory", "seeds"}
 """Modules that every stage uses: reading, checking and naming, which decide no result. ``seeds`` is
 among them because its one function may never change."""
 
-NOT_CALLED = {"prepare_policy": {"rollout"}}
-"""What a stage's imports import in turn, for functions that the stage does not call."""
-
 
 @pytest.fixture(scope="module")
 def stages(repository: Path) -> dict[str, dict]:
@@ -58,7 +55,7 @@ def test_a_stage_depends_on_every_part_of_the_library_that_it_imports(
 ) -> None:
     library = [dep for dep in stages[stage]["deps"] if dep.startswith("skillpress/")]
     declared = {Path(dep).parts[1].removesuffix(".py") for dep in library}
-    assert library_imports(imports, stage) - GLUE - NOT_CALLED.get(stage, set()) <= declared
+    assert library_imports(imports, stage) - GLUE <= declared
 
 
 def test_every_dependency_of_the_source_exists(stages: dict[str, dict], repository: Path) -> None:

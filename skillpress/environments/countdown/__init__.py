@@ -9,6 +9,7 @@ from skillpress.environments.countdown.oracle import oracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import compact, text, vocabulary
 from skillpress.environments.countdown.skills import CountdownProjection
+from skillpress.environments.countdown.tables import TABLES
 from skillpress.environments.countdown.tasks import check_tasks, make_tasks
 
 BUNDLE = EnvironmentBundle(
@@ -22,4 +23,5 @@ BUNDLE = EnvironmentBundle(
     oracle=oracle,
     explorer_actions=explorer_actions,
     behavior=countdown_behavior,
+    tables=TABLES,
 )

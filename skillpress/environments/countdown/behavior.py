@@ -9,7 +9,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior, mean, ratio
+from skillpress.evaluation.behavior import (
+    BehaviorFigure,
+    EnvironmentBehavior,
+    average,
+    count,
+    share,
+)
 from skillpress.evaluation.episodes import EPISODE_KEY
 
 OPERATIONS = {"+": "Add", "-": "Subtract", "*": "Multiply", "/": "Divide"}
@@ -46,55 +52,48 @@ def play_table(steps: pl.DataFrame) -> pl.DataFrame:
 def resets_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of resets in won episodes (Table 9)."""
     won = episodes.filter("won")
-    value = mean(won["resets"])
-    return BehaviorFigure("resets_per_success", "Resets", value, "per success", won.height, "Table 9")
+    return average("resets_per_success", "Resets", won, pl.col("resets"), "per success", "Table 9")
 
 
 def zero_reset_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of won episodes without a reset (Tables 2 and 9)."""
-    won = episodes.filter("won")
-    value = ratio(int((won["resets"] == 0).sum()), won.height)
-    return BehaviorFigure(
-        "zero_reset_share", "Zero-reset, of successes", value, "share", won.height, "Tables 2, 9"
-    )
+    return share(
+        "zero_reset_share", "Zero-reset, of successes", episodes.filter("won"),
+        pl.col("resets") == 0, pl.lit(1), "Tables 2, 9",
+    )  # fmt: skip
 
 
 def zero_reset_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of all episodes that were won without a reset."""
-    value = ratio(episodes.filter(pl.col("won") & (pl.col("resets") == 0)).height, episodes.height)
-    return BehaviorFigure("zero_reset_success", "Zero-reset success", value, "share", episodes.height, "")
+    solved = pl.col("won") & (pl.col("resets") == 0)
+    return share("zero_reset_success", "Zero-reset success", episodes, solved, pl.lit(1))
 
 
 def multiply_divide_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of multiplications and divisions among the operations of won episodes (Tables 2, 9)."""
-    won = episodes.filter("won")
-    operations = won["operations"].explode().drop_nulls()
-    value = ratio(int(operations.is_in(["*", "/"]).sum()), len(operations))
-    return BehaviorFigure(
-        "multiply_divide_share", "Mul/Div, of operations", value, "share", won.height, "Tables 2, 9"
-    )
+    operations = pl.col("operations").list
+    return share(
+        "multiply_divide_share", "Mul/Div, of operations", episodes.filter("won"),
+        operations.count_matches("*") + operations.count_matches("/"), operations.len(), "Tables 2, 9",
+    )  # fmt: skip
 
 
 def unique_operations(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of different operators in a won episode (Table 9)."""
-    won = episodes.filter("won")
-    value = mean(won["operations"].list.n_unique())
-    return BehaviorFigure(
-        "unique_operations", "Different operators", value, "per success", won.height, "Table 9"
-    )
+    return average(
+        "unique_operations", "Different operators", episodes.filter("won"),
+        pl.col("operations").list.n_unique(), "per success", "Table 9",
+    )  # fmt: skip
 
 
 def closing_operations(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     """How often each operator made the winning move (Table 4)."""
     won = episodes.filter("won")
-    last = won["operations"].list.last()
+    last = pl.col("operations").list.last()
     return tuple(
-        BehaviorFigure(
-            f"closing_{name.lower()}", f"Closed by {symbol}",
-            float((last == symbol).sum()), "count", won.height, "Table 4",
-        )
+        count(f"closing_{name.lower()}", f"Closed by {symbol}", won, last == symbol, "Table 4")
         for symbol, name in OPERATIONS.items()
-    )  # fmt: skip
+    )
 
 
 def action_mix(steps: pl.DataFrame) -> dict[str, int]:

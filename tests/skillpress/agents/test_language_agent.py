@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skillpress.agents import LanguageAgent, OutcomeReward, RandomExplorer, Window
+from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
 from skillpress.agents.parsing import tagged
 from skillpress.interface import AgentState, Completion, Info, ParsedAction, Sampling, StateDict, TokenIds
 from skillpress.trajectory import Task
@@ -59,9 +59,8 @@ def agent(*answers: str) -> tuple[LanguageAgent, RoteEngine]:
     engine = RoteEngine(list(answers))
     reward = OutcomeReward(success=10.0, invalid_penalty=0.01)
     sampling = Sampling(temperature=0.4)
-    return LanguageAgent(
-        Recounting(), tagged, Window(1), reward, lambda texts: [*map(encode, texts)], decode, engine, sampling
-    ), engine
+    prompter = Prompter(Recounting(), lambda texts: [*map(encode, texts)], budget=1000)
+    return LanguageAgent(prompter, tagged, Window(1), reward, decode, engine, sampling), engine
 
 
 START = AgentState(TASK, "a cliff", Info())

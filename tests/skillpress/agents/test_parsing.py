@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.agents.parsing import PARSERS, plain, tagged
-from skillpress.interface import ParsedAction
+from skillpress.interface import FORMAT_REASONS, ParsedAction
 
 broken = st.lists(
     st.one_of(
@@ -22,6 +22,7 @@ broken = st.lists(
 def test_any_text_gives_a_printable_action_or_a_reason_never_both(name: str, response: str) -> None:
     parsed = PARSERS[name](response)
     assert (parsed.action == "") == (parsed.invalid is not None)
+    assert parsed.invalid is None or parsed.invalid in FORMAT_REASONS
     assert parsed.action == parsed.action.strip()
     assert parsed.action.isprintable()
 
@@ -53,12 +54,38 @@ def test_an_action_that_is_only_thought_of_is_not_taken() -> None:
         ("<think>a</think><action>reset", "missing_action"),
         ("<think>a</think><action>reset</action><action>rollback</action>", "two_actions"),
         ("<think>a</think><action> \n</action>", "empty"),
+        ("<think>a</think><action>reset</action><action>", None),
+        ("<think>a</think><action>reset</action><action></action>", "two_actions"),
         ("<think>a</think><action>op(+,\n1, 2)</action>", "unprintable"),
     ],
 )
-def test_tagged_says_what_is_wrong(response: str, reason: str) -> None:
+def test_tagged_says_what_is_wrong(response: str, reason: str | None) -> None:
     assert tagged(response).invalid == reason
 
 
 def test_the_thought_is_kept_when_the_action_is_missing() -> None:
     assert tagged("<think>hm</think>").thought == "hm"
+
+
+@pytest.mark.parametrize(
+    ("name", "response", "reason"),
+    [
+        ("plain", "x" * 100_000, "too_long"),
+        ("plain", "x" * 1000, None),
+        ("plain", "x" * 1001, "too_long"),
+        ("tagged", "<think>" * 15_000, "missing_thought"),
+        ("tagged", "<think></think>" + "<action>" * 12_000, "missing_action"),
+        ("tagged", f"<think>a</think><action>{'go ' * 33_000}</action>", "too_long"),
+        ("tagged", f"<think>{'hm ' * 33_000}</think><action>go</action>", None),
+    ],
+)
+@pytest.mark.timeout(5)
+def test_a_response_of_100000_characters_is_read_in_linear_time(
+    name: str, response: str, reason: str | None
+) -> None:
+    assert PARSERS[name](response).invalid == reason
+
+
+def test_surrogates_and_control_characters_are_no_action() -> None:
+    for text in ("caf\udce9", "\x1b[31mred", "a\u202eb", "\x00"):
+        assert plain(text).invalid == "unprintable"

@@ -40,3 +40,7 @@ def test_a_rendering_without_a_limit_gets_the_whole_history() -> None:
     assert len(after(STATE_UPDATES["window"](None), 7).history) == 7
     assert len(after(STATE_UPDATES["window"](2), 7).history) == 2
     assert len(after(STATE_UPDATES["concatenate"](2), 7).history) == 7
+
+
+def test_the_environments_own_state_needs_no_history() -> None:
+    assert after(STATE_UPDATES["environment"](2), 7).history == ()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
 import pytest
 
-from skillpress.evaluation.behavior import general_behavior, success_lengths
+from skillpress.agents.parsing import PARSERS
+from skillpress.evaluation.behavior import count, general_behavior, success_lengths
 from skillpress.evaluation.episodes import episode_table, evaluation_steps
-from skillpress.trajectory import rollout_frame
+from skillpress.evaluation.intervals import wilson
+from skillpress.interface import FORMAT_REASONS
+from skillpress.trajectory import Step, rollout_frame
 
 
 def figures(episodes):
@@ -59,3 +65,31 @@ def test_without_successes_there_is_no_figure_rather_than_zero(episode):
 def test_success_lengths_count_wins_by_steps(played):
     table = episode_table(evaluation_steps(rollout_frame(played)))
     assert success_lengths(table) == {1: 1, 3: 1}
+
+
+def test_malformed_and_refused_partition_the_invalid_steps(episode):
+    reasons = [None, "two_actions", "missing_action", "not_admissible"]
+    steps = tuple(Step((), (), (), "", "x", "", reason, 0.0) for reason in reasons)
+    found = figures([replace(episode("a", 0, ["x"], won=False), steps=steps)])
+    assert found["invalid_rate"].value == 3 / 4
+    assert found["malformed_rate"].value == 2 / 4
+    assert found["refused_rate"].value == 1 / 4
+
+
+@pytest.mark.parametrize("text", ["", "<think>a", "<think>a</think>", "<action>a</action>",
+    "<think></think><action></action>", "<think></think><action>a</action><action>b</action>",
+    "<think></think><action>\x00</action>"])  # fmt: skip
+def test_what_a_parser_cannot_read_counts_as_malformed(text):
+    for parse in PARSERS.values():
+        parsed = parse(text)
+        assert parsed.invalid is None or parsed.invalid in FORMAT_REASONS
+    assert PARSERS["tagged"](text).invalid in FORMAT_REASONS
+
+
+def test_a_count_has_the_interval_of_its_share(episode):
+    episodes = [episode(str(i), 0, ["x"], won=i < 30) for i in range(100)]
+    table = episode_table(evaluation_steps(rollout_frame(episodes)))
+    found = count("wins", "Wins", table, pl.col("won"))
+    expected = wilson(0.3, 99)
+    assert (found.value, found.episodes) == (30, 100)
+    assert (found.low, found.high) == (pytest.approx(100 * expected.low), pytest.approx(100 * expected.high))

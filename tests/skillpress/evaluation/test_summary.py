@@ -23,6 +23,16 @@ def test_strata_split_the_tasks_and_their_episodes(outcomes):
     assert sum(s.episodes for s in summary.strata.values()) == summary.pass_at_1.episodes == 6
 
 
+def test_a_class_holds_the_classes_within_it(outcomes):
+    frame = outcomes({"a": "111", "b": "110", "c": "001"}, votes=3)
+    strata = tasks(a="iid/clean", b="ood/clean", c="ood/look")
+    summary = evaluate(frame, strata, runs=1, votes=3, max_steps=4)
+    assert list(summary.strata) == ["iid", "iid/clean", "ood", "ood/clean", "ood/look"]
+    assert summary.strata["ood"].mean == pytest.approx(3 / 6)
+    assert summary.strata_self_consistency["ood"].mean == pytest.approx(1 / 2)  # two of three, one of three
+    assert summary.strata_self_consistency["ood"].tasks == 2
+
+
 def test_a_summary_survives_json(outcomes, episode):
     def behavior(steps):
         return EnvironmentBehavior((BehaviorFigure("k", "K", None, "count", 0, ""),), {"Go": steps.height})

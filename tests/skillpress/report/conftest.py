@@ -10,7 +10,11 @@ import pytest
 
 from skillpress.environments.countdown.behavior import countdown_behavior
 from skillpress.environments.countdown.skills import CountdownProjection
+from skillpress.environments.countdown.tables import TABLES
 from skillpress.evaluation import compare, evaluate
+from skillpress.evaluation.episodes import evaluation_steps
+from skillpress.evaluation.paper import paper_tables
+from skillpress.evaluation.play import Play
 from skillpress.report import Curve, Example, ExampleStep, PolicyResult, ReportData
 from skillpress.skills import fit
 from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
@@ -49,6 +53,13 @@ def result(method: str, skill: float, seed: int = 0, baseline: bool = False) -> 
     frame = rollouts(skill, seed)
     summary = evaluate(frame, TASKS, runs=RUNS, votes=1, max_steps=30, behavior=countdown_behavior)
     return PolicyResult(method, summary, seed, baseline)
+
+
+def play(skill: float, seed: int = 0) -> Play:
+    steps = evaluation_steps(
+        rollouts(skill, seed).with_columns(group_id=pl.format(f"{seed}/{{}}", "group_id"))
+    )
+    return Play(steps, {task.task_id: task for task in TASKS})
 
 
 def curve(method: str, skill: float, seed: int = 0, steps: int = 120) -> Curve:
@@ -127,6 +138,11 @@ def experiment() -> ReportData:
         },
         dictionary=DICTIONARY,
         examples=examples(),
+        paper_tables=paper_tables(
+            {"countdown": {"explorer": play(0.0), "vanilla": play(0.5), "segcost": play(0.8)}},
+            {"countdown": TABLES},
+        ),
+        paper_notes=["Checkpoint: last."],
         parameters=PARAMETERS,
         versions=VERSIONS,
     )

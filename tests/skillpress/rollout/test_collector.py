@@ -9,7 +9,7 @@ import pytest
 from gymnasium.spaces import Text
 
 from skillpress.interface import AgentState, Decision, Info, ParsedAction
-from skillpress.rollout import Collector, requests
+from skillpress.rollout import Collector, InProcess, requests
 from skillpress.trajectory import Task
 
 
@@ -56,7 +56,7 @@ TASKS = [Task(f"t{length}", "walk", 0, {"length": length}) for length in (9, 1, 
 
 def collect(slots: int) -> tuple[Collector, Walker, list[tuple[str, int, bool, tuple[str, ...]]]]:
     walker = Walker()
-    collector = Collector(Countdowner, walker, slots)
+    collector = Collector(InProcess(Countdowner), walker, slots)
     trajectories = collector.collect(requests(TASKS, 3, 0, "test"), policy_version=5)
     assert {t.policy_version for t in trajectories} == {5} and {t.group_id for t in trajectories} == {"test"}
     return collector, walker, [(t.task_id, t.rollout_index, t.won, t.actions) for t in trajectories]
@@ -86,7 +86,7 @@ def test_a_slot_that_falls_free_is_filled_at_once() -> None:
 
 def test_a_trajectory_records_what_was_sampled_and_how_it_ended() -> None:
     walker = Walker()
-    (trajectory,) = Collector(Countdowner, walker, 1).collect(requests(TASKS[1:2], 1, 3, "x"))
+    (trajectory,) = Collector(InProcess(Countdowner), walker, 1).collect(requests(TASKS[1:2], 1, 3, "x"))
     (step,) = trajectory.steps
     assert (step.response_ids, step.logprobs, step.thought, step.action) == ((1,), (-0.5,), "hm", step.action)
     assert step.action in ("WALK", "JUMP")

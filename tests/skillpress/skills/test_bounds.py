@@ -84,9 +84,19 @@ def test_in_bits_equation_7_prefers_singletons_where_the_half_sample_prefers_wha
     """Theorem 3 pays for every bit of the dictionary; 256 sequences cannot afford that."""
     chains = markov_chains(5, 256)
     sample = [tuple("abcde"[skill] for skill in s) for s in chains]
-    bits = {(b.name, b.dictionary): b.bits for b in certify(sample, "abcde", 4, 50)}
-    assert bits["theorem_3", "singletons"] < bits["theorem_3", "learned"]
-    assert bits["half_sample", "learned"] < bits["half_sample", "singletons"]
+    found = certify(fit(sample, "abcde", 4), sample, 50)
+    learned, singletons = ({b.name: b.bits for b in each} for each in (found.learned, found.singletons))
+    assert singletons["theorem_3"] < learned["theorem_3"]
+    assert learned["half_sample"] < singletons["half_sample"]
+
+
+def test_the_half_sample_bound_learns_from_the_first_half_alone():
+    """The second half holds nothing that the first could teach, so no phrase shortens it: 2 of T = 4."""
+    sample = [("x", "y")] * 40 + [("z", "z")] * 40
+    found = {b.name: b for b in certify(fit(sample, ALPHABET, 2), sample, 4).learned}["half_sample"]
+    stored = (3 + 2) * log2(3) + 4
+    limit = kl_inverse(2 / 4, log(1 / 0.05) / 40)
+    assert found.bits == pytest.approx(stored / 80 + limit * 4 * log2(4))
 
 
 def test_the_half_sample_bound_fails_no_more_often_than_it_may():
@@ -112,4 +122,4 @@ def test_what_no_episode_can_hold_is_refused():
     with pytest.raises(ValueError, match="sample is empty"):
         bounds(dictionary, [], 2)
     with pytest.raises(ValueError, match="at least two"):
-        certify([("x",)], ALPHABET, 4, 30)
+        certify(dictionary, [("x",)], 30)

@@ -7,7 +7,7 @@ from math import log2
 import pytest
 
 from skillpress.skills import SkillDictionary, fit
-from skillpress.skills.mdl_report import coverage, drift, lifetimes, overlap, phrase_table, savings
+from skillpress.skills.mdl_report import coverage, overlap, parts, phrase_table, savings
 
 ALPHABET = ("A", "B", "C", "D")
 CORPUS = [("A", "B", "C", "D")] * 50
@@ -25,6 +25,13 @@ def test_bits_before_and_after():
     assert found.singletons == pytest.approx((16 + 400) / 50)
     assert found.dictionary == pytest.approx(WHOLE.description_length)
     assert found.saved_share == pytest.approx(1 - (26 + 50 * log2(5)) / 416)
+
+
+def test_the_parts_of_the_bits_are_those_of_the_singletons_and_of_the_dictionary():
+    """The same figures, found without the corpus."""
+    before, after = parts(WHOLE).rows()
+    assert before == (4, pytest.approx(16 / 50), pytest.approx(400 / 50))
+    assert after == (5, pytest.approx(26 / 50), pytest.approx(log2(5)))
 
 
 def test_a_phrase_saves_what_the_corpus_would_need_more_without_it():
@@ -52,23 +59,9 @@ def test_coverage_shares_out_the_skills():
 
 def test_overlap_counts_phrases_and_their_uses():
     """AB is shared, its use share is 3/4 here and 1/4 there: (1/4) / (3/4 + 1/4 + 3/4)."""
-    found = overlap(with_phrases("AB", "CD", counts=(3, 1)), with_phrases("AB", "BC", counts=(1, 3)))
+    mine, theirs = (with_phrases("AB", p, counts=n) for p, n in (("CD", (3, 1)), ("BC", (1, 3))))
+    found = overlap(mine.learned_counts, theirs.learned_counts)
     assert found.phrases == pytest.approx(1 / 3)
     assert found.uses == pytest.approx((1 / 4) / (3 / 4 + 1 / 4 + 3 / 4))
-    assert overlap(WHOLE, WHOLE).phrases == overlap(WHOLE, WHOLE).uses == 1
-    assert overlap(with_phrases(), with_phrases()).phrases == 1
-
-
-def test_lifetimes_and_drift_follow_the_phrases_over_training():
-    steps = {20: with_phrases("AB", "BC"), 0: with_phrases("AB"), 10: with_phrases("AB", "CD")}
-    assert lifetimes(steps).rows() == [
-        ("A → B", 0, 20, 3, 3),
-        ("C → D", 10, 10, 1, 1),
-        ("B → C", 20, 20, 1, 1),
-    ]
-    changes = drift(steps).select("step", "phrases", "born", "died", "jaccard").rows()
-    assert changes == [(0, 1, 1, 0, None), (10, 2, 1, 0, 0.5), (20, 2, 1, 1, pytest.approx(1 / 3))]
-
-
-def test_without_dictionaries_there_is_nothing_to_follow():
-    assert lifetimes({}).height == drift({}).height == 0
+    same = overlap(WHOLE.learned_counts, WHOLE.learned_counts)
+    assert same.phrases == same.uses == overlap({}, {}).phrases == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skillpress.skills import fit
 from skillpress.skills.corpus import Phrase, count_numbers
 from skillpress.skills.exact import total_bits
-from skillpress.skills.grams import number_grams, phrase_of
+from skillpress.skills.grams import number_grams, phrases_of
 from skillpress.skills.greedy import search_greedily
 from skillpress.skills.pruning import prune_everything
 from skillpress.skills.refined import search_refined
@@ -57,7 +57,7 @@ def test_copies_of_one_routine_become_one_phrase_as_soon_as_that_pays(copies):
 def test_pruning_leaves_grams_of_the_corpus(corpus):
     counted = count_numbers(corpus, 4)
     grams = number_grams(counted, L)
-    phrases = [phrase_of(counted, grams, int(gram)) for gram in prune_everything(grams)]
+    phrases = phrases_of(counted, grams, prune_everything(grams))
     assert phrases == sorted(set(phrases))
     assert set(phrases) <= set(occurring(corpus))
 

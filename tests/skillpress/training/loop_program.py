@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-from skillpress.agents.state_updates import window
-from skillpress.assembly import environment_of, rendering_of, starting_policy
+from skillpress.assembly import environment_of, prompter_of, rendering_of, starting_policy, state_update_of
 from skillpress.environments.bundle import SplitSizes
 from skillpress.params import Params, load_params
 from skillpress.policy import save_policy
-from skillpress.training.imitation import demonstrate, imitate, tokenize
+from skillpress.rollout.demonstrations import demonstrate
+from skillpress.training.imitation import imitate, tokenize
 from skillpress.training.loop import TrainingJob, train
 from skillpress.trajectory import write_tasks
 
@@ -41,9 +41,9 @@ def prepare(folder: Path, overlay: str) -> None:
     write_tasks(folder / "train.parquet", tasks)
     policy = starting_policy(params)
     shown = demonstrate(
-        tasks, 4000, bundle, params.environment, rendering_of(params), window(params.policy.history), 0.0, 0
+        tasks, 4000, bundle, params.environment, rendering_of(params), state_update_of(params), 0.0, 0
     )
-    rows = tokenize([step for steps in shown for step in steps], policy)
+    rows = tokenize([step for steps in shown for step in steps], prompter_of(params, policy), policy)
     imitate(policy, rows, params.imitation, params.seed)
     save_policy(policy, folder / "start")
 
@@ -55,6 +55,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
         folder / "train.parquet",
         folder / "start",
         folder / output,
+        folder / f"dictionaries-{output}.json",
         folder / f"checkpoints-{output}",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from skillpress.trajectory import Step, Task, Trajectory
 
 TASK = Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
 SOLUTION = ("op(-, 80, 28)", "op(+, 52, 2)", "op(*, 54, 1)")
+PROJECTED = ("OP_Sub-large-small", "OP_Add-near_target-small", "OP_Mul-near_target-small")
+"""The skills of the solution."""
 
 
 @given(st.integers(1, 20), st.integers(1, 7), st.integers(0, 3))
@@ -42,10 +45,16 @@ def trajectory(actions: tuple[str, ...], won: bool) -> Trajectory:
     return Trajectory("e3", "g", 0, steps, won, won, not won, "won" if won else "timeout", 0, 0)
 
 
-def shaper(shaping: str, buffer: int = 256) -> RewardShaper:
+def shaper(
+    shaping: str,
+    buffer: int = 256,
+    search: str = "greedy",
+    closure: str = "none",
+    ranks: Ranks = Ranks(),  # noqa: B008
+) -> RewardShaper:
     reward = RewardParameters(success=10.0, invalid_penalty=0.01, shaping=shaping, efficiency=10.0)  # type: ignore[arg-type]
-    skills = SkillParameters(max_phrase_length=4, buffer=buffer, search="greedy")
-    return RewardShaper(CountdownProjection(), skills, reward, 30, Ranks())
+    skills = SkillParameters(max_phrase_length=4, buffer=buffer, search=search, closure=closure)  # type: ignore[arg-type]
+    return RewardShaper(CountdownProjection(), skills, reward, 30, ranks, seed=0)
 
 
 def test_round_length_takes_ten_times_the_length_over_t_off_successes_only() -> None:
@@ -80,17 +89,46 @@ def test_plain_shaping_changes_nothing_but_still_shows_the_dictionary() -> None:
     assert shaped.returns.tolist() == [10] and shaped.metrics["dictionary/segments"] == 3
 
 
-class WithAnotherRank(Ranks):
-    """As if another rank had 60 successes of its own."""
+def test_a_success_that_another_skill_would_make_cheaper_is_counted_and_a_closure_prevents_it() -> None:
+    """With the whole solution as the only phrase, its first two skills cost 2 and all three cost 1."""
+    played = [trajectory(SOLUTION, True)] * 60 + [trajectory(SOLUTION[:2], True)]
+    shaped = shaper("segcost", search="refined")([TASK] * 61, played)
+    assert shaped.metrics["skills/exploitable_rate"] == 1 / 61
+    np.testing.assert_allclose(shaped.returns[-1], 10 - 10 * 2 / 30)
+    closed = shaper("segcost", search="refined", closure="prefixes")([TASK] * 61, played)
+    assert closed.metrics["skills/exploitable_rate"] == 0
+    np.testing.assert_allclose(closed.returns[-1], 10 - 10 * 1 / 30)
+
+
+@dataclass(frozen=True)
+class OneOf(Ranks):
+    """One of several ranks whose successes are known beforehand."""
+
+    everybodys: tuple[Any, ...] = ()
 
     def gather(self, items: Sequence[Any]) -> list[Any]:
-        return [*items, *[("OP_Sub-large-small", "OP_Add-near_target-small")] * 60]
+        return list(self.everybodys)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=4, max_size=40), st.sampled_from([2, 4])
+)
+def test_the_number_of_processes_changes_no_reward(batch: list[tuple[int, bool]], processes: int) -> None:
+    batch = batch[: len(batch) // processes * processes] * 6
+    played = [trajectory(SOLUTION[:length], won) for length, won in batch]
+    together = shaper("segcost")([TASK] * len(played), played).returns
+    successes = tuple(PROJECTED[:length] for length, won in batch if won)
+    shared = []
+    for rank in range(processes):
+        mine = [played[index] for index in OneOf(rank, processes).share(len(played))]
+        part = shaper("segcost", ranks=OneOf(rank, processes, successes))
+        shared.append(part([TASK] * len(mine), mine).returns)
+    np.testing.assert_array_equal(np.concatenate(shared), together)
 
 
 def test_the_dictionary_sees_the_successes_of_all_ranks() -> None:
-    reward = RewardParameters(success=10.0, invalid_penalty=0.0, shaping="segcost", efficiency=10.0)
-    skills = SkillParameters(max_phrase_length=4, buffer=256, search="greedy")
-    both = RewardShaper(CountdownProjection(), skills, reward, 30, WithAnotherRank())
+    others = (PROJECTED[:2],) * 60
+    both = shaper("segcost", ranks=OneOf(0, 2, (PROJECTED, *others)))
     # The two first skills of the solution are the other rank's phrase: 2 segments instead of 3.
     np.testing.assert_allclose(both([TASK], [trajectory(SOLUTION, True)]).returns, [10 - 10 * 2 / 30])
     assert len(both.buffer) == 61

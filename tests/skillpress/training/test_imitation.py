@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from tiny import tiny_policy
 
+from skillpress.agents import Prompter
 from skillpress.agents.state_updates import window
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.interface import AgentState, Info
 from skillpress.params import ImitationParameters
 from skillpress.policy.scoring import ResponseScorer, pack_responses
-from skillpress.training.imitation import DemonstratedStep, demonstrate, imitate, tokenize
+from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
+from skillpress.training.imitation import imitate, tokenize
 from skillpress.trajectory import Task
 
 SECTION = CountdownParameters(
@@ -28,10 +33,9 @@ PARAMETERS = ImitationParameters(
 
 def demonstrations(rendering: str, count: int, detours: float = 0.0) -> list[list[tuple[str, str]]]:
     world = bundle("countdown")
-    shown = demonstrate(
-        TASKS, count, world, SECTION, world.renderings[rendering](SECTION, 2), window(2), detours, seed=0
-    )
-    return [[(step.prompt, step.response) for step in steps] for steps in shown]
+    words = world.renderings[rendering](SECTION, 2)
+    shown = demonstrate(TASKS, count, world, SECTION, words, window(2), detours, seed=0)
+    return [[(words.prompt(step.state), step.response) for step in steps] for steps in shown]
 
 
 def test_following_a_demonstration_wins_its_task_and_each_prompt_shows_the_actions_before() -> None:
@@ -68,10 +72,32 @@ def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty() -
     assert metrics["loss"] < 0.1
 
 
+@dataclass(frozen=True)
+class AsSeen:
+    """The prompt is the observation."""
+
+    parser: str = "plain"
+    history: int | None = 0
+
+    def prompt(self, state: AgentState) -> str:
+        return state.observation
+
+    def response(self, action: str, info: Info) -> str:
+        return action
+
+
+def test_a_step_whose_prompt_does_not_fit_is_not_imitated() -> None:
+    policy = tiny_policy()
+    seen = [DemonstratedStep(AgentState(TASKS[0], words, Info()), "stop") for words in ("3", "3 4 5", "3 4")]
+    rows = tokenize(seen, Prompter(AsSeen(), policy.encode, 2), policy)
+    assert [prompt for prompt, _ in rows] == policy.encode(["3", "3 4"])
+
+
 def test_the_same_seed_learns_the_same_weights() -> None:
     first, second = tiny_policy(), tiny_policy()
     for policy in (first, second):
-        rows = tokenize([DemonstratedStep("3 4", "up stop")] * 20, policy)
+        shown = [DemonstratedStep(AgentState(TASKS[0], "3 4", Info()), "up stop")] * 20
+        rows = tokenize(shown, Prompter(AsSeen(), policy.encode, 4), policy)
         imitate(policy, rows, PARAMETERS, 0)
     for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
         np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())

@@ -11,6 +11,7 @@ import pytest
 from loop_program import job, prepare
 from safetensors.torch import load_file
 
+from skillpress.skills.drift import read_history
 from skillpress.storage import StorageError
 from skillpress.training.checkpoint import Checkpoints
 
@@ -55,9 +56,14 @@ def same_weights(folder: Path, first: str, second: str) -> bool:
     return all(bool((files[0][name] == files[1][name]).all()) for name in files[0])
 
 
+def same_history(folder: Path, first: str, second: str) -> bool:
+    contents = [(folder / f"dictionaries-{name}.json").read_bytes() for name in (first, second)]
+    return contents[0] == contents[1]
+
+
 def test_the_same_seed_gives_the_same_weights_and_training_changes_them(folder: Path) -> None:
     run(folder, "again")
-    assert same_weights(folder, "whole", "again")
+    assert same_weights(folder, "whole", "again") and same_history(folder, "whole", "again")
     assert not same_weights(folder, "whole", "start")
 
 
@@ -67,7 +73,8 @@ def test_a_run_killed_and_started_again_ends_with_the_same_weights(folder: Path)
     lines = run(folder, "killed")
     assert lines[0].startswith("step 3 "), "it went on from the checkpoint of step 2"
     assert lines[-1] == "curve 1 2 3 4 5", "the curve is whole"
-    assert same_weights(folder, "whole", "killed")
+    assert same_weights(folder, "whole", "killed") and same_history(folder, "whole", "killed")
+    assert set(read_history(folder / "dictionaries-whole.json")) >= {1, 5}, "from before the kill and after"
     assert not any((folder / "checkpoints-killed").iterdir()), "a finished run leaves no checkpoint"
 
 
@@ -76,7 +83,7 @@ def test_two_processes_train_resume_and_agree_with_themselves(tmp_path: Path) ->
     run(tmp_path, "whole")
     run_and_kill(tmp_path, "killed", after=3)
     assert run(tmp_path, "killed")[-1] == "curve 1 2 3 4"
-    assert same_weights(tmp_path, "whole", "killed")
+    assert same_weights(tmp_path, "whole", "killed") and same_history(tmp_path, "whole", "killed")
 
 
 def test_the_key_follows_parameters_and_inputs(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,26 @@
+"""TextWorld-Cooking: follow a recipe in a text game in which food can burn."""
+
+from __future__ import annotations
+
+from skillpress.environments.bundle import EnvironmentBundle
+from skillpress.environments.textworld_cooking.behavior import cooking_behavior
+from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
+from skillpress.environments.textworld_cooking.oracle import CookingOracle
+from skillpress.environments.textworld_cooking.parameters import CookingParameters
+from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
+from skillpress.environments.textworld_cooking.skills import PROJECTION
+from skillpress.environments.textworld_cooking.tasks import check_tasks, make_tasks
+
+BUNDLE = EnvironmentBundle(
+    parameters=CookingParameters,
+    make=TextWorldCooking,
+    make_tasks=make_tasks,
+    check_tasks=check_tasks,
+    projection=PROJECTION,
+    renderings={"compact": compact, "text": text},
+    vocabulary=vocabulary,
+    oracle=CookingOracle,
+    explorer_actions=explorer_actions,
+    behavior=cooking_behavior,
+    separate_process=True,
+)

@@ -1,0 +1,33 @@
+"""The ``environment`` section of params.yaml for TextWorld-Cooking."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from skillpress.environments.bundle import EnvironmentParameters
+
+GAMES_VARIABLE = "SKILLPRESS_GAMES"
+"""Environment variable that names the cache of compiled games where ``games`` is empty."""
+
+
+class CookingParameters(EnvironmentParameters):
+    """Which games there are, and where compiled ones are kept."""
+
+    simple_share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    """Share of simple games in every split; the paper's 4:1 is 0.8."""
+    games: str = ""
+    """Folder of compiled games, 0.5 MB each; empty means ``$SKILLPRESS_GAMES``, or else
+    ``skillpress/games`` in the user's cache folder. It can be deleted at any time."""
+
+    @property
+    def cache(self) -> Path:
+        """The folder of compiled games."""
+        chosen = self.games or os.environ.get(GAMES_VARIABLE)
+        if chosen:
+            return Path(chosen).expanduser()
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return home / "skillpress" / "games"

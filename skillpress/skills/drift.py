@@ -1,0 +1,118 @@
+"""How the dictionary changes over training: which phrases live how long.
+
+Every training step fits a dictionary of its own. A history keeps the learned phrases of each with
+their uses, and nothing else: bits are in the training curve. In its file every phrase stands once and
+steps refer to it by number, so that hundreds of steps take some ten kilobytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.skills.dictionary import Skills
+from skillpress.skills.mdl_report import overlap
+from skillpress.storage import StorageError, read_json, write_text
+
+SCHEMA = "skillpress.history/1"
+
+History = Mapping[int, Mapping[Skills, int]]
+"""Training step to the learned phrases of its dictionary and their uses; a step without a success
+has no dictionary and is not in it."""
+
+
+def write_history(path: str | Path, history: History) -> None:
+    """Write a history as JSON, atomically; the same history gives the same bytes."""
+    number: dict[Skills, int] = {}
+    steps = [
+        [step, [[number.setdefault(phrase, len(number)), uses] for phrase, uses in history[step].items()]]
+        for step in sorted(history)
+    ]
+    content = {"schema": SCHEMA, "phrases": [list(phrase) for phrase in number], "steps": steps}
+    write_text(path, json.dumps(content, separators=(",", ":")) + "\n")
+
+
+def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
+    """Read a history.
+
+    Raises:
+        StorageError: missing, damaged, or of another schema.
+    """
+    content = read_json(path)
+    found = content.get("schema") if isinstance(content, dict) else None
+    if found != SCHEMA:
+        raise StorageError(f"{path}: schema is {found!r}, this version reads {SCHEMA!r}; train again")
+    try:
+        phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
+        return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise StorageError(f"{path}: damaged history ({error}); delete it and train again") from error
+
+
+def lifetimes(history: History) -> pl.DataFrame:
+    """``phrase``, ``first``, ``last``, ``steps``, ``uses``: longest lives first."""
+    return (
+        spans(history)
+        .group_by("phrase", maintain_order=True)
+        .agg(
+            first=pl.col("first").min(),
+            last=pl.col("last").max(),
+            steps=(pl.col("last") - pl.col("first") + 1).sum(),
+            uses=pl.col("uses").sum(),
+        )
+        .sort("steps", "uses", descending=True, maintain_order=True)
+    )
+
+
+def spans(history: History) -> pl.DataFrame:
+    """``phrase``, ``first``, ``last``, ``uses``: a row for every stretch of steps with a phrase.
+
+    A step without a dictionary ends all stretches.
+    """
+    schema = {"phrase": pl.String, "first": pl.Int64, "last": pl.Int64, "uses": pl.Int64}
+    rows: list[list[str | int]] = []
+    living: dict[Skills, list[str | int]] = {}
+    for step in sorted(history):
+        before, living = living if step - 1 in history else {}, {}
+        for phrase, uses in history[step].items():
+            row = before.get(phrase)
+            if row is None:
+                row = [" → ".join(phrase), step, step, 0]
+                rows.append(row)
+            living[phrase] = row
+            row[2:] = [step, int(row[3]) + uses]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def drift(history: History, base: Mapping[Skills, int] | None = None) -> pl.DataFrame:
+    """How much each step's dictionary is like others, a row per step.
+
+    Args:
+        history: what training left.
+        base: the learned phrases of the dictionary before training, and their uses.
+
+    Returns:
+        ``step``, ``phrases`` (how many are learned), ``born`` and ``died`` since the step before,
+        ``previous`` (Jaccard index of the phrases with that step's), ``base_phrases`` and ``base_uses``
+        (the overlap with ``base``). Null where there is nothing to compare with.
+    """
+    rows: list[tuple[int | float | None, ...]] = []
+    for step in sorted(history):
+        now, before = history[step], history.get(step - 1)
+        rows.append(
+            (
+                step,
+                len(now),
+                None if before is None else len(now.keys() - before.keys()),
+                None if before is None else len(before.keys() - now.keys()),
+                None if before is None else overlap(before, now).phrases,
+                None if base is None else overlap(base, now).phrases,
+                None if base is None else overlap(base, now).uses,
+            )
+        )
+    counts = dict.fromkeys(("step", "phrases", "born", "died"), pl.Int64)
+    shares = dict.fromkeys(("previous", "base_phrases", "base_uses"), pl.Float64)
+    return pl.DataFrame(rows, schema={**counts, **shares}, orient="row")

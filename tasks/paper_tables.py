@@ -1,0 +1,122 @@
+"""The paper's tables from any set of finished runs.
+
+    python -m tasks.paper_tables . workspaces/grpo-seed0 workspaces/grpo-seed1 --out results/paper
+
+A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method is
+read from its parameters, so the folder's name does not matter. Runs of one environment must agree in
+everything that both the method and its start have in common; runs that differ in the seed alone are
+laid together. Writes tables.md, tables.csv and tables.html.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.environments import bundle
+from skillpress.evaluation.paper import PaperTable, paper_tables
+from skillpress.evaluation.paper_text import csv_text, markdown
+from skillpress.evaluation.play import Play
+from skillpress.report.paper_page import render_paper_page
+from skillpress.report.phrases import phrase_line
+from skillpress.storage import StorageError, write_text
+from skillpress.trajectory import Task
+from tasks import exit_codes
+from tasks.data import RESULTS
+from tasks.results import TRAINED
+from tasks.runs import BASELINES, Run, check_runs, read_run
+
+
+def tables_of(runs: Sequence[Run]) -> list[PaperTable]:
+    """The tables to which the runs' environments add rows, Table 10 at the end.
+
+    Raises:
+        RunsError: the runs cannot stand in one table.
+    """
+    check_runs(runs)
+    of_environment: dict[str, list[Run]] = {}
+    for run in runs:
+        of_environment.setdefault(run.environment, []).append(run)
+    plays = {name: plays_of(group) for name, group in of_environment.items()}
+    worlds = {name: bundle(name) for name in plays}
+    tables = paper_tables(plays, {name: world.tables for name, world in worlds.items()})
+    lines = tuple(
+        phrase_line(name, worlds[name].tables[0].heading, worlds[name], plays[name], longest)
+        for name, group in of_environment.items()
+        if worlds[name].tables and (longest := group[0].params.skills.max_phrase_length)
+    )
+    return [*tables, PaperTable(10, lines)] if lines else tables
+
+
+def plays_of(runs: Sequence[Run]) -> dict[str, Play]:
+    """Method to all its episodes in one environment; the baselines of a seed are every method's."""
+    parts: dict[tuple[str, int], pl.DataFrame] = {}
+    for run in runs:
+        for policy, method in (*BASELINES.items(), (TRAINED, run.method)):
+            parts.setdefault((method, run.params.seed), run.steps(policy))
+    tasks = {task.task_id: task for run in runs for task in run.tasks}
+    methods = dict.fromkeys(method for method, _ in parts)
+    return {method: _play(parts, method, tasks, runs[0].params.evaluation.votes) for method in methods}
+
+
+def _play(
+    parts: Mapping[tuple[str, int], pl.DataFrame], method: str, tasks: Mapping[str, Task], votes: int
+) -> Play:
+    steps = pl.concat(part for (name, _), part in parts.items() if name == method)
+    played = set(steps["task_id"].unique())
+    return Play(steps, {name: task for name, task in tasks.items() if name in played}, votes)
+
+
+def notes_on(runs: Sequence[Run]) -> list[str]:
+    """How the figures were come by, a sentence each."""
+    methods: dict[tuple[str, str], list[int]] = {}
+    for run in runs:
+        methods.setdefault((run.environment, run.method), []).append(run.params.seed)
+    trained = sorted({run.params.training.steps for run in runs if run.params.training.steps})
+    votes = {run.environment: run.params.evaluation for run in runs}
+    return [
+        "Runs: "
+        + "; ".join(
+            f"{environment}, {method}, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+            for (environment, method), seeds in methods.items()
+        )
+        + ".",
+        f"Checkpoint of every trained policy: {runs[0].checkpoint} "
+        f"(training step {', '.join(map(str, trained)) or '0'}); no other was evaluated.",
+        *(
+            f"{environment}: every test task {section.votes} time{'s' if section.votes > 1 else ''} "
+            f"in each of {section.runs} run{'s' if section.runs > 1 else ''} per seed, "
+            f"temperature {section.temperature:g}."
+            for environment, section in votes.items()
+        ),
+        "Below a figure its 95% interval over tasks and the number n of episodes behind it; ± is the "
+        "deviation over training seeds, or over evaluation runs where there is one seed.",
+        "“paper” is what the paper printed for another, larger model; – is a method without a run here.",
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
+    parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
+    chosen = parser.parse_args(arguments)
+    try:
+        runs = [read_run(folder) for folder in chosen.runs]
+        tables, notes = tables_of(runs), notes_on(runs)
+        write_text(chosen.out / "tables.md", markdown(tables, notes))
+        write_text(chosen.out / "tables.csv", csv_text(tables))
+        write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
+    except (StorageError, ValueError) as error:
+        print(f"paper_tables: {error}", file=sys.stderr)
+        return exit_codes.USER_ERROR
+    print(f"paper_tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

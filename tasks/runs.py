@@ -1,0 +1,125 @@
+"""A finished run as the paper's tables read it, and which runs can stand in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.evaluation.episodes import check_complete, episode_table, evaluation_steps
+from skillpress.params import Params, load_params
+from skillpress.trajectory import Task, read_tasks, scan_rollouts
+from tasks.data import EVALUATION_ROLLOUTS, RESULTS, split_file
+from tasks.results import TRAINED, checkpoint_rule
+
+VANILLA = "vanilla"
+BASELINES = {"explorer": "explorer", "start": VANILLA}
+"""Policies that the evaluation plays beside the trained one, to their methods in the paper's tables."""
+
+COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
+"""Sections of params.yaml in which the runs of one environment must agree."""
+
+
+class RunsError(ValueError):
+    """These runs cannot stand in one table; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished experiment."""
+
+    folder: Path
+    params: Params
+    checkpoint: str
+    """The rule by which its trained policy was chosen."""
+    tasks: tuple[Task, ...]
+    """What it was evaluated on."""
+
+    @property
+    def method(self) -> str:
+        """The method as ``skillpress.evaluation.paper.METHODS`` names it."""
+        shaping = self.params.reward.shaping
+        if self.params.training.steps == 0:
+            return VANILLA
+        if shaping == "segcost":
+            return "segcost" if self.params.skills.buffer else "segcost_no_buffer"
+        return {"none": "grpo", "round_length": "round_length"}[shaping]
+
+    @property
+    def environment(self) -> str:
+        """The environment's name."""
+        return self.params.environment.name
+
+    def steps(self, policy: str) -> pl.DataFrame:
+        """One policy's evaluation, runs named ``<seed>/<run>``.
+
+        Raises:
+            EvaluationError: it does not hold every task the same number of times.
+            RunsError: it was not played by the policy after the last training step.
+        """
+        section = self.params.evaluation
+        name = pl.col("group_id").str.strip_prefix(f"{policy}/")
+        steps = evaluation_steps(
+            scan_rollouts(self.folder / EVALUATION_ROLLOUTS)
+            .filter(pl.col("group_id").str.starts_with(f"{policy}/"))
+            .with_columns(group_id=pl.format(f"{self.params.seed}/{{}}", name))
+        )
+        check_complete(
+            episode_table(steps), [task.task_id for task in self.tasks], section.runs, section.votes
+        )
+        last = self.params.training.steps if policy == TRAINED else 0
+        if (played := steps["policy_version"].unique().to_list()) != [last]:
+            raise RunsError(
+                f"{self.folder}: {policy} was evaluated at training step {played}, the last is {last}; "
+                "run its evaluate_policy stage again"
+            )
+        return steps
+
+
+def read_run(folder: Path) -> Run:
+    """The run of a folder.
+
+    Raises:
+        ParamsError: its params.yaml is missing or wrong.
+        StorageError: its tasks or results are missing or damaged.
+    """
+    return Run(
+        folder,
+        load_params(folder / "params.yaml"),
+        checkpoint_rule(folder / RESULTS),
+        tuple(read_tasks(folder / split_file("test"))),
+    )
+
+
+def check_runs(runs: Sequence[Run]) -> None:
+    """Each method has each seed once, and runs of an environment agree in what they share.
+
+    Raises:
+        RunsError: they do not.
+    """
+    seen: dict[tuple[str, str, int], Path] = {}
+    first: dict[str, Run] = {}
+    for run in runs:
+        key = (run.environment, run.method, run.params.seed)
+        if key in seen:
+            raise RunsError(
+                f"{run.folder} and {seen[key]} are both {run.method}, seed {run.params.seed}, on "
+                f"{run.environment}; name one of them"
+            )
+        seen[key] = run.folder
+        reference = first.setdefault(run.environment, run)
+        for difference in differences(reference, run):
+            raise RunsError(f"{reference.folder} and {run.folder} cannot stand in one table: {difference}")
+
+
+def differences(one: Run, other: Run) -> Iterator[str]:
+    """What keeps two runs of an environment out of one table."""
+    if one.checkpoint != other.checkpoint:
+        yield f"checkpoint rule {one.checkpoint!r} and {other.checkpoint!r}"
+    for section in COMMON:
+        mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
+        for key, value in mine.items():
+            if theirs.get(key) != value:
+                yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"

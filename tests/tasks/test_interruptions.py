@@ -1,0 +1,105 @@
+"""Ctrl-C and a full disk, in every stage of a real experiment: one message, and the next run goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from clone import Clone
+
+pytestmark = pytest.mark.slow
+
+STAGES = [
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
+    "train_policy", "evaluate_policy", "report",
+]  # fmt: skip
+
+FULL_DISK = """
+import json, subprocess, sys
+from pathlib import Path
+
+def stage(name):
+    return subprocess.run([sys.executable, "-m", f"tasks.{name}"], capture_output=True, text=True)
+
+found = {}
+for name in sys.argv[1:]:
+    try:
+        with open("filler", "wb") as filler:
+            while True:
+                filler.write(bytes(4096))
+                filler.flush()
+    except OSError:
+        pass
+    full = stage(name)
+    Path("filler").unlink()
+    found[name] = [full.returncode, full.stderr, stage(name).returncode]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which the experiment has been reproduced once."""
+    clone = Clone(repository, tmp_path_factory.mktemp("interrupted"))
+    clone.set_params({"training": {"checkpoint_every": 1}})
+    done = clone.python("tasks.reproduce")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return clone
+
+
+def outputs(clone: Clone) -> dict[str, bytes]:
+    """Path to content of everything that the stages wrote, their clocks' readings aside."""
+    folders = [clone.folder / name for name in ("data", "models")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(clone.folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, stage: str) -> None:
+    before = outputs(clone)
+    process = clone.start(f"tasks.{stage}")
+    wait_for_child(process.pid)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.strip().splitlines()[-1].startswith(f"{stage}: interrupted; ")
+    assert "Traceback" not in said
+    again = clone.python("tasks.reproduce")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert outputs(clone) == before
+
+
+def wait_for_child(pid: int) -> None:
+    """Until the stage has its recorder beside it, and so has begun."""
+    deadline = time.monotonic() + 60
+    while not psutil.Process(pid).children():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_full_disk_is_one_line_in_every_stage_and_the_next_run_goes_on(
+    clone: Clone, tmp_path: Path
+) -> None:
+    unshare = shutil.which("unshare")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(tmp_path)]
+    if unshare is None or subprocess.run([unshare, "-Urm", *mount], check=False).returncode:
+        pytest.skip("this machine lets nobody mount a small disk in a namespace of his own")
+    (clone.folder / "full_disk.py").write_text(FULL_DISK)
+    inside = f'{" ".join(mount)} && cp -r "$0"/. {tmp_path} && cd {tmp_path} && exec "$@"'
+    run = subprocess.run(
+        [unshare, "-Urm", "sh", "-c", inside, str(clone.folder), sys.executable, "full_disk.py", *STAGES],
+        env=clone.environment | {"MLFLOW_TRACKING_URI": f"sqlite:///{clone.folder}/mlruns/mlflow.db"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    for stage, (full, said, after) in json.loads(run.stdout.splitlines()[-1]).items():
+        assert full == 2, f"{stage} on a full disk: {said}"
+        assert "Traceback" not in said and f"{stage}: " in said and "space" in said.lower(), said
+        assert after == 0, f"{stage} with room again"

@@ -1,0 +1,149 @@
+"""The paper's tables from folders of finished runs, whose episodes a random explorer really played."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.assembly import collector_of, environment_of, random_explorer
+from skillpress.environments.bundle import SplitSizes
+from skillpress.params import check_params, merge, read_yaml
+from skillpress.rollout import requests
+from skillpress.trajectory import read_rollouts, write_rollouts, write_tasks
+from tasks import exit_codes
+from tasks.data import EVALUATION_ROLLOUTS, split_file
+from tasks.evaluate_policy import CHECKPOINT
+from tasks.paper_tables import main, tables_of
+from tasks.runs import RunsError, read_run
+
+SMALL = {
+    "tasks": {"train": 1, "validation": 1, "test": 24},
+    "evaluation": {"runs": 2, "votes": 1},
+    "sampling": {"slots": 64},
+    "training": {"steps": 7},
+}
+GRPO = {"reward": {"shaping": "none"}}
+
+
+def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
+    """A folder as a finished experiment leaves it; every policy is the random explorer."""
+    values = read_yaml(repository / "params.yaml")
+    for overlay in (SMALL, *overlays):
+        values = merge(values, overlay)
+    params = check_params(values, "test")
+    world, section = environment_of(params), params.evaluation
+    made = world.make_tasks(params.environment, SplitSizes(**params.tasks.model_dump()), params.seed)
+    tasks = [task for task in made if task.split == "test"]
+    episodes = []
+    for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):
+        wanted = [
+            request
+            for run in range(section.runs)
+            for request in requests(tasks, section.votes, params.seed, policy, f"run-{run}")
+        ]
+        episodes += collector_of(params, random_explorer(params)).collect(wanted, policy_version=step)
+    (folder / "results").mkdir(parents=True)
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    write_tasks(folder / split_file("test"), tasks)
+    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes)
+    evaluation = {"checkpoint": CHECKPOINT, "policies": {}, "comparisons": {}}
+    (folder / "results" / "evaluation.json").write_text(json.dumps(evaluation))
+    return folder
+
+
+@pytest.fixture
+def make(tmp_path: Path, repository: Path):
+    return lambda name, *overlays: play_run(tmp_path / name, repository, *overlays)
+
+
+def cells(tables, table: int, key: str):
+    (found,) = (t for t in tables if t.number == table)
+    return next(line for line in found.lines if line.key == key).cells
+
+
+def test_the_method_of_a_run_is_what_its_parameters_say_whatever_its_folder_is_called(make) -> None:
+    assert read_run(make("x")).method == "segcost"
+    assert read_run(make("y", {"skills": {"buffer": 0}})).method == "segcost_no_buffer"
+    assert read_run(make("segcost", GRPO)).method == "grpo"
+    assert read_run(make("z", {"training": {"steps": 0}})).method == "vanilla"
+
+
+def test_seeds_of_a_method_are_laid_together_and_every_cell_counts_its_episodes(make) -> None:
+    runs = [make("a", GRPO), make("b", GRPO, {"seed": 1}), make("c")]
+    tables = tables_of([read_run(run) for run in runs])
+    assert [table.number for table in tables] == [1, 2, 4, 9, 10]
+    success = cells(tables, 1, "all")
+    assert {method: cell.episodes for method, cell in success.items()} == {
+        "explorer": 96, "vanilla": 96, "grpo": 96, "round_length": 0, "segcost": 48, "segcost_no_buffer": 0,
+    }  # fmt: skip
+    episodes = [t for run in runs[:2] for t in read_rollouts(run / EVALUATION_ROLLOUTS)]
+    won = [t.won for t in episodes if t.group_id.startswith("trained/")]
+    assert success["grpo"].value == pytest.approx(sum(won) / len(won))
+    closing = [
+        cells(tables, 4, f"closing_{name}")["grpo"] for name in ("add", "subtract", "multiply", "divide")
+    ]
+    assert sum(cell.value for cell in closing) == sum(won)
+    assert {cell.episodes for cell in closing} == {sum(won)}
+
+
+def test_figures_that_partition_add_up(make) -> None:
+    tables = tables_of([read_run(make("a"))])
+    shares = [cells(tables, 9, f"failures_{end}")["segcost"].value for end in ("timeout", "stuck")]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_the_command_writes_markdown_csv_and_a_page(make, tmp_path: Path, capsys) -> None:
+    assert main([str(make("a", GRPO)), str(make("b")), "--out", str(tmp_path / "out")]) == 0
+    written = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert written.keys() == {"tables.md", "tables.csv", "tables.html"}
+    assert "Checkpoint of every trained policy: last (training step 7)" in written["tables.md"]
+    assert "paper: 80.37 ± 0.33 %" in written["tables.md"]
+    rows = list(csv.DictReader(written["tables.csv"].splitlines()))
+    assert {row["table"] for row in rows} == {"1", "2", "4", "9", "10"}
+    assert "Table 4. Closing operations" in written["tables.html"]
+    assert "<script" not in written["tables.html"]
+
+
+def test_two_runs_of_one_method_and_seed_are_refused(make) -> None:
+    with pytest.raises(RunsError, match="are both grpo, seed 0, on countdown"):
+        tables_of([read_run(make("a", GRPO)), read_run(make("b", GRPO))])
+
+
+def test_runs_that_were_evaluated_differently_do_not_stand_in_one_table(make) -> None:
+    with pytest.raises(RunsError, match=r"cannot stand in one table: evaluation.votes is 1 and 3"):
+        tables_of([read_run(make("a", GRPO)), read_run(make("b", {"evaluation": {"votes": 3}}))])
+
+
+def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(make) -> None:
+    peak = make("b")
+    file = peak / "results" / "evaluation.json"
+    file.write_text(file.read_text().replace('"last"', '"peak"'))
+    with pytest.raises(RunsError, match="checkpoint rule 'last' and 'peak'"):
+        tables_of([read_run(make("a", GRPO)), read_run(peak)])
+
+
+def test_a_policy_that_was_not_evaluated_after_its_last_step_is_refused(make) -> None:
+    folder = make("a")
+    values = yaml.safe_load((folder / "params.yaml").read_text())
+    values["training"]["steps"] = 8
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(RunsError, match=r"trained was evaluated at training step \[7\], the last is 8"):
+        tables_of([read_run(folder)])
+
+
+def test_a_run_that_misses_an_episode_is_refused_by_the_command(make, tmp_path: Path, capsys) -> None:
+    folder = make("a")
+    episodes = read_rollouts(folder / EVALUATION_ROLLOUTS)
+    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes[:-1])
+    assert main([str(folder), "--out", str(tmp_path / "out")]) == exit_codes.USER_ERROR
+    assert "has 0 episodes in 0/run-1, must have 1" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_a_run_is_refused_by_the_command(tmp_path: Path, capsys) -> None:
+    assert main([str(tmp_path)]) == exit_codes.USER_ERROR
+    assert "params.yaml: cannot be read" in capsys.readouterr().err
