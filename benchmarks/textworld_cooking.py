@@ -9,7 +9,7 @@ benchmarks/results/textworld_cooking.json:
   and of ours, one process, one game at a time, its start left out since it generates any number; then
   ``make_tasks`` with all processes, whose start and rejected designs count. CPU seconds (children's
   included) stand beside the wall clock's, which other work on the machine distorts.
-- ``play``: milliseconds per step and per reset on the same games and actions: ours, which always works
+- ``play``: CPU milliseconds per step and per reset on the same games and actions: ours, which always works
   out admissible commands, facts and memory; stock ``textworld.gym`` with and without admissible commands.
 - ``memory``: resident memory of one environment's process over many episodes of several games.
 """
@@ -108,7 +108,7 @@ def _median(times: list[tuple[float, float]]) -> dict[str, float]:
 
 
 def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any]:
-    """Milliseconds per step and reset of ours and stock, medians over episodes that alternate."""
+    """CPU milliseconds per step and reset of ours and stock, medians over episodes that alternate."""
     world = TextWorldCooking(section)
     times: dict[str, dict[str, list[float]]] = {}
 
@@ -119,8 +119,8 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
 
     for number, task in enumerate(tasks):
         actions = random_episode(world, task, number)
-        reset, _ = seconds(lambda t=task: world.reset(t))
-        play, _ = seconds(lambda a=actions: [world.step(action) for action in a])
+        _, reset = seconds(lambda t=task: world.reset(t))
+        _, play = seconds(lambda a=actions: [world.step(action) for action in a])
         note("ours", reset, play, len(actions))
         program = str(
             GameCache(section.cache).program(GameSettings.from_spec(task.spec["settings"]), task.seed)
@@ -131,8 +131,8 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
         ):
             env = textworld.gym.make(textworld.gym.register_game(program, infos, max_episode_steps=100))
             env.reset()  # loads the program, as reset of a new game does in ours
-            reset, _ = seconds(env.reset)
-            play, _ = seconds(lambda a=actions, e=env: [e.step(action) for action in a])
+            _, reset = seconds(env.reset)
+            _, play = seconds(lambda a=actions, e=env: [e.step(action) for action in a])
             note(who, reset, play, len(actions))
             env.close()
     result: dict[str, Any] = {

@@ -106,11 +106,14 @@ def read_run(folder: Path) -> Run:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """Each method has each seed once, and runs of an environment agree in what they share.
+    """One checkpoint rule; each method has each seed once; runs of an environment agree in what they
+    share.
 
     Raises:
         RunsError: they do not.
     """
+    if len(rules := {run.checkpoint for run in runs}) > 1:
+        raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
     seen: dict[tuple[str, str, int], Path] = {}
     first: dict[str, Run] = {}
     for run in runs:
@@ -128,8 +131,6 @@ def check_runs(runs: Sequence[Run]) -> None:
 
 def differences(one: Run, other: Run) -> Iterator[str]:
     """What keeps two runs of an environment out of one table."""
-    if one.checkpoint != other.checkpoint:
-        yield f"checkpoint rule {one.checkpoint!r} and {other.checkpoint!r}"
     for section in COMMON:
         mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
         for key, value in mine.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 from skillpress.report import dictionary_figures as figures
@@ -43,7 +44,8 @@ def panels(data: ReportData) -> Iterator[Panel]:
 def _worth(dictionary: SkillDictionary, data: ReportData) -> Iterator[Panel]:
     table = parts(dictionary)
     before, after = table.select(bits=table["dictionary_bits"] + table["data_bits"])["bits"]
-    saved = f"saves {1 - after / before:.0%}" if before else "saves nothing"
+    share = 1 - after / before if before else 0.0
+    saved = f"saves {share:.0%}" if share >= 0 else f"costs {-share:.0%} more"
     yield Panel(
         "bits",
         "Bits before and after",
@@ -78,7 +80,7 @@ def _drift(history: History, base: SkillDictionary | None) -> Iterator[Panel]:
         "the same weighted by uses; 100% is the same dictionary. The base is the one fitted before training.",
     )
     if len(lives):
-        typical, always = lives["steps"].median(), int((lives["steps"] == len(history)).sum())
+        typical, always = np.median(lives["steps"]), int((lives["steps"] == len(history)).sum())
         yield Panel(
             "lifetimes",
             "Lifetimes of phrases",

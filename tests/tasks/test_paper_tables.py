@@ -122,7 +122,7 @@ def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(ma
     peak = make("b")
     file = peak / "results" / "evaluation.json"
     file.write_text(file.read_text().replace('"last"', '"peak"'))
-    with pytest.raises(RunsError, match="checkpoint rule 'last' and 'peak'"):
+    with pytest.raises(RunsError, match="chosen by different rules: last, peak"):
         tables_of([read_run(make("a", GRPO)), read_run(peak)])
 
 

@@ -53,7 +53,7 @@ def cook_emission(steps: pl.DataFrame, tasks: Iterable[Task], says_cook: bool) -
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
     return share(
-        f"cook_emission_{name}", f"Cooks what is cooked, {label}", episodes,
+        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes,
         pl.col("cook_actions") > 0, pl.lit(1), "Table 5",
     )  # fmt: skip
 

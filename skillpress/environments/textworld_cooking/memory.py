@@ -19,13 +19,7 @@ from skillpress.environments.textworld_cooking.logic import Logic, State
 COOKED = ("burned", "fried", "roasted", "grilled")
 """What the game calls food by its cooking; the first that is true counts."""
 CUT = ("chopped", "sliced", "diced")
-_TOWARDS = {
-    "north": ("north_of", True),
-    "south": ("north_of", False),
-    "east": ("west_of", False),
-    "west": ("west_of", True),
-}
-"""Direction to (relation between two rooms, whether the neighbour stands first in it)."""
+_DIRECTIONS = ("north", "south", "east", "west")
 
 
 class Item(NamedTuple):
@@ -129,32 +123,31 @@ class _Facts:
 
     def exits(self, room: str, visited: set[str]) -> tuple[Exit, ...]:
         """The ways out, in the order north, south, east, west."""
-        found = []
-        for direction, (relation, neighbour_first) in _TOWARDS.items():
-            for fact in self._state:
-                if fact[0] == relation and fact[2 if neighbour_first else 1] == room:
-                    neighbour = fact[1 if neighbour_first else 2]
-                    door = next(
-                        (f[2] for f in self._state if f[0] == "link" and f[1::2] == (room, neighbour)), ""
-                    )
-                    name = self._logic.names[neighbour]
-                    found.append(
-                        Exit(
-                            direction,
-                            self._logic.names[door] if door else "",
-                            ("closed", door) in self._state,
-                            name if name in visited else "",
-                        )
-                    )
-        return tuple(found)
+        ways = [
+            (direction, fact[1])
+            for direction in _DIRECTIONS
+            for fact in self._state
+            if fact[0] == f"{direction}_of" and fact[2] == room
+        ]
+        return tuple(self._exit(direction, room, neighbour, visited) for direction, neighbour in ways)
+
+    def _exit(self, direction: str, room: str, neighbour: str, visited: set[str]) -> Exit:
+        links = (fact for fact in self._state if fact[0] == "link")
+        door = next((link[2] for link in links if link[1::2] == (room, neighbour)), None)
+        name = self._logic.names[neighbour]
+        return Exit(
+            direction,
+            "" if door is None else self._logic.names[door],
+            door is not None and ("closed", door) in self._state,
+            name if name in visited else "",
+        )
 
     def _item(self, key: str) -> Item:
-        cooking = next((word for word in COOKED if (word, key) in self._state), "")
-        if not cooking and ("needs_cooking", key) in self._state:
-            cooking = "raw"
-        return Item(
-            self._logic.names[key], cooking, next((word for word in CUT if (word, key) in self._state), "")
-        )
+        def what_is_true(words: tuple[str, ...]) -> str:
+            return next((word for word in words if (word, key) in self._state), "")
+
+        raw = "raw" if ("needs_cooking", key) in self._state else ""
+        return Item(self._logic.names[key], what_is_true(COOKED) or raw, what_is_true(CUT))
 
     def _holder(self, key: str) -> Furniture:
         closed = ("closed", key) in self._state

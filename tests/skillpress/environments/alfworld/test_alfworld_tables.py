@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
 
-from skillpress.environments.alfworld.environment import Alfworld
 from skillpress.environments.alfworld.games import describe
 from skillpress.environments.alfworld.oracle import OmniscientOracle
-from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.tables import TABLES, table_2, table_6, table_7
 from skillpress.environments.alfworld.tasks import make_tasks
 from skillpress.environments.bundle import SplitSizes
@@ -22,14 +18,7 @@ from skillpress.evaluation.play import Play
 from skillpress.trajectory import Task, rollout_frame
 
 GAMES = 12
-STEPS = 50
 CLEAN, TWO = "ood/pick_clean_then_place_in_recep", "ood/pick_two_obj_and_place"
-
-
-@pytest.fixture(scope="module")
-def parameters(repository: Path) -> AlfworldParameters:
-    data = Path(os.environ.get("SKILLPRESS_DATA", repository.parent / "shared" / "data")) / "alfworld"
-    return AlfworldParameters(name="alfworld", max_steps=STEPS, data=str(data))
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +28,10 @@ def tasks(parameters) -> list[Task]:
 
 
 @pytest.fixture(scope="module")
-def played(play, parameters, tasks):
+def played(play, parameters, world, tasks):
     """Habit to its play of every game. The straggler stops before the walkthrough's last three steps,
     which is before it cleans in some games, and after it took something in most."""
-    world, oracle = Alfworld(parameters), OmniscientOracle(parameters.data, STEPS)
+    oracle = OmniscientOracle(parameters.data, parameters.max_steps)
     walkthroughs = {task.task_id: oracle(task, 0.0, 0) for task in tasks}
 
     def straight(task):
@@ -132,12 +121,12 @@ def test_failures_are_labelled_by_what_the_engine_had_not_yet_answered(played, t
     assert found["clean_picked_no_transform"].value == expected["no_clean"] > 0
 
 
-def test_one_object_delivered_of_two_is_a_partial_delivery(play, parameters, tasks):
+def test_one_object_delivered_of_two_is_a_partial_delivery(play, parameters, world, tasks):
     """All of a walkthrough but its last delivery."""
     (task,) = (task for task in tasks if task.stratum == TWO)
-    actions = OmniscientOracle(parameters.data, STEPS)(task, 0.0, 0)
+    actions = OmniscientOracle(parameters.data, parameters.max_steps)(task, 0.0, 0)
     last = max(i for i, action in enumerate(actions) if action.startswith(("move", "put")))
-    episode = play(Alfworld(parameters), task, lambda n, info: ("", actions[n] if n < last else "look"))
+    episode = play(world, task, lambda n, info: ("", actions[n] if n < last else "look"))
     rows = table_7(Play(evaluation_steps(rollout_frame([episode])), {task.task_id: task}), TWO, "two")
     assert {f.key: f.value for f in rows} == {
         "two_fails": 1, "two_never_picked_target": 0, "two_two_partial_deliver": 1,

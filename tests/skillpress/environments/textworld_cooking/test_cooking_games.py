@@ -95,6 +95,14 @@ def test_a_compiler_that_cannot_write_is_named_with_its_folder(
     assert not list(tmp_path.rglob(PROGRAM))
 
 
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(
+        StorageError, match=r"file/.*cannot be written .*set environment\.games or \$SKILLPRESS_GAMES"
+    ):
+        GameCache(tmp_path / "file").program(SIMPLE[0], 3)
+
+
 def test_the_folder_is_the_sections_or_the_environments_or_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     section = CookingParameters(name="textworld_cooking", max_steps=40)
     monkeypatch.delenv(GAMES_VARIABLE, raising=False)

@@ -10,8 +10,9 @@ from skillpress.agents.parsing import PARSERS
 from skillpress.agents.state_updates import Window
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
+from skillpress.environments.textworld_cooking.memory_words import first_steps
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import compact, first_steps, text, vocabulary
+from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
 from skillpress.interface import AgentState, Turn
 from skillpress.trajectory import Task
 
@@ -59,6 +60,7 @@ def test_the_vocabulary_has_each_word_once_and_ends_responses_with_a_full_stop(
     said = vocabulary(cooking_parameters, HISTORY)
     assert len(set(said.words)) == len(said.words) < 200
     assert said.stop_words == (".",)
+    assert said.end == "."
     assert "." in said.words
 
 
@@ -69,7 +71,7 @@ def test_a_compact_response_is_read_back_as_its_action(
     _, info = world.reset(hard)
     for action in hard.spec["walkthrough"]:
         response = rendering.response(action, info)
-        assert response.endswith(" .")
+        assert "." not in response
         *_, info = world.step(PARSERS[rendering.parser](response).action)
         assert (info.action, info.invalid) == (action, None)
     assert info.won
@@ -123,3 +125,11 @@ def test_words_of_no_command_are_shown_as_unknown(
     _, info = world.reset(cook_and_cut)
     state = AgentState(cook_and_cut, "", info, (Turn("", "", "take the Ü sword"),))
     assert compact(cooking_parameters, 1).prompt(state).endswith("| past take ? ? ?")
+
+
+def test_a_failed_action_is_marked(
+    world: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+) -> None:
+    rendering = compact(cooking_parameters, HISTORY)
+    for action, ending in (("eat meal", "eat meal failed"), ("inventory", "inventory")):
+        assert rendering.prompt(states(world, cook_and_cut, [action])[-1]).endswith(f"| past {ending}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
+from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.skills import PROJECTION
 from skillpress.trajectory import Step, Task, Trajectory
 
@@ -49,3 +52,18 @@ def test_the_papers_worked_example() -> None:
 )
 def test_each_row_of_the_table(action: str, skill: str | None) -> None:
     assert PROJECTION.skill(action) == skill
+
+
+def test_every_admissible_action_but_drinking_has_a_skill(world: TextWorldCooking, hard: Task) -> None:
+    random = Random(0)
+    _, info = world.reset(hard)
+    met = set(info.admissible)
+    over = False
+    while not over:
+        _, terminated, truncated, info = world.step(random.choice(info.admissible))
+        met |= set(info.admissible)
+        over = terminated or truncated
+    assert len(met) > 30
+    assert {action for action in met if PROJECTION.skill(action) is None} == {
+        action for action in met if action.startswith("drink ")
+    }

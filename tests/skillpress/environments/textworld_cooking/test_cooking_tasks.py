@@ -15,16 +15,14 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import PROGRAM
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.tasks import (
-    Designed,
+from skillpress.environments.textworld_cooking.splits import (
     check_tasks,
-    make_tasks,
     places,
     recipe_name,
     settings_of,
     split_of,
-    task_of,
 )
+from skillpress.environments.textworld_cooking.tasks import Designed, make_tasks, task_of
 from skillpress.trajectory import Task, read_tasks, write_tasks
 
 COOKINGS = ("raw", "fried", "roasted", "grilled")
