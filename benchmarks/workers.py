@@ -28,7 +28,6 @@ from typing import Any
 
 import psutil
 
-from skillpress.assembly import environment_of, random_explorer
 from skillpress.environments.bundle import SplitSizes
 from skillpress.interface import Agent, AgentState, Decision, Environment, Info, ParsedAction
 from skillpress.params import Params, load_params
@@ -163,6 +162,9 @@ def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], epi
 
 def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
     """Everything about one environment."""
+    # Imported here, since workers import this module, and the assembly imports torch.
+    from skillpress.assembly import environment_of, random_explorer
+
     bundle = environment_of(params)
     sizes = SplitSizes(count, 1, 1)
     made = bundle.make_tasks(params.environment, sizes, params.seed)

@@ -1,8 +1,9 @@
 """One worker process at a time, and its successors.
 
-It is spawned, never forked, since the parent holds torch and its threads. A counter in shared memory
-says which job of its batch it is at, so that a deadline holds for each job and not for the batch, and
-so that the job at which it failed is known whatever way it failed.
+It is spawned, never forked, since the parent holds torch and its threads; like all spawned processes
+it imports the parent's main module, whose heavy imports belong in functions for that reason. A
+counter in shared memory says which job of its batch it is at, so that a deadline holds for each job
+and not for the batch, and so that the job at which it failed is known whatever way it failed.
 """
 
 from __future__ import annotations

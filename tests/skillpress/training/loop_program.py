@@ -19,7 +19,7 @@ from skillpress.params import Params, load_params
 from skillpress.policy import save_policy
 from skillpress.rollout.demonstrations import demonstrate
 from skillpress.training.imitation import imitate, tokenize
-from skillpress.training.loop import TrainingJob, train
+from skillpress.training.loop import TrainingJob, forget_checkpoints, train
 from skillpress.trajectory import write_tasks
 
 ROOT = Path(__file__).parents[3]
@@ -74,5 +74,7 @@ if __name__ == "__main__":
         if step == chosen.pause_after:
             time.sleep(600)
 
-    curve = train(job(chosen.folder, chosen.output, chosen.smoke), report)
+    training = job(chosen.folder, chosen.output, chosen.smoke)
+    curve = train(training, report)
+    forget_checkpoints(training)
     print("curve", *(int(row["step"]) for row in curve), flush=True)
