@@ -1,8 +1,9 @@
 """What the dictionary costs and how good it is, against its reference, a long search and HF tokenizers.
 
-    python -m benchmarks.dictionary [--largest 1000000] [--rollouts data/skills/sequences.parquet]
+    python -m benchmarks.dictionary [--only SECTION ...] [--rollouts data/skills/sequences.parquet]
 
-One run, one thread, JSON to standard output and benchmarks/results/dictionary.json:
+One thread, JSON to standard output and benchmarks/results/dictionary.json. A section that is not measured
+keeps what the file has; ``measured`` says for each when and on what it was:
 
 - ``e_step``: a whole ``fit`` of 384 sequences (a buffer of 256 and a batch of 128), names in, dictionary
   out, median of many warm calls; the reference's search on the same corpus in the same run.
@@ -13,6 +14,7 @@ One run, one thread, JSON to standard output and benchmarks/results/dictionary.j
   the same corpus (one letter per skill), stopped at the same vocabulary size. The two alternate. Ours
   evaluates the description length and counts uses besides. Memory is the peak of ``fit`` above what the
   process held before, the caller's sequences included in the latter.
+- ``rollouts``: the first two for successes of real rollouts, as the stage ``project_skills`` wrote them.
 - ``first_call``: seconds of the first ``fit`` in a new process, compiling and with the cache filled.
 """
 
@@ -28,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +51,7 @@ from skillpress.skills.greedy import merge_pairs
 from skillpress.skills.lookup import costs, make_table
 from skillpress.skills.reference import greedy_reference
 from skillpress.skills.refined import improve
-from skillpress.storage import write_json
+from skillpress.storage import read_json, write_json
 
 RESULT = Path(__file__).parent / "results" / "dictionary.json"
 L = 4
@@ -196,10 +199,10 @@ def memory(field: str) -> int:
 
 
 def milliseconds_once(work: Callable[[], object]) -> float:
-    """The duration of one call, not warmed up."""
-    started = time.perf_counter()
+    """The CPU time of one call, not warmed up; all run in one thread, and the machine may have other work."""
+    started = time.process_time()
     work()
-    return 1000 * (time.perf_counter() - started)
+    return 1000 * (time.process_time() - started)
 
 
 def measure_first_call() -> dict[str, float]:
@@ -228,28 +231,51 @@ def read_rollouts(path: Path) -> Sequences:
     return [tuple(skills) for skills in won["skills"].to_list()]
 
 
+def measure_rollouts(path: Path) -> dict[str, Any]:
+    """Countdown's real successes as a corpus."""
+    successes = read_rollouts(path)
+    return {
+        "e_step": measure_e_step(successes[:E_STEP], COUNTDOWN),
+        "segmentation": measure_segmentation(successes[:SEGMENTED], COUNTDOWN),
+    }
+
+
+def circumstances() -> dict[str, str]:
+    """When and on what something is measured."""
+    cpus = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return {
+        "clock": "CPU time",
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{cpus[0].split(':')[1].strip() if cpus else platform.machine()}, {os.cpu_count()} cores",
+        "versions": f"Python {platform.python_version()}, tokenizers {tokenizers.__version__}",
+    }
+
+
 def main() -> None:
-    """Measure everything, print it and write it down."""
+    """Measure the sections asked for, write them down beside the others and print all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=int, default=10**6, help="sequences of the largest corpus")
     parser.add_argument("--rollouts", type=Path, default=Path("data/skills/sequences.parquet"))
-    arguments = parser.parse_args()
     corpora = {name: (make(E_STEP, 0), alphabet) for name, (make, alphabet) in CORPORA.items()}
-    if arguments.rollouts.exists():
-        corpora["countdown_rollouts"] = (read_rollouts(arguments.rollouts)[:E_STEP], COUNTDOWN)
-    result = {
-        "machine": {"processor": platform.processor() or platform.machine(), "threads": 1},
-        "versions": {"python": platform.python_version(), "tokenizers": tokenizers.__version__},
-        "scaling": measure_scaling(arguments.largest),
-        "e_step": {name: measure_e_step(*corpus) for name, corpus in corpora.items()},
-        "segmentation": {
+    sections: dict[str, Callable[[], object]] = {
+        "scaling": lambda: measure_scaling(arguments.largest),
+        "e_step": lambda: {name: measure_e_step(*corpus) for name, corpus in corpora.items()},
+        "segmentation": lambda: {
             name: measure_segmentation(sequences[:SEGMENTED], alphabet)
             for name, (sequences, alphabet) in corpora.items()
         },
-        "first_call": measure_first_call(),
-        "quality": measure_quality(),
+        "rollouts": lambda: measure_rollouts(arguments.rollouts),
+        "first_call": measure_first_call,
+        "quality": measure_quality,
     }
-    write_json(RESULT, result)
+    parser.add_argument("--only", nargs="+", choices=sections, help="default: all")
+    arguments = parser.parse_args()
+    chosen = arguments.only or [s for s in sections if s != "rollouts" or arguments.rollouts.exists()]
+    result = read_json(RESULT) if RESULT.exists() else {"measured": {}}
+    for section in chosen:
+        result[section] = sections[section]()
+        result["measured"][section] = circumstances()
+        write_json(RESULT, result)
     print(json.dumps(result, indent=2))
 
 

@@ -138,15 +138,10 @@ class ScratchVocabulary:
 
 FORMAT_REASONS = frozenset(
     {
-        "missing_thought",
-        "missing_action",
-        "two_actions",
-        "empty",
-        "too_long",
-        "unprintable",
+        "missing_thought", "missing_action", "two_actions", "empty", "too_long", "unprintable",
         "prompt_too_long",
     }
-)
+)  # fmt: skip
 """Why a parser found no action in a response, or why an agent asked for none (``prompt_too_long``). A
 world's reasons for refusing an action are others, so that format validity and admissibility can be
 counted apart."""

@@ -18,15 +18,14 @@ import polars as pl
 from skillpress.evaluation import Comparison, compare
 from skillpress.evaluation.budget import success_against_budget
 from skillpress.evaluation.episodes import episode_table, evaluation_steps
-from skillpress.evaluation.paper import PaperTable
 from skillpress.evaluation.success import pass_at_1
 from skillpress.params import Params, load_params
 from skillpress.report import ReportData, render_report
 from skillpress.trajectory import scan_rollouts
 from tasks.data import EVALUATION_ROLLOUTS, RESULTS
-from tasks.paper_tables import notes_on, tables_of
+from tasks.paper_tables import where_they_fit
 from tasks.results import BASELINES, TRAINED, curves, policy_results
-from tasks.runs import RunsError, read_run
+from tasks.runs import read_run
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def page(
     experiments: Sequence[Experiment], tests: Mapping[str, Comparison], versions: Mapping[str, str]
 ) -> str:
     """The comparison as a report of its own; parameters are those of the first experiment."""
-    tables, notes = in_the_papers_layout(experiments)
+    tables, notes = where_they_fit([read_run(experiment.folder) for experiment in experiments])
     results = []
     shown: set[tuple[str, int]] = set()
     for experiment in experiments:
@@ -132,15 +131,6 @@ def page(
             versions=versions,
         )
     )
-
-
-def in_the_papers_layout(experiments: Sequence[Experiment]) -> tuple[list[PaperTable], list[str]]:
-    """(the paper's tables, notes on them); methods that the paper has no place for give a note alone."""
-    runs = [read_run(experiment.folder) for experiment in experiments]
-    try:
-        return tables_of(runs), notes_on(runs)
-    except RunsError as error:
-        return [], [f"These experiments do not fit the paper's tables: {error}."]
 
 
 def as_json(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from skillpress.environments import bundle
 from skillpress.evaluation.paper import PaperTable, paper_tables
 from skillpress.evaluation.paper_text import csv_text, markdown
 from skillpress.evaluation.play import Play
+from skillpress.params import Params
 from skillpress.report.paper_page import render_paper_page
 from skillpress.report.phrases import phrase_line
 from skillpress.storage import StorageError, write_text
@@ -28,7 +29,7 @@ from skillpress.trajectory import Task
 from tasks import exit_codes
 from tasks.data import RESULTS
 from tasks.results import TRAINED
-from tasks.runs import BASELINES, Run, check_runs, read_run
+from tasks.runs import BASELINES, Run, RunsError, check_runs, read_run
 
 
 def tables_of(runs: Sequence[Run]) -> list[PaperTable]:
@@ -52,6 +53,14 @@ def tables_of(runs: Sequence[Run]) -> list[PaperTable]:
     return [*tables, PaperTable(10, lines)] if lines else tables
 
 
+def where_they_fit(runs: Sequence[Run]) -> tuple[list[PaperTable], list[str]]:
+    """(the tables, notes on them) for a page; runs that cannot stand in them give a note alone."""
+    try:
+        return tables_of(runs), notes_on(runs)
+    except RunsError as error:
+        return [], [f"No tables of the paper here: {error}."]
+
+
 def plays_of(runs: Sequence[Run]) -> dict[str, Play]:
     """Method to all its episodes in one environment; the baselines of a seed are every method's."""
     parts: dict[tuple[str, int], pl.DataFrame] = {}
@@ -73,30 +82,32 @@ def _play(
 
 def notes_on(runs: Sequence[Run]) -> list[str]:
     """How the figures were come by, a sentence each."""
-    methods: dict[tuple[str, str], list[int]] = {}
+    seeds: dict[str, list[str]] = {}
     for run in runs:
-        methods.setdefault((run.environment, run.method), []).append(run.params.seed)
+        seeds.setdefault(f"{run.environment} {run.method}", []).append(str(run.params.seed))
     trained = sorted({run.params.training.steps for run in runs if run.params.training.steps})
-    votes = {run.environment: run.params.evaluation for run in runs}
+    steps = ", ".join(map(str, trained)) or "0"
+    named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
     return [
-        "Runs: "
-        + "; ".join(
-            f"{environment}, {method}, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
-            for (environment, method), seeds in methods.items()
-        )
-        + ".",
-        f"Checkpoint of every trained policy: {runs[0].checkpoint} "
-        f"(training step {', '.join(map(str, trained)) or '0'}); no other was evaluated.",
-        *(
-            f"{environment}: every test task {section.votes} time{'s' if section.votes > 1 else ''} "
-            f"in each of {section.runs} run{'s' if section.runs > 1 else ''} per seed, "
-            f"temperature {section.temperature:g}."
-            for environment, section in votes.items()
-        ),
+        f"Runs: {'; '.join(named)}.",
+        f"Checkpoint of every trained policy: {runs[0].checkpoint} (training step {steps}); no other was "
+        "evaluated.",
+        *(played(params) for params in {run.environment: run.params for run in runs}.values()),
         "Below a figure its 95% interval over tasks and the number n of episodes behind it; ± is the "
         "deviation over training seeds, or over evaluation runs where there is one seed.",
-        "“paper” is what the paper printed for another, larger model; – is a method without a run here.",
+        "“paper” is what the paper printed, for its own models; – is a method without a run here.",
     ]
+
+
+def played(params: Params) -> str:
+    """How an environment's runs were evaluated, and what the method Vanilla is in them."""
+    section, demonstrations = params.evaluation, params.imitation.demonstrations
+    after = f" after imitating {demonstrations:,} demonstrations" if demonstrations else ""
+    return (
+        f"{params.environment.name}: every test task exactly {section.votes}x in each of "
+        f"{section.runs} runs per seed, at temperature {section.temperature:g}; “Vanilla” is what training "
+        f"started from, {params.policy.model}{after}."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs = [read_run(folder) for folder in chosen.runs]
         tables, notes = tables_of(runs), notes_on(runs)
         write_text(chosen.out / "tables.md", markdown(tables, notes))
-        write_text(chosen.out / "tables.csv", csv_text(tables))
+        write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint))
         write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
     except (StorageError, ValueError) as error:
         print(f"paper_tables: {error}", file=sys.stderr)

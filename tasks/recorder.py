@@ -13,9 +13,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from skillpress.params import Params, check_params
 
@@ -107,17 +108,21 @@ def main(stage: str) -> int:
     replies, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints is no reply
     try:
         run = StageRun(stage, params)
-        print(json.dumps({"run_id": run.run_id}), file=replies, flush=True)
+        _reply(replies, run_id=run.run_id)
         calls = (run.log_metrics, run.log_summary, run.log_file, run.log_error, run.finish)
         by_name = {call.__name__: call for call in calls}
         for line in lines:
             message = json.loads(line)
             by_name[message["call"]](**message["arguments"])
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        reason = f"{stage}'s run in MLflow: {str(error).splitlines()[0]}"
-        print(json.dumps({"error": reason}), file=replies, flush=True)
+        _reply(replies, error=f"{stage}'s run in MLflow: {str(error).splitlines()[0]}")
         return 1
     return 0
+
+
+def _reply(replies: TextIO, **message: str) -> None:
+    with suppress(BrokenPipeError):  # the stage was killed; what it said is recorded all the same
+        print(json.dumps(message), file=replies, flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from skillpress.trajectory import Task, Trajectory
 
 LIBRARIES = ("skillpress", "torch", "transformers", "deepspeed", "polars", "numpy")
+BENCHMARK = Path("benchmarks/results/dictionary.json")
+"""Measured once per machine by ``python -m benchmarks.dictionary`` and committed."""
 READABLE = 12
 """Steps in the longest episode that is still shown as an example."""
 
@@ -24,27 +26,31 @@ def main(stage: Stage) -> None:
     """Write results/report.html and keep it in MLflow."""
     from skillpress.environments import bundle
     from skillpress.report import ReportData, render_report
+    from skillpress.skills.drift import read_history
     from skillpress.storage import write_text
     from skillpress.trajectory import read_rollouts
-    from tasks.data import EVALUATION_ROLLOUTS, RESULTS, load_fitted, load_tasks
-    from tasks.paper_tables import notes_on, tables_of
-    from tasks.results import TRAINED, comparisons, curves, policy_results
+    from tasks.data import EVALUATION_ROLLOUTS, HISTORY, RESULTS, load_fitted, load_phrases, load_tasks
+    from tasks.paper_tables import where_they_fit
+    from tasks.results import TRAINED, comparisons, curves, policy_results, scaling
     from tasks.runs import read_run
     from tasks.tracking import revision
 
     params = stage.params
     dictionary = load_fitted()
     tasks = load_tasks(bundle(params.environment.name))["test"]
-    run = read_run(Path())
+    tables, notes = where_they_fit([read_run(Path())])
     data = ReportData(
         title=f"skillpress: {params.environment.name}, seed {params.seed}",
         policies=policy_results(RESULTS, TRAINED, params.seed),
         curves=curves(RESULTS, TRAINED, params.seed),
         comparisons=comparisons(RESULTS),
         dictionary=dictionary,
+        phrases=load_phrases(),
+        history=read_history(HISTORY),
+        scaling=scaling(BENCHMARK),
         examples=examples(stage, tasks, read_rollouts(EVALUATION_ROLLOUTS), dictionary),
-        paper_tables=tables_of([run]),
-        paper_notes=notes_on([run]),
+        paper_tables=tables,
+        paper_notes=notes,
         parameters=params.model_dump(mode="json"),
         versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
         | {name: version(name) for name in LIBRARIES},

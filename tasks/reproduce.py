@@ -2,6 +2,7 @@
 
     python -m tasks.reproduce                                          the default experiment, here
     python -m tasks.reproduce --params params/grpo.yaml --seed 1       a variant, under workspaces/
+    python -m tasks.reproduce --dry-run --params ...                   what it would do and need
 
 DVC alone does the work (``dvc repro`` is the same without the lock and the check).
 """
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from skillpress.params import ParamsError
 from skillpress.storage import StorageError
 from tasks import exit_codes
+from tasks.dry_run import Rates, add_rate_options, describe
 from tasks.lock import LockTimeoutError, exclusive, workspace_lock
 from tasks.settings import ROOT
 from tasks.workspace import Variant, add_variant_options, prepare_workspace
@@ -25,9 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     add_variant_options(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the experiment and its size, run nothing"
+    )
+    add_rate_options(parser)
     chosen = parser.parse_args(arguments)
+    variant = Variant(tuple(chosen.params), chosen.seed)
     try:
-        code = reproduce(Variant(tuple(chosen.params), chosen.seed))
+        if chosen.dry_run:
+            print(describe(variant, Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)))
+            return 0
+        code = reproduce(variant)
     except (ParamsError, StorageError, LockTimeoutError) as error:
         print(error, file=sys.stderr)
         return exit_codes.USER_ERROR

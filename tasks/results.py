@@ -9,7 +9,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from skillpress.evaluation import Comparison, EvaluationSummary
-from skillpress.report import Curve, PolicyResult
+from skillpress.report import Curve, PolicyResult, Scaling
 from skillpress.storage import StorageError, read_json
 
 BASELINES = {"explorer": "random explorer", "start": "imitation start"}
@@ -64,6 +64,22 @@ def curves(results: Path, method: str, seed: int) -> list[Curve]:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise StorageError(f"{path}: cannot be read ({error}); run the stage that makes it") from error
     return [Curve(method, frame, seed)] if len(frame) else []
+
+
+def scaling(path: Path) -> Scaling | None:
+    """The scaling curve of the dictionary's benchmark; None where it was never measured.
+
+    Raises:
+        StorageError: the file is damaged.
+    """
+    if not path.exists():
+        return None
+    values = read_json(path)
+    try:
+        measured = values["measured"]["scaling"]
+        return Scaling(pl.DataFrame(values["scaling"]), measured["machine"], measured["date"])
+    except (KeyError, TypeError) as error:
+        raise StorageError(f"{path}: not the benchmark's result ({error}); measure it again") from error
 
 
 def _evaluation(results: Path) -> dict[str, Any]:

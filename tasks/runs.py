@@ -39,13 +39,25 @@ class Run:
 
     @property
     def method(self) -> str:
-        """The method as ``skillpress.evaluation.paper.METHODS`` names it."""
-        shaping = self.params.reward.shaping
-        if self.params.training.steps == 0:
+        """The method as ``skillpress.evaluation.paper.METHODS`` names it.
+
+        Raises:
+            RunsError: its parameters are those of a control that the paper has no column for.
+        """
+        params = self.params
+        if params.training.steps == 0:
             return VANILLA
-        if shaping == "segcost":
-            return "segcost" if self.params.skills.buffer else "segcost_no_buffer"
-        return {"none": "grpo", "round_length": "round_length"}[shaping]
+        if params.reward.shaping == "none":
+            return "grpo"
+        if params.reward.shaping == "round_length":
+            return "round_length"
+        for key, papers in (("search", "greedy"), ("closure", "none")):
+            if (value := getattr(params.skills, key)) != papers:
+                raise RunsError(
+                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
+                    f"{papers!r} alone"
+                )
+        return "segcost" if params.skills.buffer else "segcost_no_buffer"
 
     @property
     def environment(self) -> str:
@@ -94,11 +106,14 @@ def read_run(folder: Path) -> Run:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """Each method has each seed once, and runs of an environment agree in what they share.
+    """One checkpoint rule; each method has each seed once; runs of an environment agree in what they
+    share.
 
     Raises:
         RunsError: they do not.
     """
+    if len(rules := {run.checkpoint for run in runs}) > 1:
+        raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
     seen: dict[tuple[str, str, int], Path] = {}
     first: dict[str, Run] = {}
     for run in runs:
@@ -116,8 +131,6 @@ def check_runs(runs: Sequence[Run]) -> None:
 
 def differences(one: Run, other: Run) -> Iterator[str]:
     """What keeps two runs of an environment out of one table."""
-    if one.checkpoint != other.checkpoint:
-        yield f"checkpoint rule {one.checkpoint!r} and {other.checkpoint!r}"
     for section in COMMON:
         mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
         for key, value in mine.items():

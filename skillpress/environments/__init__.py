@@ -12,8 +12,8 @@ from importlib import import_module
 from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
 
 ENVIRONMENTS: dict[str, str] = {
-    "countdown": "skillpress.environments.countdown",
     "alfworld": "skillpress.environments.alfworld",
+    "countdown": "skillpress.environments.countdown",
     "textworld_cooking": "skillpress.environments.textworld_cooking",
 }
 """Name in params.yaml to the package that holds its ``BUNDLE``; imported when first asked for."""

@@ -171,13 +171,3 @@ def _per_task(
     amounts = episodes.select("task_id", part=part.cast(pl.Int64), whole=whole.cast(pl.Int64))
     sums = amounts.group_by("task_id", maintain_order=True).sum()
     return sums["part"].to_numpy(), sums["whole"].to_numpy()
-
-
-def mean(values: pl.Series) -> float | None:
-    """The mean of whole numbers, or None of nothing."""
-    return ratio(int(values.sum()), len(values))
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """``part / whole``, or None when there is no whole."""
-    return part / whole if whole else None

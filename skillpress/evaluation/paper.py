@@ -29,8 +29,11 @@ METHODS = {
 """Every method of a table by the name it has in ``paper_figures.csv``, in the tables' order. The paper
 has no random explorer: it is the floor that shows what trying alone is worth."""
 
+UNTRAINED = frozenset({"explorer", "vanilla"})
+"""Methods without a training run, and so without a checkpoint to choose."""
+
 TITLES = {
-    1: "Main results",
+    1: "Main results (the paper: SC@7 on ALFWorld, Pass@1 elsewhere)",
     2: "Behaviour beyond the success rate",
     4: "Closing operations of Countdown-Stepwise successes",
     5: "Thought and action on TextWorld-Cooking games whose cookbook says cook what is cooked already",

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from skillpress.evaluation.paper import METHOD_ROWS, METHODS, Cell, PaperTable
+from skillpress.evaluation.paper import METHOD_ROWS, METHODS, UNTRAINED, Cell, PaperTable
 
 NOT_RUN = "–"
 """Shown where no run of the method was given."""
 
 CSV_HEADER = (
-    "table", "environment", "figure", "method", "text", "value", "low", "high", "unit", "episodes", "paper",
+    "table", "environment", "figure", "method", "checkpoint",
+    "text", "value", "low", "high", "unit", "episodes", "paper",
 )  # fmt: skip
 
 
@@ -56,12 +57,16 @@ def markdown(tables: Sequence[PaperTable], notes: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def csv_text(tables: Sequence[PaperTable]) -> str:
-    """Every cell that holds anything; numbers in full, shares in [0, 1]."""
+def csv_text(tables: Sequence[PaperTable], checkpoint: str) -> str:
+    """Every cell that holds anything; numbers in full, shares in [0, 1].
+
+    Args:
+        checkpoint: the rule by which trained policies were chosen; stands beside each of their figures.
+    """
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_HEADER)
-    writer.writerows(_csv_rows(tables))
+    writer.writerows(_csv_rows(tables, checkpoint))
     return buffer.getvalue()
 
 
@@ -87,11 +92,12 @@ def _markdown_cell(cell: Cell) -> str:
     return "<br>".join(parts)
 
 
-def _csv_rows(tables: Sequence[PaperTable]) -> Iterator[tuple[str, ...]]:
+def _csv_rows(tables: Sequence[PaperTable], checkpoint: str) -> Iterator[tuple[str, ...]]:
     for table in tables:
         for line in table.lines:
             for method, cell in line.cells.items():
                 if cell.text or cell.paper:
                     numbers = ("" if x is None else repr(x) for x in (cell.value, cell.low, cell.high))
-                    place = (str(table.number), line.environment, line.key, method)
+                    rule = checkpoint if cell.text and method not in UNTRAINED else ""
+                    place = (str(table.number), line.environment, line.key, method, rule)
                     yield (*place, cell.text, *numbers, cell.unit, str(cell.episodes), cell.paper)

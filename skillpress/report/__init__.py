@@ -7,7 +7,7 @@ several seeds their mean and their range are shown.
 
 from __future__ import annotations
 
-from skillpress.report.data import Curve, Example, ExampleStep, PolicyResult, ReportData
+from skillpress.report.data import Curve, Example, ExampleStep, PolicyResult, ReportData, Scaling
 from skillpress.report.page import render_report
 
-__all__ = ["Curve", "Example", "ExampleStep", "PolicyResult", "ReportData", "render_report"]
+__all__ = ["Curve", "Example", "ExampleStep", "PolicyResult", "ReportData", "Scaling", "render_report"]

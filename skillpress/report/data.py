@@ -11,6 +11,8 @@ import polars as pl
 from skillpress.evaluation import Comparison, EvaluationSummary
 from skillpress.evaluation.paper import PaperTable
 from skillpress.skills import SkillDictionary
+from skillpress.skills.drift import History
+from skillpress.skills.mdl_report import PHRASE_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """A benchmark of the dictionary on corpora of growing size."""
+
+    table: pl.DataFrame
+    """``sequences``, ``fit_s``, ``hf_bpe_s`` (seconds), ``fit_memory_mib``."""
+    machine: str
+    date: str
+
+
+@dataclass(frozen=True)
 class ReportData:
     """Everything on the page."""
 
@@ -80,7 +92,12 @@ class ReportData:
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     """``"trained against start"`` to the paired tests."""
     dictionary: SkillDictionary | None = None
-    """The dictionary whose phrases are listed; None where no success was there to fit one to."""
+    """The dictionary fitted before training; None where no success was there to fit one to."""
+    phrases: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PHRASE_COLUMNS))
+    """What its phrases are worth, see ``mdl_report.phrase_table``."""
+    history: History = field(default_factory=dict)
+    """The learned phrases of every training step."""
+    scaling: Scaling | None = None
     examples: Sequence[Example] = ()
     paper_tables: Sequence[PaperTable] = ()
     """The paper's tables, where they were computed."""

@@ -17,6 +17,7 @@ from plotly.offline import get_plotlyjs
 from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData
+from skillpress.report.dictionary_section import panels
 from skillpress.report.paper_page import TEMPLATES, paper_section
 from skillpress.report.theme import Look, family_colors, looks
 
@@ -39,7 +40,7 @@ def render_report(data: ReportData) -> str:
         raise ValueError("a report needs at least one evaluated policy")
     colors = family_colors(_skills(data))
     styles = looks(data.policies, (curve.method for curve in data.curves))
-    phrases = tables.phrase_rows(data.dictionary) if data.dictionary else []
+    phrases = tables.phrase_rows(data.phrases)
     mixed = any(policy.summary.action_mix for policy in data.policies)
     return TEMPLATES.get_template("report.html.j2").render(
         data=data,
@@ -64,6 +65,7 @@ def render_report(data: ReportData) -> str:
         phrases=[(row, phrase_box(row.phrase, colors)) for row in phrases],
         most_bits=max((row.bits for row in phrases), default=1.0),
         examples=[(example, example_boxes(example, colors)) for example in data.examples],
+        dictionary=[(panel, _html(panel.figure, panel.name)) for panel in panels(data)],
         parameters=tables.flat(data.parameters),
         **paper_section(data.paper_tables, data.paper_notes),
     )

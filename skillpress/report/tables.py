@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
 from statistics import mean
 from typing import Any
 
+import polars as pl
+
 from skillpress.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
 from skillpress.report.data import PolicyResult, by_method
-from skillpress.skills import SkillDictionary
+from skillpress.skills.mdl_report import ARROW
 
 NOTHING = "–"
 """Shown where no episode qualifies."""
@@ -126,26 +127,16 @@ class PhraseRow:
     count: int
     """Uses in the minimal segmentation of the corpus."""
     bits: float
-    """See :func:`phrase_rows`."""
+    """Bits that the corpus would need more without it."""
 
 
-def phrase_rows(dictionary: SkillDictionary, top: int = 12) -> list[PhraseRow]:
-    """The learned phrases that save most bits, most first.
-
-    A phrase used n times saves n (|p| - 1) log2 |𝒞| bits against writing its uses skill by skill
-    (Eq. 3) and costs |p| log2 K + log2 L bits to store (Eq. 2). Without it, other phrases would
-    take over some of its uses, so single savings are upper bounds and do not add up.
-    """
-    index_bits = log2(len(dictionary.phrases))
-    skill_bits, length_bits = log2(len(dictionary.alphabet)), log2(dictionary.max_phrase_length)
-    rows = [
-        PhraseRow(
-            phrase, count, count * (len(phrase) - 1) * index_bits - len(phrase) * skill_bits - length_bits
-        )
-        for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True)
-        if len(phrase) > 1
+def phrase_rows(phrases: pl.DataFrame, top: int = 12) -> list[PhraseRow]:
+    """The learned phrases of ``mdl_report.phrase_table`` that save most bits, most first."""
+    learned = phrases.filter(pl.col("length") > 1).sort("bits_saved", descending=True, maintain_order=True)
+    return [
+        PhraseRow(tuple(row["phrase"].split(ARROW)), row["uses"], row["bits_saved"])
+        for row in learned.head(top).iter_rows(named=True)
     ]
-    return sorted(rows, key=lambda row: (-row.bits, row.phrase))[:top]
 
 
 def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -50,7 +50,11 @@ def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable
         make: makes the function that does a job.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    do = make()
+    try:
+        do = make()
+    except Exception as error:  # noqa: BLE001  the parent decides what is to be done
+        connection.send(_raised(error))
+        return
     begun.value = 0
     process = psutil.Process()
     while True:
@@ -64,10 +68,13 @@ def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable
             try:
                 answers.append(pickle.dumps(do(job)))
             except Exception as error:  # noqa: BLE001  the parent decides what is to be done
-                message = traceback.format_exception_only(error)[-1].strip()
-                connection.send(Raised(message, traceback.format_exc()))
+                connection.send(_raised(error))
                 return
         connection.send(Done(answers, process.memory_info().rss))
+
+
+def _raised(error: Exception) -> Raised:
+    return Raised(traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
 
 
 def _end_with_parent() -> None:

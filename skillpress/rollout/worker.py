@@ -31,8 +31,8 @@ worker may grow to this multiple of what it took. In the middle of a batch it ma
 of its cap."""
 
 
-class CrewError(RuntimeError):
-    """Worker processes cannot be started."""
+class CrewError(ValueError):
+    """Worker processes cannot be started; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,10 @@ class Worker:
         begun, now = self._begun.value, time.monotonic()
         if begun != self._seen:
             self._seen, self._since = begun, now
-        return now - self._since > (START_SECONDS if begun == NOT_READY else self._limits.seconds)
+        return now - self._since > self._deadline()
+
+    def _deadline(self) -> float:
+        return START_SECONDS if self._begun.value == NOT_READY else self._limits.seconds
 
     def _fail(self, reason: Reason, raised: Raised | None = None) -> tuple[Failure, int]:
         """Replace the process; what is known of its failure, and the job of the batch it was at."""
@@ -171,13 +174,11 @@ class Worker:
             self._process.join()
         details = {
             "died": f"its process ended with exit code {self._process.exitcode}",
-            "hung": f"it took longer than {self._limits.seconds:g} seconds",
+            "hung": f"it took longer than {self._deadline():g} seconds",
             "grew": f"its process grew beyond {GROWTH * self._cap() / 2**20:.0f} MiB",
             "raised": raised.error if raised else "",
         }
         self.replace()
         if position == NOT_READY:
-            raise CrewError(
-                f"a worker process could not start: {details[reason]} (its own words stand above)"
-            )
+            raise CrewError(f"a worker process could not start: {details[reason]}")
         return Failure(reason, details[reason], raised.traceback if raised else ""), position

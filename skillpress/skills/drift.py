@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.skills.dictionary import Skills
-from skillpress.skills.mdl_report import overlap
+from skillpress.skills.mdl_report import ARROW, overlap
 from skillpress.storage import StorageError, read_json, write_text
 
 SCHEMA = "skillpress.history/1"
@@ -80,7 +80,7 @@ def spans(history: History) -> pl.DataFrame:
         for phrase, uses in history[step].items():
             row = before.get(phrase)
             if row is None:
-                row = [" → ".join(phrase), step, step, 0]
+                row = [ARROW.join(phrase), step, step, 0]
                 rows.append(row)
             living[phrase] = row
             row[2:] = [step, int(row[3]) + uses]

@@ -15,6 +15,9 @@ from skillpress.skills.description_length import data_bits, description_length, 
 from skillpress.skills.dictionary import SkillDictionary, Skills
 from skillpress.skills.lookup import make_table, uses
 
+ARROW = " → "
+"""Between the skills of a phrase in tables."""
+
 PHRASE_COLUMNS = {"phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "bits_saved": pl.Float64}
 """Of :func:`phrase_table`."""
 
@@ -78,7 +81,7 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
         saved.append(_bits_with(dictionary, corpus, others) - whole)
     return pl.DataFrame(
         {
-            "phrase": [" → ".join(phrase) for phrase in dictionary.phrases],
+            "phrase": [ARROW.join(phrase) for phrase in dictionary.phrases],
             "length": [len(phrase) for phrase in dictionary.phrases],
             "uses": counts,
             "bits_saved": saved,

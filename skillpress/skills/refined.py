@@ -16,9 +16,9 @@ The result is never worse than greedy.
 Equal gains are decided by the phrases' lexicographic order, so the corpus's order plays no part.
 
 Few grams have to be evaluated, because what one saved before bounds what it can save now. With S(𝒞)
-segments under 𝒞 and gain(g) = S(𝒞) - S(𝒞 + g): taking p out raises no gain by more than
-S(𝒞 - p) - S(𝒞), and putting q in raises none by more than its most uses * (|q| - 1) less what q
-itself saved.
+segments of a sequence under 𝒞 and gain(g) = S(𝒞) - S(𝒞 + g), in every sequence that holds both: taking
+p out raises no gain by more than S(𝒞 - p) - S(𝒞), and putting q in raises none by more than its most
+uses * (|q| - 1) less what q itself saved. In other sequences gains stay as they are.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ class Progress(NamedTuple):
     """(G,) its grams of two skills and more, in the order added; the rest is room."""
     most: NDArray[np.int64]
     """(G,) no gram can save more segments than this now."""
+    seen: NDArray[np.int64]
+    """(G,) the count of raised sequences at which a gram's bound was raised last; entry 0, which belongs
+    to a single skill, is that count."""
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
@@ -160,8 +163,8 @@ def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
 
 @compiled
 def _start(grams: Grams, learned: NDArray[np.int64]) -> Progress:
-    most = grams.uses * (grams.lengths - 1)
-    progress = Progress(cover_with_singletons(grams), np.empty(len(grams.lengths), np.int64), most)
+    most, seen = grams.uses * (grams.lengths - 1), np.zeros(len(grams.lengths), np.int64)
+    progress = Progress(cover_with_singletons(grams), np.empty(len(grams.lengths), np.int64), most, seen)
     for gram in learned:
         _add(grams, progress, gram)
     return progress
@@ -175,22 +178,49 @@ def _learned(grams: Grams, progress: Progress) -> int:
 
 @compiled
 def _add(grams: Grams, progress: Progress, gram: int) -> None:
-    at_most = grams.uses[gram] * (grams.lengths[gram] - 1)
     progress.learned[_learned(grams, progress)] = gram
-    saved = -set_member(grams, progress.cover, gram, True)
-    _raise_bounds(grams, progress, at_most - saved)
+    _set(grams, progress, gram, True)
 
 
 @compiled
 def _remove(grams: Grams, progress: Progress, position: int) -> None:
-    lost = set_member(grams, progress.cover, progress.learned[position], False)
+    _set(grams, progress, progress.learned[position], False)
     for later in range(position, _learned(grams, progress)):
         progress.learned[later] = progress.learned[later + 1]
-    _raise_bounds(grams, progress, lost)
 
 
 @compiled
-def _raise_bounds(grams: Grams, progress: Progress, by: int) -> None:
-    for gram in range(grams.alphabet_size, len(grams.lengths)):
-        always = grams.uses[gram] * (grams.lengths[gram] - 1)
-        progress.most[gram] = min(progress.most[gram] + by, always)
+def _set(grams: Grams, progress: Progress, gram: int, wanted: bool) -> None:
+    """Put a gram in or take it out, and raise the bounds of grams that share a sequence with it."""
+    needed, before = progress.cover.needed, progress.cover.needed.copy()
+    set_member(grams, progress.cover, gram, wanted)
+    length = grams.lengths[gram]
+    entry, stop = grams.occurrence_starts[gram], grams.occurrence_starts[gram + 1]
+    while entry < stop:
+        row = grams.row[grams.occurrences[entry]]
+        uses, free = 0, 0
+        while entry < stop and grams.row[grams.occurrences[entry]] == row:
+            if grams.occurrences[entry] >= free:
+                uses, free = uses + 1, grams.occurrences[entry] + length
+            entry += 1
+        by = needed[row] - before[row]
+        if wanted:
+            by += uses * (length - 1)
+        if by:
+            _raise_bounds(grams, progress, row, by * grams.weights[row])
+
+
+@compiled
+def _raise_bounds(grams: Grams, progress: Progress, row: int, by: int) -> None:
+    """Raise the bound of every gram of a sequence once."""
+    seen = progress.seen
+    seen[0] += 1
+    for place in range(grams.starts[row], grams.starts[row + 1] - 1):
+        for length in range(2, grams.longest + 1):
+            gram = grams.numbers[place, length - 1]
+            if gram < 0:
+                break
+            if seen[gram] != seen[0]:
+                seen[gram] = seen[0]
+                always = grams.uses[gram] * (grams.lengths[gram] - 1)
+                progress.most[gram] = min(progress.most[gram] + by, always)

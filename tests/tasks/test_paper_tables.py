@@ -17,7 +17,7 @@ from skillpress.trajectory import read_rollouts, write_rollouts, write_tasks
 from tasks import exit_codes
 from tasks.data import EVALUATION_ROLLOUTS, split_file
 from tasks.evaluate_policy import CHECKPOINT
-from tasks.paper_tables import main, tables_of
+from tasks.paper_tables import main, tables_of, where_they_fit
 from tasks.runs import RunsError, read_run
 
 SMALL = {
@@ -122,7 +122,7 @@ def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(ma
     peak = make("b")
     file = peak / "results" / "evaluation.json"
     file.write_text(file.read_text().replace('"last"', '"peak"'))
-    with pytest.raises(RunsError, match="checkpoint rule 'last' and 'peak'"):
+    with pytest.raises(RunsError, match="chosen by different rules: last, peak"):
         tables_of([read_run(make("a", GRPO)), read_run(peak)])
 
 
@@ -133,6 +133,15 @@ def test_a_policy_that_was_not_evaluated_after_its_last_step_is_refused(make) ->
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     with pytest.raises(RunsError, match=r"trained was evaluated at training step \[7\], the last is 8"):
         tables_of([read_run(folder)])
+
+
+@pytest.mark.parametrize("control", [{"search": "random"}, {"closure": "prefixes"}])
+def test_a_control_stands_in_no_table_and_its_own_report_says_why(make, control) -> None:
+    run = read_run(make("a", {"skills": control}))
+    with pytest.raises(RunsError, match="the paper's tables have a place for"):
+        tables_of([run])
+    tables, (note,) = where_they_fit([run])
+    assert tables == [] and "the paper's tables have a place for" in note
 
 
 def test_a_run_that_misses_an_episode_is_refused_by_the_command(make, tmp_path: Path, capsys) -> None:

@@ -14,6 +14,7 @@ import yaml
 from clone import Clone
 from mlflow import MlflowClient
 
+from skillpress.skills.drift import read_history
 from tasks.workspace import FOLDER
 
 pytestmark = pytest.mark.slow
@@ -84,6 +85,23 @@ def test_mlflow_has_one_parent_and_one_nested_run_per_stage(clone: Clone) -> Non
     assert [point.step for point in history] == [1, 2, 3, 4]
     assert "dvc.dep.models/base" in training.data.tags
     assert "report.html" in {item.path for item in client.list_artifacts(parents[0].info.run_id)}
+
+
+def test_the_dictionary_comes_with_its_bounds_its_worth_and_its_history(clone: Clone) -> None:
+    fitted = json.loads((clone.folder / "results" / "dictionary.json").read_text())
+    assert fitted["description_length"] <= fitted["description_length_of_singletons"]
+    assert fitted["bounds.empirical.learned_bits"] == pytest.approx(fitted["description_length"])
+    assert 0 < fitted["bounds.half_sample.singletons_loss"] <= 1
+    phrases = pl.read_csv(clone.folder / "results" / "phrases.csv")
+    assert len(phrases) == fitted["phrases"]
+    history = read_history(clone.folder / "results" / "dictionaries.json")
+    curve = pl.read_csv(clone.folder / "results" / "training.csv", infer_schema_length=None)
+    assert list(history) == curve.filter(pl.col("success") > 0)["step"].to_list()
+    client, runs = tracked(clone)
+    training = next(run for run in runs if run.data.tags.get("dvc.stage") == "train_policy")
+    assert "dictionaries.json" in {item.path for item in client.list_artifacts(training.info.run_id)}
+    fitting = next(run for run in runs if run.data.tags.get("dvc.stage") == "fit_dictionary")
+    assert fitting.data.metrics["dictionary/bounds.half_sample.learned_bits"] > 0
 
 
 def test_the_registered_policy_can_be_loaded_by_mlflow_and_is_the_trained_one(clone: Clone) -> None:

@@ -9,6 +9,7 @@ from skillpress.environments.alfworld.oracle import oracle
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.prompts import text
 from skillpress.environments.alfworld.skills import AlfworldProjection
+from skillpress.environments.alfworld.tables import TABLES
 from skillpress.environments.alfworld.tasks import check_tasks, make_tasks
 from skillpress.environments.bundle import EnvironmentBundle
 
@@ -23,5 +24,6 @@ BUNDLE = EnvironmentBundle(
     oracle=oracle,
     explorer_actions=explorer_actions,
     behavior=alfworld_behavior,
+    tables=TABLES,
     separate_process=True,
 )

@@ -14,7 +14,7 @@ import polars as pl
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS, read_command
 from skillpress.environments.alfworld.games import Game, describe
 from skillpress.environments.alfworld.tasks import game_path
-from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior, mean
+from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior, average, count
 from skillpress.evaluation.episodes import EPISODE_KEY
 from skillpress.trajectory import Task
 
@@ -76,11 +76,9 @@ def alfworld_behavior(steps: pl.DataFrame) -> EnvironmentBehavior:
 def redundant_visits(steps: pl.DataFrame) -> BehaviorFigure:
     """Mean number of ``go to`` in won episodes to where the agent had been before (Table 6)."""
     walks = pl.col("action").filter(pl.col("invalid").is_null() & pl.col("action").str.starts_with("go to "))
-    episodes = steps.filter("won").group_by(EPISODE_KEY).agg(again=walks.len() - walks.n_unique())
-    value = mean(episodes["again"])
-    return BehaviorFigure(
-        "redundant_visits", "Redundant go to", value, "per success", episodes.height, "Table 6"
-    )
+    again = walks.len().cast(pl.Int64) - walks.n_unique()
+    episodes = steps.filter("won").group_by(EPISODE_KEY).agg(again=again)
+    return average("redundant_visits", "Redundant go to", episodes, pl.col("again"), "per success", "Table 6")
 
 
 def failure_counts(steps: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
@@ -90,16 +88,14 @@ def failure_counts(steps: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
         .group_by(EPISODE_KEY, maintain_order=True)
         .agg(pl.col("action").filter(pl.col("invalid").is_null()))
     )
-    modes = [
-        missing(describe(game_path(task_id)), actions)
-        for task_id, actions in failed.select("task_id", "action").iter_rows()
-    ]
-    return tuple(
-        BehaviorFigure(
-            f"failures_{mode}", mode, float(modes.count(mode)), "count", len(modes), "Table 7"
+    modes = failed.with_columns(
+        mode=pl.struct("task_id", "action").map_elements(
+            lambda episode: missing(describe(game_path(episode["task_id"])), episode["action"]), pl.String
         )
-        for mode in FAILURE_MODES
-    )  # fmt: skip
+    )
+    return tuple(
+        count(f"failures_{mode}", mode, modes, pl.col("mode") == mode, "Table 7") for mode in FAILURE_MODES
+    )
 
 
 def action_mix(steps: pl.DataFrame) -> dict[str, int]:

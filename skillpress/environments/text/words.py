@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 STOP_WORD = "."
-"""Ends an action in a compact response; a world that reads commands ignores a final full stop."""
+"""Closes an action of several words in a compact response (``ScratchVocabulary.end``)."""
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]")
 _NO_SPACE_BEFORE = re.compile(r" ([.,;:!?)\]])")
 _NO_SPACE_AFTER = re.compile(r"([(\[]) ")

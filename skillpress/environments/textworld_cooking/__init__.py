@@ -9,7 +9,9 @@ from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
 from skillpress.environments.textworld_cooking.skills import PROJECTION
-from skillpress.environments.textworld_cooking.tasks import check_tasks, make_tasks
+from skillpress.environments.textworld_cooking.splits import check_tasks
+from skillpress.environments.textworld_cooking.tables import TABLES
+from skillpress.environments.textworld_cooking.tasks import make_tasks
 
 BUNDLE = EnvironmentBundle(
     parameters=CookingParameters,
@@ -22,5 +24,6 @@ BUNDLE = EnvironmentBundle(
     oracle=CookingOracle,
     explorer_actions=explorer_actions,
     behavior=cooking_behavior,
+    tables=TABLES,
     separate_process=True,
 )

@@ -15,9 +15,10 @@ Reason = Literal[
     "empty", "too_long", "unprintable", "not_ascii", "several_commands", "unknown_verb",
     "not_admissible", "refused",
 ]  # fmt: skip
-"""Why an action changed nothing. The last two are the game's: ``not_admissible`` for a move that is
-impossible now, ``refused`` for one that TextWorld lists as admissible and the game declines all the
-same (``prepare meal`` before everything is ready)."""
+"""Why an action changed nothing. The first three are a parser's reasons too: there is no action to speak
+of. The next three are texts that are not typed. The last two are the game's: ``not_admissible`` for a
+move that is impossible now, ``refused`` for one that TextWorld lists as admissible and the game declines
+all the same (``prepare meal`` before everything is ready)."""
 
 LONGEST = 100
 """Characters; the longest command of a game has about 50."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from skillpress.environments.textworld_cooking.skills import PROJECTION
-from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior, mean, ratio
+from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior, average, share
 from skillpress.evaluation.episodes import EPISODE_KEY
 from skillpress.trajectory import Task
 
@@ -51,11 +51,10 @@ def cook_emission(steps: pl.DataFrame, tasks: Iterable[Task], says_cook: bool) -
     (Table 5's last two columns). ``steps``: rows of ``evaluation_steps``."""
     wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
-    value = ratio(int((episodes["cook_actions"] > 0).sum()), episodes.height)
-    name, label = ("trap", "the cookbook says cook") if says_cook else ("silent", "the cookbook is silent")
-    return BehaviorFigure(
-        f"cook_emission_{name}", f"Cook action though nothing must be cooked, {label}",
-        value, "share", episodes.height, "Table 5",
+    name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
+    return share(
+        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes,
+        pl.col("cook_actions") > 0, pl.lit(1), "Table 5",
     )  # fmt: skip
 
 
@@ -78,23 +77,18 @@ def cooking_table(steps: pl.DataFrame) -> pl.DataFrame:
 def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of failed episodes (Table 8)."""
     failed = episodes.filter(~pl.col("won"))
-    return BehaviorFigure(
-        "failure_length", "Failure length", mean(failed["length"]), "steps", failed.height, "Table 8"
-    )
+    return average("failure_length", "Failure length", failed, pl.col("length"), "steps", "Table 8")
 
 
 def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of episodes in which the cookbook was read."""
-    value = ratio(int(episodes["read_recipe"].sum()), episodes.height)
-    return BehaviorFigure("read_recipe", "Read the cookbook", value, "share", episodes.height, "")
+    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"), pl.lit(1))
 
 
 def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of cook actions in won episodes."""
     won = episodes.filter("won")
-    return BehaviorFigure(
-        "cook_actions", "Cook actions", mean(won["cook_actions"]), "per success", won.height, ""
-    )
+    return average("cook_actions", "Cook actions", won, pl.col("cook_actions"), "per success")
 
 
 def cooking_behavior(steps: pl.DataFrame) -> EnvironmentBehavior:

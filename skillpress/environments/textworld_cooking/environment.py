@@ -105,7 +105,6 @@ class TextWorldCooking:
                 wording = action.command
                 if action.added or action.removed:
                     self._enter(after(self._state, action))
-        self._memory = remember(self._logic, self._state, self._memory, self._steps)
         if "examining the cookbook" in reply.events:
             self._memory = with_recipe(self._memory, reply.text)
         return wording
@@ -113,8 +112,7 @@ class TextWorldCooking:
     def _answer(
         self, reply: Reply, wording: str | None, invalid: Reason | None
     ) -> tuple[str, bool, bool, Info]:
-        if invalid is not None:
-            self._memory = remember(self._logic, self._state, self._memory, self._steps)
+        self._memory = remember(self._logic, self._state, self._memory, self._steps)
         lost = self._loss() if reply.lost else None
         terminated = reply.won or reply.lost
         truncated = not terminated and self._steps >= self._max_steps

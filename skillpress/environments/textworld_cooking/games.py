@@ -20,7 +20,8 @@ import textworld
 from textworld.generator import CouldNotCompileGameError, compile_game
 
 from skillpress.environments.textworld_cooking.design import GameSettings, design
-from skillpress.storage import atomic_path, write_text
+from skillpress.environments.textworld_cooking.parameters import GAMES_VARIABLE
+from skillpress.storage import StorageError, atomic_path, write_text
 
 _LOG = logging.getLogger(__name__)
 PROGRAM, DESIGN, DIGEST = "game.z8", "game.json", "digest"
@@ -62,7 +63,7 @@ def _state(place: Path) -> str:
     try:
         known = (place / DIGEST).read_text(encoding="ascii", errors="replace")
         found = _digest((place / DESIGN).read_bytes(), (place / PROGRAM).read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return "missing"
     return "whole" if found == known else "damaged"
 
@@ -75,7 +76,14 @@ def _digest(design_bytes: bytes, program: bytes) -> str:
 def _generate(settings: GameSettings, seed: int, place: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="skillpress-game-") as workshop:
         design_bytes, program = _compile(settings, seed, Path(workshop))
-    (place / DIGEST).unlink(missing_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / DIGEST).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{place}: cannot be written ({error.strerror}); set environment.games or ${GAMES_VARIABLE} to a "
+            "folder that can"
+        ) from error
     for name, content in ((DESIGN, design_bytes), (PROGRAM, program)):
         with atomic_path(place / name) as temporary:
             temporary.write_bytes(content)

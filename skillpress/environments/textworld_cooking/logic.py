@@ -40,9 +40,16 @@ def commands(actions: Iterable[Action]) -> tuple[str, ...]:
     return tuple(sorted({action.command for action in actions}))
 
 
-def happened(event: str, actions: Iterable[Action]) -> Action | None:
-    """The possible action that the trace's event tells of; None if it is no rule's."""
+def happened(event: str, actions: Sequence[Action]) -> Action | None:
+    """The possible action that the trace's event tells of; None if it is no rule's.
+
+    ``take X`` where X lies in or on something is traced as plain *taking*, which TextWorld's own
+    tracking overlooks; it is the removal from there.
+    """
     meant = [action for action in actions if action.event == event]
+    if not meant and event.startswith("taking "):
+        removal = f"removing {event.removeprefix('taking ')} from "
+        meant = [action for action in actions if action.event.startswith(removal)]
     return max(meant, key=lambda action: action.preconditions, default=None)
 
 

@@ -4,8 +4,8 @@ A game describes a room with everything in it when it is entered, and tells the 
 action; so a player with a good memory knows the visited rooms as they were last, the open containers,
 what is carried and how it was processed, and the recipe once the cookbook was read. That, and nothing
 else, stands here: of closed containers only that they are closed, of doors to rooms never entered only
-the direction. (The facts are read from the game's logic rather than out of its prose; a test holds
-every name in a memory to the observations before it.)
+the direction. A game begins with empty hands. (The facts are read from the game's logic rather than
+out of its prose; a test holds every name in a memory to the observations before it.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ from skillpress.environments.textworld_cooking.logic import Logic, State
 COOKED = ("burned", "fried", "roasted", "grilled")
 """What the game calls food by its cooking; the first that is true counts."""
 CUT = ("chopped", "sliced", "diced")
-_TOWARDS = {
-    "north": ("north_of", True),
-    "south": ("north_of", False),
-    "east": ("west_of", False),
-    "west": ("west_of", True),
-}
-"""Direction to (relation between two rooms, whether the neighbour stands first in it)."""
+_DIRECTIONS = ("north", "south", "east", "west")
 
 
 class Item(NamedTuple):
@@ -129,32 +123,31 @@ class _Facts:
 
     def exits(self, room: str, visited: set[str]) -> tuple[Exit, ...]:
         """The ways out, in the order north, south, east, west."""
-        found = []
-        for direction, (relation, neighbour_first) in _TOWARDS.items():
-            for fact in self._state:
-                if fact[0] == relation and fact[2 if neighbour_first else 1] == room:
-                    neighbour = fact[1 if neighbour_first else 2]
-                    door = next(
-                        (f[2] for f in self._state if f[0] == "link" and f[1::2] == (room, neighbour)), ""
-                    )
-                    name = self._logic.names[neighbour]
-                    found.append(
-                        Exit(
-                            direction,
-                            self._logic.names[door] if door else "",
-                            ("closed", door) in self._state,
-                            name if name in visited else "",
-                        )
-                    )
-        return tuple(found)
+        ways = [
+            (direction, fact[1])
+            for direction in _DIRECTIONS
+            for fact in self._state
+            if fact[0] == f"{direction}_of" and fact[2] == room
+        ]
+        return tuple(self._exit(direction, room, neighbour, visited) for direction, neighbour in ways)
+
+    def _exit(self, direction: str, room: str, neighbour: str, visited: set[str]) -> Exit:
+        links = (fact for fact in self._state if fact[0] == "link")
+        door = next((link[2] for link in links if link[1::2] == (room, neighbour)), None)
+        name = self._logic.names[neighbour]
+        return Exit(
+            direction,
+            "" if door is None else self._logic.names[door],
+            door is not None and ("closed", door) in self._state,
+            name if name in visited else "",
+        )
 
     def _item(self, key: str) -> Item:
-        cooking = next((word for word in COOKED if (word, key) in self._state), "")
-        if not cooking and ("needs_cooking", key) in self._state:
-            cooking = "raw"
-        return Item(
-            self._logic.names[key], cooking, next((word for word in CUT if (word, key) in self._state), "")
-        )
+        def what_is_true(words: tuple[str, ...]) -> str:
+            return next((word for word in words if (word, key) in self._state), "")
+
+        raw = "raw" if ("needs_cooking", key) in self._state else ""
+        return Item(self._logic.names[key], what_is_true(COOKED) or raw, what_is_true(CUT))
 
     def _holder(self, key: str) -> Furniture:
         closed = ("closed", key) in self._state

@@ -64,8 +64,8 @@ class CookingOracle:
         if len(actions) > self._max_steps:
             return False
         self._world.reset(task)
-        for action in actions:
+        for number, action in enumerate(actions, 1):
             _, terminated, _, info = self._world.step(action)
             if info.invalid is not None or terminated:
-                break
-        return info.won
+                return info.won and number == len(actions)
+        return False

@@ -37,5 +37,5 @@ def test_countdowns_renderings_name_parsers_that_exist_and_the_history_asked_for
 
 
 def test_an_unknown_name_is_refused_with_what_is_allowed() -> None:
-    with pytest.raises(ValueError, match="environment 'chess' is unknown; allowed: countdown"):
+    with pytest.raises(ValueError, match=r"environment 'chess' is unknown; allowed: .*countdown"):
         bundle("chess")

@@ -109,7 +109,7 @@ def test_markdown_and_csv_hold_the_figure_its_interval_and_its_episodes(tables):
     assert "- a note" in text
     assert "| Random explorer | **50.0% ± 70.7**<br>5.5% to 94.5%<br>n = 2 |" in text  # Wilson, one task
     assert "| GRPO | – |" in text
-    rows = list(csv.DictReader(StringIO(csv_text(tables))))
+    rows = list(csv.DictReader(StringIO(csv_text(tables, "last"))))
     found = defaultdict(dict)
     for row in rows:
         found[row["table"]][row["method"]] = row
@@ -117,7 +117,9 @@ def test_markdown_and_csv_hold_the_figure_its_interval_and_its_episodes(tables):
         "explorer": 0.5,
         "segcost": 1.0,
     }
+    assert found["9"]["explorer"]["checkpoint"] == ""  # nothing was trained
     assert found["9"]["segcost"] == {
-        "table": "9", "environment": "world", "figure": "steps", "method": "segcost", "text": "1.50",
-        "value": "1.5", "low": "1.0", "high": "2.0", "unit": "steps", "episodes": "2", "paper": "",
+        "table": "9", "environment": "world", "figure": "steps", "method": "segcost", "checkpoint": "last",
+        "text": "1.50", "value": "1.5", "low": "1.0", "high": "2.0", "unit": "steps",
+        "episodes": "2", "paper": "",
     }  # fmt: skip

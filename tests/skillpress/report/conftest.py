@@ -15,8 +15,9 @@ from skillpress.evaluation import compare, evaluate
 from skillpress.evaluation.episodes import evaluation_steps
 from skillpress.evaluation.paper import paper_tables
 from skillpress.evaluation.play import Play
-from skillpress.report import Curve, Example, ExampleStep, PolicyResult, ReportData
+from skillpress.report import Curve, Example, ExampleStep, PolicyResult, ReportData, Scaling
 from skillpress.skills import fit
+from skillpress.skills.mdl_report import phrase_table
 from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
 
 TASKS = [
@@ -85,6 +86,22 @@ def curve(method: str, skill: float, seed: int = 0, steps: int = 120) -> Curve:
 STRAIGHT = ("OP_Add-small-small", "OP_Sub-large-near_target", "OP_Div-near_target-small")
 CORPUS = [STRAIGHT] * 14 + [("Reset", *STRAIGHT[:2])] * 9 + [("Rollback", "OP_Mul-small-small")] * 6
 DICTIONARY = fit(CORPUS, CountdownProjection.alphabet, 4)
+HISTORY = {
+    step: fit([*CORPUS[step:], *[STRAIGHT[1:]] * step], CountdownProjection.alphabet, 4).learned_counts
+    for step in range(1, 21)
+}
+SCALING = Scaling(
+    pl.DataFrame(
+        {
+            "sequences": [1000, 10_000, 100_000],
+            "fit_s": [0.002, 0.02, 0.2],
+            "hf_bpe_s": [0.003, 0.03, 0.3],
+            "fit_memory_mib": [1.0, 4.0, 21.0],
+        }
+    ),
+    "a laptop, 2 cores",
+    "2026-11-21",
+)
 
 
 def examples() -> list[Example]:
@@ -137,6 +154,9 @@ def experiment() -> ReportData:
             "segcost against imitation start": compare(rollouts(0.5), rollouts(0.8), max_steps=30, seed=0),
         },
         dictionary=DICTIONARY,
+        phrases=phrase_table(DICTIONARY, CORPUS),
+        history=HISTORY,
+        scaling=SCALING,
         examples=examples(),
         paper_tables=paper_tables(
             {"countdown": {"explorer": play(0.0), "vanilla": play(0.5), "segcost": play(0.8)}},

@@ -70,6 +70,18 @@ def test_every_figure_is_drawn_without_a_complaint_or_a_network(request, browser
     assert [url for url in opened.requests if not url.startswith(("file:", "data:"))] == []
 
 
+def test_the_dictionary_has_a_section_of_its_own(experiment, browser, tmp_path):
+    opened = Opened(browser, render_report(experiment), tmp_path)
+    traces = opened.traces()
+    assert traces["figure-bits"] == 2  # the dictionary and the successes
+    assert traces["figure-savings"] == len({len(phrase) for phrase in experiment.dictionary.learned})
+    assert traces["figure-coverage"] == traces["figure-lifetimes"] == 1
+    assert traces["figure-similarity"] == 3  # with the step before, with the base, by uses
+    assert traces["figure-scaling"] == 2  # ours and the other
+    captions = opened.page.locator("#dictionary figcaption").all_inner_texts()
+    assert captions[-1].endswith("A benchmark, not this experiment: a laptop, 2 cores, 2026-11-21.")
+
+
 @pytest.mark.parametrize("width", [1280, 768, 360])
 def test_the_page_is_never_wider_than_the_screen(experiment, browser, tmp_path, width):
     opened = Opened(browser, render_report(experiment), tmp_path, width)

@@ -10,6 +10,7 @@ from skillpress.report.figures import METRICS, learning_curve, success_lengths
 from skillpress.report.tables import behavior_table, comparison_table, flat, phrase_rows, success_table
 from skillpress.report.theme import looks
 from skillpress.skills import fit
+from skillpress.skills.mdl_report import phrase_table
 
 
 def test_one_seed_shows_its_interval_and_several_show_their_range(experiment, ablation):
@@ -39,12 +40,18 @@ def test_the_direction_of_a_comparison_is_that_of_its_name(experiment):
     assert table.rows[0].values[0].text.startswith("+")  # the imitation start was made the better one
 
 
-def test_bits_saved_follow_from_the_two_part_code():
-    # K = 4, L = 4; "ab" 30 times: 𝒞 = {a, b, c, d, ab}, M = 5
-    dictionary = fit([("a", "b")] * 30, "abcd", 4)
-    (row,) = phrase_rows(dictionary)
+def test_learned_phrases_are_listed_by_the_bits_that_they_save():
+    """ "ab" 30 times: 16 bits for a, b, c, d and 60 * 2 without it; 22 and 30 log2 5 with it (K = L = 4)."""
+    corpus = [("a", "b")] * 30
+    (row,) = phrase_rows(phrase_table(fit(corpus, "abcd", 4), corpus))
     assert (row.phrase, row.count) == (("a", "b"), 30)
-    assert row.bits == pytest.approx(30 * 1 * log2(5) - (2 * log2(4) + log2(4)))
+    assert row.bits == pytest.approx(16 + 120 - 22 - 30 * log2(5))
+
+
+def test_only_the_best_phrases_are_listed(experiment):
+    rows = phrase_rows(experiment.phrases, top=2)
+    assert len(rows) == 2 < len(experiment.dictionary.learned)
+    assert rows[0].bits >= rows[1].bits >= max(row.bits for row in phrase_rows(experiment.phrases)[2:])
 
 
 def test_parameters_are_listed_under_their_whole_key():

@@ -11,6 +11,7 @@ from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.rollout import WorldError
 from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
+from skillpress.rollout.worker import CrewError
 from skillpress.trajectory import Task
 
 SECTION = CountdownParameters(
@@ -42,6 +43,16 @@ def test_a_task_without_a_demonstration_is_named() -> None:
     hopeless = Task("hopeless", "countdown", 0, {"target": 999, "numbers": [1, 1]})
     with pytest.raises(WorldError, match=r"task hopeless of countdown cannot be demonstrated: .*ValueError"):
         shown(ELSEWHERE, [*TASKS, hopeless], 1)
+
+
+def test_processes_that_cannot_start_are_an_error_that_says_why() -> None:
+    broken = dataclasses.replace(ELSEWHERE, oracle=no_oracle)
+    with pytest.raises(CrewError, match="could not start: OSError: the oracle has left"):
+        shown(broken, TASKS, 1)
+
+
+def no_oracle(section: CountdownParameters) -> None:
+    raise OSError("the oracle has left")
 
 
 def test_demonstrations_can_be_left_early() -> None:

@@ -27,7 +27,8 @@ from skillpress.rollout.worker import Limits
 from skillpress.rollout.workers import ENGINE_FAILED
 from skillpress.trajectory import Task, Trajectory
 
-LIMITS = Limits(seconds=3.0, memory=250_000_000)
+LIMITS = Limits(seconds=60.0, memory=250_000_000)
+IMPATIENT = Limits(seconds=5.0, memory=250_000_000)
 
 
 class Walker:
@@ -51,8 +52,8 @@ def tasks(**spec: object) -> list[Task]:
 
 
 @contextmanager
-def workers(processes: int = 1) -> Iterator[WorkerWorlds]:
-    worlds = WorkerWorlds(Troubled, processes, LIMITS)
+def workers(limits: Limits = LIMITS) -> Iterator[WorkerWorlds]:
+    worlds = WorkerWorlds(Troubled, 1, limits)
     try:
         yield worlds
     finally:
@@ -74,7 +75,7 @@ UNTROUBLED = play(InProcess(Troubled), tasks())
 @pytest.mark.parametrize("trouble", ["dies", "hangs", "grows", "raises", "garbage"])
 def test_an_episode_whose_worker_fails_once_is_replayed_and_goes_on(trouble: str, tmp_path: Path) -> None:
     once = tmp_path / "once"
-    with workers() as worlds:
+    with workers(IMPATIENT if trouble == "hangs" else LIMITS) as worlds:
         assert play(worlds, tasks(trouble=trouble, action="walk 3", once=str(once))) == UNTROUBLED
         assert worlds.crew.restarts == 1
         assert not psutil.pid_exists(int(once.read_text()))

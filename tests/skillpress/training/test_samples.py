@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.training.samples import Samples, microbatches, pack
-from skillpress.trajectory import Step
+from skillpress.training.samples import Samples, microbatches, pack, step_samples
+from skillpress.trajectory import Step, Trajectory
 
 tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
 
@@ -45,3 +45,14 @@ def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> Non
     (batch,) = microbatches(make_samples(rows), 100, "cpu")
     assert batch.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
     assert batch.responses.owner.tolist() == [0, 0, 1]
+
+
+def test_every_sampled_step_carries_its_trajectorys_advantage_and_others_are_no_samples() -> None:
+    def played(*responses: tuple[int, ...]) -> Trajectory:
+        steps = tuple(Step((1,), r, (-0.5,) * len(r), "", "", "", None, 0.0) for r in responses)
+        return Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)
+
+    trajectories = [played((2,), (), (3, 4)), played(()), played((5,))]
+    steps, advantages = step_samples(trajectories, np.array([1.0, 2.0, 3.0]))
+    assert [step.response_ids for step in steps] == [(2,), (3, 4), (5,)]
+    assert advantages.tolist() == [1.0, 1.0, 3.0]

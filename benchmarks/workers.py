@@ -1,0 +1,201 @@
+"""Worlds in worker processes against worlds in process: speed, cost per step, memory.
+
+    python -m benchmarks.workers [--params params/alfworld.yaml] [--episodes 1000] [--tasks 64]
+
+A random explorer plays training tasks with 1, 8 and 64 episodes at once, in process and in one worker
+per core, in turn and three times; the median run counts. Its own decisions (a draw from the admissible
+actions) are taken out: ``step_ms`` is the time of the collector's rounds without them, resets included,
+per environment step. To see where workers begin to pay, ``waiting`` worlds do nothing but keep a
+processor busy for a given time per step. In the end one collector plays ``--episodes`` episodes, and
+the resident memory of the workers is read after 16, a tenth and all of them: what an episode leaves
+behind. The figures mean little on a machine that does other work; its load is among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from skillpress.assembly import environment_of, random_explorer
+from skillpress.environments.bundle import SplitSizes
+from skillpress.interface import Agent, AgentState, Decision, Environment, Info, ParsedAction
+from skillpress.params import Params, load_params
+from skillpress.rollout import Collector, EpisodeRequest, InProcess, WorkerWorlds, Worlds, requests
+from skillpress.rollout.crew import cores
+from skillpress.trajectory import Task
+
+AT_ONCE = (1, 8, 64)
+STEP_COSTS_MS = (0.0, 0.3, 3.0)
+WAITING_STEPS = 10
+REPETITIONS = 3
+
+
+class Waiting:
+    """Episodes of ``WAITING_STEPS`` steps that each cost ``seconds`` of processor time."""
+
+    action_space = observation_space = None  # type: ignore[assignment]
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        self.steps = 0
+        return "0", Info()
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        self.steps += 1
+        ends = time.process_time() + self.seconds
+        while time.process_time() < ends:
+            pass
+        return str(self.steps), False, self.steps == WAITING_STEPS, Info(action=action)
+
+
+class Walker:
+    """Decides nothing, and takes no time for it."""
+
+    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+        return [Decision((), (), (), ParsedAction("", "walk"))] * len(states)
+
+    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+        return 0.0
+
+    def update_state(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> AgentState:
+        return state
+
+
+@dataclass
+class Timed:
+    """An agent whose deciding time is known."""
+
+    agent: Agent
+    seconds: float = 0.0
+
+    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+        started = time.perf_counter()
+        decisions = self.agent.decide(states, seeds)
+        self.seconds += time.perf_counter() - started
+        return decisions
+
+    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+        return self.agent.evaluate_step(state, parsed, observation, info)
+
+    def update_state(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> AgentState:
+        return self.agent.update_state(state, parsed, observation, info)
+
+
+def play(worlds: Worlds, agent: Agent, wanted: list[EpisodeRequest], slots: int) -> dict[str, float]:
+    """Play and time the episodes; processes are started and worlds made before the clock."""
+    timed = Timed(agent)
+    collector = Collector(worlds, timed, slots)
+    collector.collect(wanted[:slots])
+    before, timed.seconds = collector.statistics.environment_steps, 0.0
+    started = time.perf_counter()
+    collector.collect(wanted)
+    seconds = time.perf_counter() - started
+    steps = collector.statistics.environment_steps - before
+    return {
+        "episodes_per_second": len(wanted) / seconds,
+        "steps_per_second": steps / seconds,
+        "step_ms": 1000 * (seconds - timed.seconds) / steps,
+    }
+
+
+def compare(make: Callable[[], Environment], agent: Agent, tasks: list[Task]) -> dict[str, Any]:
+    """For each number of episodes at once, median figures of both kinds of worlds, which take turns."""
+    kinds: dict[str, Worlds] = {"in_process": InProcess(make), "workers": WorkerWorlds(make)}
+    table: dict[str, Any] = {}
+    for slots in AT_ONCE:
+        these = list(itertools.islice(itertools.cycle(tasks), max(4, slots)))
+        episodes = requests(these, 1, 0, "benchmark")
+        runs: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+        for _ in range(REPETITIONS):
+            for kind, worlds in kinds.items():
+                runs[kind].append(play(worlds, agent, episodes, slots))
+        median = {
+            kind: {key: statistics.median(run[key] for run in found) for key in found[0]}
+            for kind, found in runs.items()
+        }
+        speedup = median["workers"]["steps_per_second"] / median["in_process"]["steps_per_second"]
+        table[str(slots)] = {**median, "workers_over_in_process": speedup}
+    for worlds in kinds.values():
+        worlds.close()
+    return table
+
+
+def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], episodes: int) -> dict[str, Any]:
+    """Resident bytes of the worker processes, and what one more episode adds to them."""
+    worlds = WorkerWorlds(make)
+    collector = Collector(worlds, agent, slots=16)
+    endless = itertools.cycle(tasks)
+    points: dict[int, int] = {}
+    for until in (16, episodes // 10, episodes):
+        played = collector.statistics.episodes
+        these = [next(endless) for _ in range(until - played)]
+        collector.collect(requests(these, 1, 0, "memory", until))
+        children = psutil.Process().children()
+        points[until] = sum(
+            child.memory_info().rss for child in children if "spawn" in " ".join(child.cmdline())
+        )
+    worlds.close()
+    first, last = episodes // 10, episodes
+    return {
+        "resident_mib_after_episodes": {str(n): rss / 2**20 for n, rss in points.items()},
+        "kib_per_episode": (points[last] - points[first]) / 1024 / (last - first),
+        "restarts": worlds.crew.restarts,
+    }
+
+
+def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
+    """Everything about one environment."""
+    bundle = environment_of(params)
+    sizes = SplitSizes(count, 1, 1)
+    made = bundle.make_tasks(params.environment, sizes, params.seed)
+    tasks = [task for task in made if task.split == "train"]
+    make, agent = partial(bundle.make, params.environment), random_explorer(params)
+    return {
+        "environment": params.environment.name,
+        "tasks": len(tasks),
+        "at_once": compare(make, agent, tasks),
+        "memory": memory(make, agent, tasks, episodes),
+    }
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
+    parser.add_argument("--episodes", type=int, default=1000, help="of the memory measurement")
+    parser.add_argument("--tasks", type=int, default=64, help="to play")
+    parser.add_argument("--skip-waiting", action="store_true", help="measure the environment only")
+    chosen = parser.parse_args()
+    params = load_params("params.yaml", *chosen.params)
+    waiting_tasks = [Task(str(number), "waiting", 0, {}) for number in range(max(AT_ONCE))]
+    costs = () if chosen.skip_waiting else STEP_COSTS_MS
+    result = {
+        **measure(params, chosen.tasks, chosen.episodes),
+        "waiting_by_step_cost_ms": {
+            str(cost): compare(partial(Waiting, cost / 1000), Walker(), waiting_tasks) for cost in costs
+        },
+        "machine": {"python": platform.python_version(), "cores": cores(), "load": os.getloadavg()[0]},
+    }
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Which games an experiment needs, and which split a game belongs to.
+
+That is decided by a hash of its recipe (foods and how they are processed): a half of all recipes is for
+training, a quarter for validation, a quarter for testing, whatever the sizes and seeds of two
+experiments. Every split has the same share of simple games.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
+from skillpress.trajectory import Task
+
+ENVIRONMENT = "textworld_cooking"
+STRATA = ("simple", "hard")
+_SPLIT_OF_QUARTER = ("train", "train", "validation", "test")
+
+
+def places(sizes: SplitSizes, simple_share: float) -> Counter[tuple[str, str]]:
+    """(stratum, split) to how many tasks it takes, zeros left out."""
+    wanted: Counter[tuple[str, str]] = Counter()
+    for split, size in (("train", sizes.train), ("validation", sizes.validation), ("test", sizes.test)):
+        simple = round(size * simple_share)
+        wanted["simple", split] = simple
+        wanted["hard", split] = size - simple
+    return +wanted
+
+
+def settings_of(stratum: str, number: int) -> GameSettings:
+    """The settings of the stratum's game with this number; the simple ones take turns."""
+    return HARD if stratum == "hard" else SIMPLE[number % len(SIMPLE)]
+
+
+def split_of(ingredients: Sequence[Sequence[str]]) -> str:
+    """The split that a recipe belongs to in every experiment."""
+    digest = hashlib.blake2b(recipe_name(ingredients).encode(), digest_size=1).digest()
+    return _SPLIT_OF_QUARTER[digest[0] % 4]
+
+
+def recipe_name(ingredients: Sequence[Sequence[str]]) -> str:
+    """``raw chopped carrot, fried uncut egg``, in alphabetical order of the foods."""
+    return ", ".join(f"{cooked} {cut} {food}" for food, cooked, cut in sorted(map(tuple, ingredients)))
+
+
+def check_tasks(tasks: Sequence[Task]) -> None:
+    """Refuse a task set that is not this world's, repeats a game, or shares recipes between splits.
+
+    Raises:
+        ValueError: naming the task and what is wrong with it.
+    """
+    split_of_recipe: dict[str, str] = {}
+    split_of_seed: dict[int, str] = {}
+    for task in tasks:
+        if task.environment != ENVIRONMENT:
+            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
+        missing = {"settings", "ingredients", "walkthrough", "trap"} - set(task.spec)
+        if missing:
+            raise ValueError(f"task {task.task_id}: spec has no {', '.join(sorted(missing))}")
+        recipe = recipe_name(task.spec["ingredients"])
+        other = split_of_recipe.setdefault(recipe, task.split)
+        if other != task.split:
+            raise ValueError(f"splits overlap: recipe {recipe!r} is in {other} and in {task.split}")
+        if task.seed in split_of_seed:
+            raise ValueError(
+                f"seed {task.seed} of task {task.task_id} stands twice, "
+                f"in {split_of_seed[task.seed]} and in {task.split}"
+            )
+        split_of_seed[task.seed] = task.split

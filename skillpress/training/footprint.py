@@ -1,0 +1,117 @@
+"""How large an experiment is before it is run: work, and memory of one training process.
+
+Everything is an upper bound from the parameters alone: every episode lasts T steps, every prompt fills
+its budget, every response its length. Memory counts what grows with the model and the batch:
+
+    learner    weights and gradients in its type, in bfloat16 a float32 copy beside them, and AdamW's
+               two float32 moments; ZeRO stages 1, 2 and 3 share moments and float32 copy, then
+               gradients, then weights among the processes
+    engine     its own copy of the weights; keys and values of the rows decoded at once
+    reference  a copy of the weights, where there is a KL term
+    batch      activations: 34 bytes per token, layer and hidden unit in bfloat16 (Korthikanti et al.
+               2022, without attention matrices), twice that in float32; logits: for each response token
+               its vocabulary in float32, three times (values, log-softmax, gradient)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skillpress.params import Params
+
+ACTIVATION_BYTES = 34
+"""Per token, layer and hidden unit, with 2 bytes per number."""
+LOGIT_COPIES = 3
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """What of a transformer decides its memory."""
+
+    parameters: int
+    """Tied embeddings counted once."""
+    layers: int
+    hidden: int
+    kv_heads: int
+    head_size: int
+    vocabulary: int
+
+
+KNOWN_SHAPES = {
+    "Qwen/Qwen2.5-1.5B-Instruct": ModelShape(1_543_714_304, 28, 1536, 2, 128, 151_936),
+    "Qwen/Qwen3-1.7B": ModelShape(1_720_574_976, 28, 2048, 8, 128, 151_936),
+    "smollm2-135m": ModelShape(134_515_008, 30, 576, 3, 64, 49_152),
+}
+"""Models that experiments name, for when their configuration is not at hand."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one part of an experiment asks for at most."""
+
+    episodes: int
+    environment_steps: int
+    prompt_tokens: int
+    sampled_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that pass through the model."""
+        return self.prompt_tokens + self.sampled_tokens
+
+
+def work(params: Params) -> dict[str, Work]:
+    """Part of the experiment to its work; the explorer's episodes have no tokens."""
+    evaluated = params.evaluation.runs * params.evaluation.votes * params.tasks.test
+    training = params.training
+    return {
+        "collect_rollouts": _work(params, params.rollouts.tasks * params.rollouts.per_task),
+        "train_policy": _work(params, training.steps * training.tasks_per_step * training.rollouts_per_task),
+        "evaluate_policy: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
+        "evaluate_policy: start": _work(params, evaluated),
+        "evaluate_policy: trained": _work(params, evaluated),
+    }
+
+
+def _work(params: Params, episodes: int) -> Work:
+    steps = episodes * params.environment.max_steps
+    return Work(episodes, steps, steps * params.policy.context_tokens, steps * params.sampling.max_new_tokens)
+
+
+def training_memory(
+    params: Params, shape: ModelShape, deepspeed: dict[str, Any], prefill_tokens: int
+) -> dict[str, int]:
+    """Bytes of one training process, part by part.
+
+    Args:
+        deepspeed: the experiment's DeepSpeed configuration.
+        prefill_tokens: prompt tokens that the engine takes in one pass.
+    """
+    half = bool(deepspeed.get("bf16", {}).get("enabled"))
+    stage = int(deepspeed.get("zero_optimization", {}).get("stage", 0))
+    learning = 2 if half else 4
+    sampling = 2 if params.policy.dtype == "bfloat16" else 4
+    processes = params.training.processes
+
+    def shared(size: int, from_stage: int) -> int:
+        return -(-size // processes) if stage >= from_stage else size
+
+    count = shape.parameters
+    length = params.policy.context_tokens + params.sampling.max_new_tokens
+    rows = min(params.sampling.slots, max(1, prefill_tokens // params.policy.context_tokens))
+    tokens = max(params.training.microbatch_tokens, length)
+    # A microbatch holds each different prompt once, and at best one prompt has all its responses.
+    answered = tokens * params.sampling.max_new_tokens // length
+    per_token = 2 * shape.layers * shape.kv_heads * shape.head_size
+    return {
+        "learner: weights": shared(learning * count, 3),
+        "learner: gradients": shared(learning * count, 2),
+        "learner: float32 copy": shared(4 * count, 1) if half else 0,
+        "learner: AdamW moments": shared(8 * count, 1),
+        "engine: weights": sampling * count,
+        "engine: keys and values": rows * length * per_token * sampling,
+        "reference: weights": learning * count if params.training.kl_coefficient else 0,
+        "batch: activations": tokens * shape.layers * shape.hidden * ACTIVATION_BYTES * learning // 2,
+        "batch: logits": LOGIT_COPIES * 4 * answered * shape.vocabulary,
+    }
