@@ -3,13 +3,13 @@
 The admissible actions alone can take 250 words, and what a game says over 50 steps thousands. A small
 policy needs less: the goal, what it holds, where it stands, what is there, where things of the goal's
 kinds were seen, which receptacles it has not looked into, and its last actions. All of it comes from
-what the game has told (``memory.py``). One prompt, with its seven sections:
+what the game has told (``memory.py``). One prompt, with its sections:
 
     task put a clean cloth in cabinet new cabinet 2 1 shelf 1 old cabinet 4 3 sinkbasin 1
     seen cloth 1 on bathtubbasin 1 did go to cabinet 4 ; open cabinet 4 ;
     hold cloth 2 clean at cabinet 4 open see soapbar 1 candle 2
 
-An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), one token each, and
+An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), a token a word, and
 ``<end>``.
 """
 
