@@ -44,14 +44,13 @@ class Scene:
 class Engine:
     """Plays one game at a time; identical commands give identical scenes."""
 
-    def __init__(self, patched: bool = True) -> None:
-        """Start the engine; ``patched`` applies the speed patches to the whole process.
+    def __init__(self) -> None:
+        """Start the engine, with the speed patches applied to the whole process.
 
         Raises:
             UnknownEngineError: an engine that the patches were not made for.
         """
-        if patched:
-            apply_patches()
+        apply_patches()
         infos = EnvInfos(won=True, admissible_commands=True)
         self._engine = AlfredDemangler(PddlEnv(infos), shuffle=False)
         self._loaded: Path | None = None
