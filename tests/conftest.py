@@ -25,3 +25,13 @@ for shared in ("tasks", "skillpress/policy"):  # clone.py and tiny.py serve test
 def repository() -> Path:
     """The repository under test."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def alfworld_data(repository: Path) -> str:
+    """The folder that holds ALFWorld's official games."""
+    home = os.environ.get("SKILLPRESS_DATA") or str(repository.parent / "shared" / "data")
+    folder = Path(home) / "alfworld"
+    if not folder.is_dir():
+        pytest.skip(f"ALFWorld's games are not at {folder}; set SKILLPRESS_DATA to the folder above it")
+    return str(folder)

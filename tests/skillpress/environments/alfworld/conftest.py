@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,23 +17,13 @@ from skillpress.trajectory import Task
 
 
 @pytest.fixture(scope="session")
-def data(repository: Path) -> str:
-    """The folder that holds the games."""
-    home = os.environ.get("SKILLPRESS_DATA") or str(repository.parent / "shared" / "data")
-    folder = Path(home) / "alfworld"
-    if not folder.is_dir():
-        pytest.skip(f"ALFWorld's games are not at {folder}; set SKILLPRESS_DATA to the folder above it")
-    return str(folder)
+def tree(alfworld_data: str) -> Path:
+    return find_tree(alfworld_data)
 
 
 @pytest.fixture(scope="session")
-def tree(data: str) -> Path:
-    return find_tree(data)
-
-
-@pytest.fixture(scope="session")
-def parameters(data: str) -> AlfworldParameters:
-    return AlfworldParameters(name="alfworld", max_steps=50, data=data)
+def parameters(alfworld_data: str) -> AlfworldParameters:
+    return AlfworldParameters(name="alfworld", max_steps=50, data=alfworld_data)
 
 
 @pytest.fixture(scope="session")
