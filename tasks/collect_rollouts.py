@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 
@@ -48,4 +49,4 @@ def main(stage: Stage) -> None:
 
 
 if __name__ == "__main__":
-    run_stage("collect_rollouts", main)
+    leave(run_stage("collect_rollouts", main))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 if TYPE_CHECKING:
@@ -132,4 +133,4 @@ def budget_rows(summaries: Mapping[str, EvaluationSummary]) -> Iterator[dict[str
 
 
 if __name__ == "__main__":
-    run_stage("evaluate_policy", main)
+    leave(run_stage("evaluate_policy", main))

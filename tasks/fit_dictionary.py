@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 if TYPE_CHECKING:
@@ -80,4 +81,4 @@ def guarantees(
 
 
 if __name__ == "__main__":
-    run_stage("fit_dictionary", main)
+    leave(run_stage("fit_dictionary", main))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 TOKENIZED_AT_ONCE = 10_000
@@ -62,4 +63,4 @@ def main(stage: Stage) -> None:
 
 
 if __name__ == "__main__":
-    run_stage("prepare_policy", main)
+    leave(run_stage("prepare_policy", main))

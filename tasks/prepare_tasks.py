@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 
@@ -35,4 +36,4 @@ def main(stage: Stage) -> None:
 
 
 if __name__ == "__main__":
-    run_stage("prepare_tasks", main)
+    leave(run_stage("prepare_tasks", main))

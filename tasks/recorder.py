@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from skillpress.params import Params, check_params
+from tasks.exit_codes import leave
 
 
 class TrackingError(RuntimeError):
@@ -126,4 +127,4 @@ def _reply(replies: TextIO, **message: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    leave(main(sys.argv[1]))

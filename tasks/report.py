@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
 if TYPE_CHECKING:
@@ -109,4 +110,4 @@ def example(
 
 
 if __name__ == "__main__":
-    run_stage("report", main)
+    leave(run_stage("report", main))

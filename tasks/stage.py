@@ -17,7 +17,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
 
 from skillpress.params import Params, load_params
 from skillpress.storage import StorageError
@@ -44,8 +43,8 @@ class Stage:
         return Progress(self.name, total, unit)
 
 
-def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
-    """Run the stage ``name`` as this process; does not return."""
+def run_stage(name: str, work: Callable[[Stage], None]) -> int:
+    """Run the stage ``name``; returns this process's exit code."""
     run: Recorder | None = None
     try:
         params = load_params()
@@ -57,15 +56,17 @@ def run_stage(name: str, work: Callable[[Stage], None]) -> NoReturn:
         run.finish("FINISHED")
     except KeyboardInterrupt:
         _close(run, "KILLED")
-        _exit(f"{name}: interrupted; what is finished is kept, run again to go on", exit_codes.INTERRUPTED)
+        print(f"{name}: interrupted; what is finished is kept, run again to go on", file=sys.stderr)
+        return exit_codes.INTERRUPTED
     except USER_ERRORS as error:
         _close(run, "FAILED", traceback.format_exc())
-        _exit(f"{name}: {error}", exit_codes.USER_ERROR)
+        print(f"{name}: {error}", file=sys.stderr)
+        return exit_codes.USER_ERROR
     except Exception:
         _close(run, "FAILED", traceback.format_exc())
         raise
-    print(f"{name}: done in {seconds:.1f} s", flush=True)
-    sys.exit(0)
+    print(f"{name}: done in {seconds:.1f} s")
+    return 0
 
 
 def _close(run: Recorder | None, status: str, trace: str = "") -> None:
@@ -76,8 +77,3 @@ def _close(run: Recorder | None, status: str, trace: str = "") -> None:
         if trace:
             run.log_error(trace)
         run.finish(status)
-
-
-def _exit(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr, flush=True)
-    sys.exit(code)
