@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import psutil
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 from prefect.client.schemas.objects import State
@@ -28,7 +27,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.children import children_stopped, stop
+from flows.children import children_stopped, process_stopped
 from skillpress.params import ParamsError
 from skillpress.storage import StorageError, write_json, write_text
 from tasks import exit_codes
@@ -64,11 +63,8 @@ def run_experiment(variant: Variant) -> Experiment:
     command = [sys.executable, "-m", "tasks.reproduce", *options, "--seed", str(variant.seed)]
     with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
-        try:
+        with process_stopped(process.pid):
             code = process.wait()
-        except BaseException:
-            stop({psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)})
-            raise
     if code:
         raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
     return Experiment(variant.overlays[-1].stem, variant.seed, ROOT / FOLDER / variant.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 
@@ -12,17 +12,30 @@ GRACE_SECONDS = 10.0
 
 @contextmanager
 def children_stopped() -> Iterator[None]:
-    """Stop the processes that were started in the block, when it is left by an exception.
+    """Stop the processes that were started in the block, when it is left by an exception of any kind.
 
     DVC waits for a stage's process; when a time limit interrupts the waiting, the stage itself would
     run on and write into the next attempt's files.
     """
-    before = set(psutil.Process().children(recursive=True))
-    try:
+    before = _descendants(psutil.Process())
+    with ExitStack() as unless_done:
+        unless_done.callback(lambda: stop(_descendants(psutil.Process()) - before))
         yield
-    except BaseException:
-        stop(set(psutil.Process().children(recursive=True)) - before)
-        raise
+        unless_done.pop_all()
+
+
+@contextmanager
+def process_stopped(pid: int) -> Iterator[None]:
+    """Stop this process and all below it, when the block is left by an exception of any kind."""
+    process = psutil.Process(pid)
+    with ExitStack() as unless_done:
+        unless_done.callback(lambda: stop({process, *_descendants(process)}))
+        yield
+        unless_done.pop_all()
+
+
+def _descendants(process: psutil.Process) -> set[psutil.Process]:
+    return set(process.children(recursive=True))
 
 
 def stop(processes: set[psutil.Process]) -> None:

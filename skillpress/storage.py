@@ -123,6 +123,22 @@ def read_json(source: str | Path) -> Any:
         raise StorageError(f"{source}: not valid JSON ({error}); delete it and rerun") from error
 
 
+def read_schema(source: str | Path, schema: str, remedy: str) -> dict[str, Any]:
+    """Read a JSON object that says which schema it follows.
+
+    Args:
+        remedy: how to make the file anew, such as ``train again``.
+
+    Raises:
+        StorageError: it is missing, no JSON, or follows another schema.
+    """
+    content = read_json(source)
+    found = content.get("schema") if isinstance(content, dict) else None
+    if found != schema:
+        raise StorageError(f"{source}: schema is {found!r}, this version reads {schema!r}; {remedy}")
+    return dict(content)
+
+
 def _explain(path: Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _no_space(path)

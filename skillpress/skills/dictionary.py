@@ -17,7 +17,7 @@ from skillpress.skills import description_length as mdl
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
-from skillpress.storage import StorageError, read_json, write_json
+from skillpress.storage import StorageError, read_schema, write_json
 
 SCHEMA = "skillpress.dictionary/2"
 
@@ -178,10 +178,7 @@ def load_dictionary(path: str | Path) -> SkillDictionary:
     Raises:
         StorageError: missing, damaged, or of another schema.
     """
-    content = read_json(path)
-    found = content.get("schema") if isinstance(content, dict) else None
-    if found != SCHEMA:
-        raise StorageError(f"{path}: schema is {found!r}, this version reads {SCHEMA!r}; fit it again")
+    content = read_schema(path, SCHEMA, "fit it again")
     try:
         dictionary = _from_json(content)
         intact = isclose(dictionary.description_length, content["description_length"], rel_tol=1e-12)

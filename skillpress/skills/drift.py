@@ -15,7 +15,7 @@ import polars as pl
 
 from skillpress.skills.dictionary import Skills
 from skillpress.skills.mdl_report import ARROW, overlap
-from skillpress.storage import StorageError, read_json, write_text
+from skillpress.storage import StorageError, read_schema, write_text
 
 SCHEMA = "skillpress.history/1"
 
@@ -41,10 +41,7 @@ def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
     Raises:
         StorageError: missing, damaged, or of another schema.
     """
-    content = read_json(path)
-    found = content.get("schema") if isinstance(content, dict) else None
-    if found != SCHEMA:
-        raise StorageError(f"{path}: schema is {found!r}, this version reads {SCHEMA!r}; train again")
+    content = read_schema(path, SCHEMA, "train again")
     try:
         phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
         return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}

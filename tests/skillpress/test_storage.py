@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.storage import StorageError, atomic_directory, atomic_path, read_json, write_json, write_text
+from skillpress.storage import (
+    StorageError,
+    atomic_directory,
+    atomic_path,
+    read_json,
+    read_schema,
+    write_json,
+    write_text,
+)
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_debris(tmp_path: Path) -> None:
@@ -55,3 +63,11 @@ def test_unreadable_json_is_refused_by_name(tmp_path: Path, content: str | None,
         path.write_text(content)
     with pytest.raises(StorageError, match=rf"x\.json: {message}"):
         read_json(path)
+
+
+@pytest.mark.parametrize("content", ['{"schema": "x/1"}', "[1]", "{}"])
+def test_json_of_another_schema_is_refused_with_the_way_out(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(StorageError, match=r"x\.json: schema is .*, this version reads 'x/2'; fit it again"):
+        read_schema(path, "x/2", "fit it again")

@@ -7,6 +7,8 @@ import grimp
 import pytest
 import yaml
 
+from skillpress.environments import ENVIRONMENTS
+
 GLUE = {"params", "interface", "storage", "trajectory", "seeds"}
 """Modules that every stage uses: reading, checking and naming, which decide no result. ``seeds`` is
 among them because its one function may never change."""
@@ -56,6 +58,24 @@ def test_a_stage_depends_on_every_part_of_the_library_that_it_imports(
     library = [dep for dep in stages[stage]["deps"] if dep.startswith("skillpress/")]
     declared = {Path(dep).parts[1].removesuffix(".py") for dep in library}
     assert library_imports(imports, stage) - GLUE <= declared
+
+
+WIRING = {"skillpress.environments", "skillpress.environments.bundle"}
+"""What ties worlds to the rest and decides nothing in them."""
+
+
+@pytest.mark.parametrize("world", ENVIRONMENTS)
+def test_what_a_worlds_folder_imports_from_beside_it_is_a_dependency_too(
+    world: str, stages: dict[str, dict], imports: grimp.ImportGraph
+) -> None:
+    folder = f"skillpress.environments.{world}"
+    inside = {folder, *imports.find_descendants(folder)}
+    found = set().union(*map(imports.find_modules_directly_imported_by, inside)) - inside - WIRING
+    beside = {".".join(m.split(".")[:3]) for m in found if m.startswith("skillpress.environments.")}
+    for name, stage in stages.items():
+        if "skillpress/environments/${environment.name}" in stage["deps"]:
+            declared = {dep.removesuffix(".py").replace("/", ".") for dep in stage["deps"]}
+            assert beside <= declared, name
 
 
 def test_every_dependency_of_the_source_exists(stages: dict[str, dict], repository: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from skillpress.environments.alfworld.games import COUNTS, describe, find_tree, game_paths
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.splits import refuse_repetitions
 from skillpress.seeds import derive, generator
 from skillpress.trajectory import Task
 
@@ -61,19 +62,15 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     Raises:
         ValueError: naming the task and what is wrong with it.
     """
-    splits: dict[str, str] = {}
-    for task in tasks:
-        if task.environment != ENVIRONMENT:
-            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
-        path = describe(str(task.spec.get("game"))).path
-        part = path.split("/")[0]
-        if (part in TEST_PARTS) != (task.split == "test") or part not in STRATA:
-            raise ValueError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
-        other = splits.setdefault(path, task.split)
-        if other != task.split:
-            raise ValueError(f"splits overlap: game {path} is in {other} and in {task.split}")
-    if len(splits) < len(tasks):
-        raise ValueError(f"{len(tasks) - len(splits)} tasks repeat a game of their own split")
+    refuse_repetitions(tasks, ENVIRONMENT, "game", _game_of)
+
+
+def _game_of(task: Task) -> str:
+    path = describe(str(task.spec.get("game"))).path
+    part = path.split("/")[0]
+    if (part in TEST_PARTS) != (task.split == "test") or part not in STRATA:
+        raise ValueError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
+    return path
 
 
 def game_task(path: str, split: str) -> Task:

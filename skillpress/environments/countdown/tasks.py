@@ -24,6 +24,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import LARGEST_SOURCE, CountdownParameters
 from skillpress.environments.countdown.rules import Pool
 from skillpress.environments.countdown.solver import solutions
+from skillpress.environments.splits import refuse_repetitions
 from skillpress.seeds import derive
 from skillpress.trajectory import Task
 
@@ -88,16 +89,7 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     Raises:
         ValueError: naming the task and what is wrong with it.
     """
-    splits: dict[Puzzle, str] = {}
-    for task in tasks:
-        if task.environment != ENVIRONMENT:
-            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
-        puzzle = _puzzle(task)
-        other = splits.setdefault(puzzle, task.split)
-        if other != task.split:
-            raise ValueError(f"splits overlap: puzzle {name_of(puzzle)} is in {other} and in {task.split}")
-    if len(splits) < len(tasks):
-        raise ValueError(f"{len(tasks) - len(splits)} tasks repeat a puzzle of their own split")
+    refuse_repetitions(tasks, ENVIRONMENT, "puzzle", lambda task: name_of(_puzzle(task)))
 
 
 def _puzzle(task: Task) -> Puzzle:

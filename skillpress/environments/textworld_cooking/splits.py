@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.splits import disjoint_splits
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.trajectory import Task
 
@@ -52,21 +53,19 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     Raises:
         ValueError: naming the task and what is wrong with it.
     """
-    split_of_recipe: dict[str, str] = {}
+    disjoint_splits(tasks, ENVIRONMENT, "recipe", _recipe_of)
     split_of_seed: dict[int, str] = {}
     for task in tasks:
-        if task.environment != ENVIRONMENT:
-            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {ENVIRONMENT!r}")
-        missing = {"settings", "ingredients", "walkthrough", "trap"} - set(task.spec)
-        if missing:
-            raise ValueError(f"task {task.task_id}: spec has no {', '.join(sorted(missing))}")
-        recipe = recipe_name(task.spec["ingredients"])
-        other = split_of_recipe.setdefault(recipe, task.split)
-        if other != task.split:
-            raise ValueError(f"splits overlap: recipe {recipe!r} is in {other} and in {task.split}")
         if task.seed in split_of_seed:
             raise ValueError(
                 f"seed {task.seed} of task {task.task_id} stands twice, "
                 f"in {split_of_seed[task.seed]} and in {task.split}"
             )
         split_of_seed[task.seed] = task.split
+
+
+def _recipe_of(task: Task) -> str:
+    missing = {"settings", "ingredients", "walkthrough", "trap"} - set(task.spec)
+    if missing:
+        raise ValueError(f"task {task.task_id}: spec has no {', '.join(sorted(missing))}")
+    return repr(recipe_name(task.spec["ingredients"]))

@@ -1,0 +1,43 @@
+"""No test of a policy on what it was trained on: splits are disjoint by what makes two tasks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skillpress.trajectory import Task
+
+
+def disjoint_splits(
+    tasks: Sequence[Task], environment: str, what: str, key_of: Callable[[Task], str]
+) -> dict[str, str]:
+    """The split of every key.
+
+    Args:
+        what: the keys are called in errors (``puzzle``, ``game``, ``recipe``).
+        key_of: names what a task is about; raises ``ValueError`` for a task that is none of this world's.
+
+    Raises:
+        ValueError: a task belongs to another environment, or two splits share a key.
+    """
+    splits: dict[str, str] = {}
+    for task in tasks:
+        if task.environment != environment:
+            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {environment!r}")
+        key = key_of(task)
+        other = splits.setdefault(key, task.split)
+        if other != task.split:
+            raise ValueError(f"splits overlap: {what} {key} is in {other} and in {task.split}")
+    return splits
+
+
+def refuse_repetitions(
+    tasks: Sequence[Task], environment: str, what: str, key_of: Callable[[Task], str]
+) -> None:
+    """Refuse splits that are not disjoint, and a key that stands twice in one.
+
+    Raises:
+        ValueError: see :func:`disjoint_splits`; or how many tasks repeat another one's key.
+    """
+    repeated = len(tasks) - len(disjoint_splits(tasks, environment, what, key_of))
+    if repeated:
+        raise ValueError(f"{repeated} tasks repeat a {what} of their own split")
