@@ -4,8 +4,10 @@ Importing ``tasks`` applies infra/settings.env; it must come before torch, MLflo
 """
 
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,15 @@ def alfworld_data(repository: Path) -> str:
     if not folder.is_dir():
         pytest.skip(f"ALFWorld's games are not at {folder}; set SKILLPRESS_DATA to the folder above it")
     return str(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 100 kB, mounted for one test."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, check=False).returncode:
+        pytest.skip("no disk can be mounted here; root can, on most machines")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

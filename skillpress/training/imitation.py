@@ -21,6 +21,9 @@ from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout.demonstrations import DemonstratedStep
 from skillpress.seeds import generator
 
+BATCHES_AT_ONCE = 32
+"""Updates whose samples are drawn together."""
+
 
 def tokenize(
     steps: Sequence[DemonstratedStep], prompter: Prompter, policy: Policy
@@ -59,7 +62,8 @@ def imitate(
         optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / total)
     )
     recent: list[float] = []
-    for done, rows in enumerate(_batches(len(demonstrations), parameters, seed), 1):
+    sizes = np.array([len(prompt) + len(response) for prompt, response in demonstrations])
+    for done, rows in enumerate(batches(sizes, parameters, seed), 1):
         logprobs, _ = scorer(pack_responses([demonstrations[row] for row in rows], policy.model.device), 1.0)
         loss = -logprobs.mean()
         optimizer.zero_grad()
@@ -73,8 +77,23 @@ def imitate(
     return {"loss": float(np.mean(recent)), "updates": float(total)}
 
 
-def _batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[NDArray[np.int64]]:
+def batches(
+    sizes: NDArray[np.int64], parameters: ImitationParameters, seed: int
+) -> Iterator[NDArray[np.int64]]:
+    """Rows of each update: every row once an epoch, with others of about its size, to pad little.
+
+    The rows of ``BATCHES_AT_ONCE`` batches are drawn, sorted by size and cut; a batch comes when the
+    first drawn of its rows would have come. Rows of equal size stay in the order in which they were
+    drawn.
+
+    Args:
+        sizes: [rows] tokens of each.
+    """
+    drawn_at_once = BATCHES_AT_ONCE * parameters.batch_size
     for epoch in range(parameters.epochs):
-        order = generator(seed, "imitation", epoch).permutation(count)
-        for first in range(0, count, parameters.batch_size):
-            yield order[first : first + parameters.batch_size]
+        order = generator(seed, "imitation", epoch).permutation(len(sizes))
+        for drawn in (order[first : first + drawn_at_once] for first in range(0, len(order), drawn_at_once)):
+            by_size = np.argsort(sizes[drawn], kind="stable")
+            cuts = range(parameters.batch_size, len(drawn), parameters.batch_size)
+            for batch in sorted(np.split(by_size, cuts), key=min):
+                yield drawn[batch]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny import tiny_policy
 
 from skillpress.agents import Prompter
@@ -16,7 +18,8 @@ from skillpress.interface import AgentState, Info
 from skillpress.params import ImitationParameters
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
-from skillpress.training.imitation import imitate, tokenize
+from skillpress.seeds import generator
+from skillpress.training.imitation import BATCHES_AT_ONCE, batches, imitate, tokenize
 from skillpress.trajectory import Task
 
 SECTION = CountdownParameters(
@@ -101,6 +104,32 @@ def test_the_same_seed_learns_the_same_weights() -> None:
         imitate(policy, rows, PARAMETERS, 0)
     for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
         np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 99))
+def test_every_sample_is_shown_once_an_epoch_in_full_batches(sizes: list[int], size: int, seed: int) -> None:
+    parameters = PARAMETERS.model_copy(update={"batch_size": size, "epochs": 2})
+    found = list(batches(np.array(sizes), parameters, seed))
+    assert len(found) == 2 * -(-len(sizes) // size)
+    for epoch in (found[: len(found) // 2], found[len(found) // 2 :]):
+        assert sorted(row for rows in epoch for row in rows) == list(range(len(sizes)))
+        assert sum(len(rows) != size for rows in epoch) <= 1
+
+
+def test_samples_of_one_size_are_shown_in_the_order_drawn() -> None:
+    count = 5 * PARAMETERS.batch_size * BATCHES_AT_ONCE // 2
+    drawn = np.concatenate(list(batches(np.full(count, 7), PARAMETERS, 3)))
+    np.testing.assert_array_equal(drawn[:count], generator(3, "imitation", 0).permutation(count))
+
+
+def test_samples_meet_their_like_and_short_ones_do_not_come_first() -> None:
+    sizes = generator(0).integers(1, 500, size=64 * BATCHES_AT_ONCE)
+    parameters = PARAMETERS.model_copy(update={"batch_size": 64, "epochs": 1})
+    shown = [sizes[rows] for rows in batches(sizes, parameters, 0)]
+    padded = sum(len(rows) * rows.max() for rows in shown)
+    assert padded < 1.05 * sizes.sum()
+    means = [rows.mean() for rows in shown]
+    assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.5
 
 
 @pytest.mark.parametrize("rendering", ["compact", "text"])

@@ -111,3 +111,16 @@ def test_a_damaged_archive_leaves_nothing_behind(archive: Path, tmp_path: Path) 
     with pytest.raises(StorageError, match=r"json_2\.1\.1\.tar\.xz: damaged"):
         unpacked(archive)
     assert not list((tmp_path / "cache/skillpress/alfworld").iterdir())
+
+
+def test_an_archive_that_finds_no_room_says_so_and_leaves_nothing_behind(
+    archive: Path, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = tmp_path / "json_2.1.1" / PATH
+    large.write_bytes(bytes(200_000))
+    with tarfile.open(archive, "w:xz") as opened:
+        opened.add(tmp_path / "json_2.1.1", "json_2.1.1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
+    with pytest.raises(StorageError, match=r"cannot unpack .*json_2\.1\.1\.tar\.xz there: No space left"):
+        unpacked(archive)
+    assert not list((small_disk / "skillpress/alfworld").iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from alfworld_transcripts import Transcript, games_per_type, play
 from textworld.envs.pddl import logic, textgen
 
 from skillpress.environments.alfworld import engine_patches, translations
+from skillpress.environments.alfworld.engine import Engine
 from skillpress.environments.alfworld.engine_patches import (
     PATCHES,
     UnknownEngineError,
@@ -21,6 +23,7 @@ from skillpress.environments.alfworld.engine_patches import (
     patched,
 )
 from skillpress.environments.alfworld.games import game_paths
+from skillpress.storage import StorageError
 
 
 @cache
@@ -81,6 +84,24 @@ def test_a_translation_read_from_the_disk_plays_the_same(
         translations.translated.cache_clear()
         assert play(bathroom) == stock(bathroom)
         assert kept.read_bytes() != b"damaged", "a damaged translation must be made again"
+
+
+def test_a_full_disk_ends_the_start_of_a_game_with_a_line_and_room_lets_it_go_on(
+    bathroom: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb") as opened:
+        while opened.write(bytes(4096)):
+            opened.flush()
+    with patched(PATCHES):
+        translations.translated.cache_clear()
+        with pytest.raises(StorageError, match=r"\.sas\.zlib: no space left on the device"):
+            Engine().reset(bathroom)
+        assert [path.name for path in small_disk.rglob("*") if path.is_file()] == ["filler"]
+        filler.unlink()
+        assert play(bathroom) == stock(bathroom)
+        assert list(small_disk.rglob("*.sas.zlib"))
 
 
 def test_what_is_played_does_not_depend_on_the_process(bathroom: Path) -> None:
