@@ -100,9 +100,9 @@ def engine_of(params: Params, policy: Policy) -> Engine:
 
 
 def training_sampling(params: Params) -> Sampling:
-    """How tokens are drawn while training."""
+    """How tokens are drawn while training: from all of them, or the importance ratios would be biased."""
     section = params.sampling
-    return Sampling(section.temperature, section.top_p, max_new_tokens=section.max_new_tokens)
+    return Sampling(section.temperature, max_new_tokens=section.max_new_tokens)
 
 
 def evaluation_sampling(params: Params) -> Sampling:

@@ -77,7 +77,6 @@ class ImitationParameters(Section):
 class SamplingParameters(Section):
     engine: str
     temperature: Positive
-    top_p: Mass
     max_new_tokens: PositiveInt
     slots: PositiveInt
 
@@ -116,6 +115,7 @@ class TrainingParameters(Section):
     processes: PositiveInt
     microbatch_tokens: PositiveInt
     checkpoint_every: PositiveInt
+    keep: Literal["last", "peak"]
 
     @model_validator(mode="after")
     def _groups_are_shared_evenly(self) -> TrainingParameters:

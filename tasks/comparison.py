@@ -56,6 +56,8 @@ class MethodRow:
     """Wilson's 95% interval over the tasks of all seeds."""
     high: float
     budget_area: float
+    checkpoint: str
+    """The rule by which its weights were chosen (``training.keep``); empty where none was trained."""
 
 
 def pooled(experiments: Sequence[Experiment], policy: str) -> pl.LazyFrame:
@@ -90,6 +92,7 @@ def row(label: str, experiments: Sequence[Experiment], policy: str) -> MethodRow
         rate.low,
         rate.high,
         success_against_budget(episodes, longest).area,
+        ", ".join(sorted({e.params.training.keep for e in experiments})) if policy == TRAINED else "",
     )
 
 

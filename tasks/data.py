@@ -23,6 +23,7 @@ SEQUENCES = Path("data/skills/sequences.parquet")
 DICTIONARY = Path("data/skills/dictionary.json")
 RESULTS = Path("results")
 HISTORY = Path("results/dictionaries.json")
+KEPT = Path("results/checkpoint.json")
 PHRASES = Path("results/phrases.csv")
 
 SPLITS = ("train", "validation", "test")

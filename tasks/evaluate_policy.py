@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
 """The policies of every table."""
-CHECKPOINT = "last"
-"""Which weights of a training run are evaluated: those after its last step, the only ones that
-train_policy leaves. None is chosen by how well it does, so a table never mixes peaks and ends."""
 PAIRS = ((EXPLORER, START), (START, TRAINED))
 
 
@@ -33,10 +30,11 @@ def main(stage: Stage) -> None:
 
     from skillpress.assembly import environment_of
     from skillpress.evaluation import compare, evaluate
+    from skillpress.evaluation.weights import read_kept
     from skillpress.seeds import derive
     from skillpress.storage import write_json
     from skillpress.trajectory import scan_rollouts, write_rollouts
-    from tasks.data import EVALUATION_ROLLOUTS, RESULTS, load_tasks, write_curve
+    from tasks.data import EVALUATION_ROLLOUTS, KEPT, RESULTS, load_tasks, write_curve
     from tasks.registry import register_policy
 
     params, section = stage.params, stage.params.evaluation
@@ -67,7 +65,7 @@ def main(stage: Stage) -> None:
     }
     figures = {policy: headline(summary) for policy, summary in summaries.items()}
     evaluation = {
-        "checkpoint": CHECKPOINT,
+        "checkpoint": asdict(read_kept(KEPT)),
         "policies": {policy: summary.to_json() for policy, summary in summaries.items()},
         "comparisons": {pair: asdict(comparison) for pair, comparison in comparisons.items()},
     }
@@ -81,7 +79,9 @@ def main(stage: Stage) -> None:
 def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
     """All episodes of all policies."""
     from skillpress.assembly import collector_of
+    from skillpress.evaluation.weights import read_kept
     from skillpress.rollout import requests
+    from tasks.data import KEPT
 
     section = stage.params.evaluation
     trajectories: list[Trajectory] = []
@@ -92,7 +92,7 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
                 for run in range(section.runs)
                 for request in requests(tasks, section.votes, stage.params.seed, policy, f"run-{run}")
             ]
-            step = stage.params.training.steps if policy == TRAINED else 0
+            step = read_kept(KEPT).step if policy == TRAINED else 0
             with collector_of(stage.params, actor) as collector:
                 trajectories += collector.collect(wanted, policy_version=step, on_episode=progress.advance)
     return trajectories

@@ -85,13 +85,13 @@ def notes_on(runs: Sequence[Run]) -> list[str]:
     seeds: dict[str, list[str]] = {}
     for run in runs:
         seeds.setdefault(f"{run.environment} {run.method}", []).append(str(run.params.seed))
-    trained = sorted({run.params.training.steps for run in runs if run.params.training.steps})
+    trained = sorted({run.checkpoint.step for run in runs if run.params.training.steps})
     steps = ", ".join(map(str, trained)) or "0"
     named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
     return [
         f"Runs: {'; '.join(named)}.",
-        f"Checkpoint of every trained policy: {runs[0].checkpoint} (training step {steps}); no other was "
-        "evaluated.",
+        f"Checkpoint of every trained policy: {runs[0].checkpoint.rule} (training step {steps}); no other "
+        "was evaluated.",
         *(played(params) for params in {run.environment: run.params for run in runs}.values()),
         "Below a figure its 95% interval over tasks and the number n of episodes behind it; ± is the "
         "deviation over training seeds, or over evaluation runs where there is one seed.",
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs = [read_run(folder) for folder in chosen.runs]
         tables, notes = tables_of(runs), notes_on(runs)
         write_text(chosen.out / "tables.md", markdown(tables, notes))
-        write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint))
+        write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
         write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
     except (StorageError, ValueError) as error:
         print(f"paper_tables: {error}", file=sys.stderr)

@@ -9,6 +9,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from skillpress.evaluation import Comparison, EvaluationSummary
+from skillpress.evaluation.weights import Kept
 from skillpress.report import Curve, PolicyResult, Scaling
 from skillpress.storage import StorageError, read_json
 
@@ -24,9 +25,15 @@ def policy_results(results: Path, method: str, seed: int) -> list[PolicyResult]:
         StorageError: evaluation.json is missing or damaged.
     """
     policies = _evaluation(results)["policies"]
+    kept = checkpoint(results)
+    weights = f"{kept.rule} checkpoint (step {kept.step})"
     return [
         PolicyResult(
-            BASELINES.get(name, method), EvaluationSummary.from_json(values), seed, baseline=name in BASELINES
+            BASELINES.get(name, method),
+            EvaluationSummary.from_json(values),
+            seed,
+            baseline=name in BASELINES,
+            checkpoint="" if name in BASELINES else weights,
         )
         for name, values in policies.items()
     ]
@@ -41,13 +48,20 @@ def comparisons(results: Path) -> dict[str, Comparison]:
     return TypeAdapter(dict[str, Comparison]).validate_python(_evaluation(results)["comparisons"])
 
 
-def checkpoint_rule(results: Path) -> str:
-    """By which rule the trained policy was chosen among a training run's weights.
+def checkpoint(results: Path) -> Kept:
+    """Which of a training run's weights the trained policy's are, and by which rule.
 
     Raises:
         StorageError: evaluation.json is missing or damaged.
     """
-    return str(_evaluation(results)["checkpoint"])
+    values = _evaluation(results)["checkpoint"]
+    try:
+        return Kept(**values)
+    except TypeError as error:
+        raise StorageError(
+            f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
+            "delete it and run again"
+        ) from error
 
 
 def curves(results: Path, method: str, seed: int) -> list[Curve]:

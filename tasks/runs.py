@@ -9,10 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.evaluation.episodes import check_complete, episode_table, evaluation_steps
+from skillpress.evaluation.weights import Kept
 from skillpress.params import Params, load_params
 from skillpress.trajectory import Task, read_tasks, scan_rollouts
 from tasks.data import EVALUATION_ROLLOUTS, RESULTS, split_file
-from tasks.results import TRAINED, checkpoint_rule
+from tasks.results import TRAINED, checkpoint
 
 VANILLA = "vanilla"
 BASELINES = {"explorer": "explorer", "start": VANILLA}
@@ -32,8 +33,8 @@ class Run:
 
     folder: Path
     params: Params
-    checkpoint: str
-    """The rule by which its trained policy was chosen."""
+    checkpoint: Kept
+    """Which weights its trained policy has, and by which rule."""
     tasks: tuple[Task, ...]
     """What it was evaluated on."""
 
@@ -69,7 +70,7 @@ class Run:
 
         Raises:
             EvaluationError: it does not hold every task the same number of times.
-            RunsError: it was not played by the policy after the last training step.
+            RunsError: it was not played by the weights that training left.
         """
         section = self.params.evaluation
         name = pl.col("group_id").str.strip_prefix(f"{policy}/")
@@ -81,11 +82,11 @@ class Run:
         check_complete(
             episode_table(steps), [task.task_id for task in self.tasks], section.runs, section.votes
         )
-        last = self.params.training.steps if policy == TRAINED else 0
-        if (played := steps["policy_version"].unique().to_list()) != [last]:
+        step = self.checkpoint.step if policy == TRAINED else 0
+        if (played := steps["policy_version"].unique().to_list()) != [step]:
             raise RunsError(
-                f"{self.folder}: {policy} was evaluated at training step {played}, the last is {last}; "
-                "run its evaluate_policy stage again"
+                f"{self.folder}: {policy} was evaluated at training step {played}, its weights are of "
+                f"{step}; run its evaluate_policy stage again"
             )
         return steps
 
@@ -100,7 +101,7 @@ def read_run(folder: Path) -> Run:
     return Run(
         folder,
         load_params(folder / "params.yaml"),
-        checkpoint_rule(folder / RESULTS),
+        checkpoint(folder / RESULTS),
         tuple(read_tasks(folder / split_file("test"))),
     )
 
@@ -112,7 +113,7 @@ def check_runs(runs: Sequence[Run]) -> None:
     Raises:
         RunsError: they do not.
     """
-    if len(rules := {run.checkpoint for run in runs}) > 1:
+    if len(rules := {run.checkpoint.rule for run in runs}) > 1:
         raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
     seen: dict[tuple[str, str, int], Path] = {}
     first: dict[str, Run] = {}

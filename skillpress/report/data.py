@@ -26,6 +26,8 @@ class PolicyResult:
     """The experiment's seed."""
     baseline: bool = False
     """Not trained by a method under test (random explorer, imitation start): drawn in grey."""
+    checkpoint: str = ""
+    """Which of a training's weights were evaluated; empty where nothing was trained."""
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,9 @@ def success_table(policies: Sequence[PolicyResult]) -> Table:
             values.append(Value(f"{mean(at):.1%}" if at else NOTHING))
         values.append(Value(f"{mean(s.budget.area for s in summaries):.3f}"))
         episodes = sum(s.pass_at_1.episodes for s in summaries)
-        seeds = f"{len(results)} seeds, " if len(results) > 1 else ""
-        rows.append(Row(method, tuple(values), f"{seeds}{_count(episodes, 'episode')}"))
+        behind = [f"{len(results)} seeds"] if len(results) > 1 else []
+        behind += [_count(episodes, "episode"), *sorted({r.checkpoint for r in results if r.checkpoint})]
+        rows.append(Row(method, tuple(values), ", ".join(behind)))
     return Table(tuple(heads), tuple(rows))
 
 

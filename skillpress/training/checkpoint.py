@@ -3,7 +3,8 @@
 One folder per experiment, named by a key over everything that decides the result: the resolved
 parameters, the input files and this library's source. It is replaced as a whole after every few
 steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
-training curve, the phrases of every step's dictionary, and the number of steps done. No generator's
+training curve, the phrases of every step's dictionary, the number of steps done, and beside it the
+policy of the best step where ``training.keep`` asks for that. No generator's
 state: every random choice is a function of (seed, step), see ``skillpress.seeds``; the learning rate
 is constant. The same holds for the place in the task order.
 """
@@ -57,6 +58,11 @@ class Checkpoints:
     def __init__(self, root: str | Path, key: str) -> None:
         self.folder = Path(root) / key
         self.key = key
+
+    @property
+    def peak(self) -> Path:
+        """The policy of the best step so far, where that is to be kept."""
+        return self.folder / "peak"
 
     def step_folder(self, step: int) -> Path:
         """Where the state after ``step`` goes; nothing points to it until :meth:`commit`."""

@@ -1,8 +1,9 @@
 """A whole training run: from a start policy and tasks to a trained policy, surviving kill -9.
 
 One process trains in place; several are spawned with one rank each and talk through DeepSpeed's
-collectives, rank 0 reporting. A checkpoint is written every few steps; the caller has it forgotten
-(:func:`forget_checkpoints`) once all that came out of the run is safely on the disk.
+collectives, rank 0 reporting. A checkpoint is written every few steps, and beside it the policy of
+the peak where that one is to be kept; the caller has both forgotten (:func:`forget_checkpoints`) once
+all that came out of the run is safely on the disk.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from skillpress.assembly import (
     language_agent,
     training_sampling,
 )
+from skillpress.evaluation.weights import VALIDATION, kept
 from skillpress.params import Params
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.skills import SuccessBuffer
@@ -34,6 +36,7 @@ from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.grpo import GRPO
 from skillpress.training.learner import Learner
 from skillpress.training.losses import ClippedSurrogate
+from skillpress.training.selection import copy_policy, validate
 from skillpress.training.shaping import RewardShaper
 from skillpress.trajectory import read_tasks
 
@@ -51,6 +54,8 @@ class TrainingJob:
     params: Params
     tasks: Path
     """The training tasks."""
+    validation: Path
+    """The tasks by which a peak is found; played where ``training.keep`` is ``peak``."""
     start: Path
     """The model folder to start from."""
     output: Path
@@ -62,7 +67,7 @@ class TrainingJob:
 
     def key(self) -> str:
         """What the result depends on, as a hash."""
-        return experiment_key(self.params.model_dump(mode="json"), [self.tasks, self.start])
+        return experiment_key(self.params.model_dump(mode="json"), [self.tasks, self.validation, self.start])
 
 
 def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> list[dict[str, float]]:
@@ -105,19 +110,29 @@ def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> l
     )  # fmt: skip
     agent = language_agent(params, policy, engine, training_sampling(params))
     checkpoints = Checkpoints(job.checkpoints, job.key())
+    validation = read_tasks(job.validation)
     with collector_of(params, agent, sharing=ranks.size) as collector:
         grpo = GRPO(section, params.seed, read_tasks(job.tasks), collector, engine, learner, shaper, ranks)
         curve = _resume(grpo, checkpoints)
         for step in range(len(curve) + 1, section.steps + 1):
             metrics = grpo.step(step)
+            due = step % section.checkpoint_every == 0
+            if section.keep == "peak" and (due or step == section.steps):
+                metrics[VALIDATION] = validate(collector, validation, params.seed, step, ranks)
             curve.append({"step": float(step), **metrics})
             if ranks.rank == 0:
                 on_step(step, metrics)
-            if step % section.checkpoint_every == 0 and step < section.steps:
+            if VALIDATION in metrics and kept("peak", curve).step == step:
+                _save_policy(policy, learner, checkpoints.peak, ranks)
+            if due and step < section.steps:
                 _save(grpo, checkpoints, step, curve)
     if ranks.rank == 0:
         write_history(job.history, grpo.history)
-    _finish(policy, learner, job.output, ranks)
+    if section.keep == "last" or not curve:
+        _save_policy(policy, learner, job.output, ranks)
+    elif ranks.rank == 0:
+        copy_policy(checkpoints.peak, job.output)
+    ranks.barrier()
     return curve
 
 
@@ -145,11 +160,10 @@ def _save(grpo: GRPO, checkpoints: Checkpoints, step: int, curve: list[dict[str,
         checkpoints.commit(TrainingState(step, grpo.shaper.buffer.state(), curve))
 
 
-def _finish(policy: Policy, learner: Learner, output: Path, ranks: Ranks) -> None:
-    weights = learner.weights()
+def _save_policy(policy: Policy, learner: Learner, output: Path, ranks: Ranks) -> None:
+    weights = learner.weights()  # of all ranks
     if ranks.rank == 0:
         save_policy(policy, output, weights)
-    ranks.barrier()
 
 
 def _train_spawned(processes: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,12 @@ import yaml
 
 from skillpress.assembly import collector_of, environment_of, random_explorer
 from skillpress.environments.bundle import SplitSizes
+from skillpress.evaluation.weights import Kept
 from skillpress.params import check_params, merge, read_yaml
 from skillpress.rollout import requests
 from skillpress.trajectory import read_rollouts, write_rollouts, write_tasks
 from tasks import exit_codes
 from tasks.data import EVALUATION_ROLLOUTS, split_file
-from tasks.evaluate_policy import CHECKPOINT
 from tasks.paper_tables import main, tables_of, where_they_fit
 from tasks.runs import RunsError, read_run
 
@@ -50,7 +51,11 @@ def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     write_tasks(folder / split_file("test"), tasks)
     write_rollouts(folder / EVALUATION_ROLLOUTS, episodes)
-    evaluation = {"checkpoint": CHECKPOINT, "policies": {}, "comparisons": {}}
+    evaluation = {
+        "checkpoint": asdict(Kept("last", params.training.steps, None)),
+        "policies": {},
+        "comparisons": {},
+    }
     (folder / "results" / "evaluation.json").write_text(json.dumps(evaluation))
     return folder
 
@@ -126,12 +131,11 @@ def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(ma
         tables_of([read_run(make("a", GRPO)), read_run(peak)])
 
 
-def test_a_policy_that_was_not_evaluated_after_its_last_step_is_refused(make) -> None:
+def test_a_policy_evaluated_with_other_weights_than_training_left_is_refused(make) -> None:
     folder = make("a")
-    values = yaml.safe_load((folder / "params.yaml").read_text())
-    values["training"]["steps"] = 8
-    (folder / "params.yaml").write_text(yaml.safe_dump(values))
-    with pytest.raises(RunsError, match=r"trained was evaluated at training step \[7\], the last is 8"):
+    file = folder / "results" / "evaluation.json"
+    file.write_text(file.read_text().replace('"step": 7', '"step": 8'))
+    with pytest.raises(RunsError, match=r"evaluated at training step \[7\], its weights are of 8"):
         tables_of([read_run(folder)])
 
 

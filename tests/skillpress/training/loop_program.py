@@ -15,6 +15,7 @@ import torch
 
 from skillpress.assembly import environment_of, prompter_of, rendering_of, starting_policy, state_update_of
 from skillpress.environments.bundle import SplitSizes
+from skillpress.evaluation.weights import kept
 from skillpress.params import Params, load_params
 from skillpress.policy import save_policy
 from skillpress.rollout.demonstrations import demonstrate
@@ -36,9 +37,10 @@ def prepare(folder: Path, overlay: str) -> None:
     (folder / "overlay.yaml").write_text(overlay)
     params = parameters(folder, smoke=True)
     bundle = environment_of(params)
-    sizes = SplitSizes(64, 1, 1)
-    tasks = [t for t in bundle.make_tasks(params.environment, sizes, params.seed) if t.split == "train"]
+    made = list(bundle.make_tasks(params.environment, SplitSizes(64, 16, 1), params.seed))
+    tasks = [task for task in made if task.split == "train"]
     write_tasks(folder / "train.parquet", tasks)
+    write_tasks(folder / "validation.parquet", [task for task in made if task.split == "validation"])
     policy = starting_policy(params)
     shown = demonstrate(
         tasks, 4000, bundle, params.environment, rendering_of(params), state_update_of(params), 0.0, 0
@@ -53,6 +55,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
     return TrainingJob(
         parameters(folder, smoke),
         folder / "train.parquet",
+        folder / "validation.parquet",
         folder / "start",
         folder / output,
         folder / f"dictionaries-{output}.json",
@@ -78,3 +81,4 @@ if __name__ == "__main__":
     curve = train(training, report)
     forget_checkpoints(training)
     print("curve", *(int(row["step"]) for row in curve), flush=True)
+    print("kept", kept(training.params.training.keep, curve), flush=True)

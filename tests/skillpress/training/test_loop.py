@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_a_run_killed_and_started_again_ends_with_the_same_weights(folder: Path)
     run_and_kill(folder, "killed", after=4)  # between the checkpoint of step 2 and that of step 4
     lines = run(folder, "killed")
     assert lines[0].startswith("step 3 "), "it went on from the checkpoint of step 2"
-    assert lines[-1] == "curve 1 2 3 4 5", "the curve is whole"
+    assert lines[-2] == "curve 1 2 3 4 5", "the curve is whole"
     assert same_weights(folder, "whole", "killed") and same_history(folder, "whole", "killed")
     steps = read_history(folder / "dictionaries-killed.json")
     assert min(steps) <= 2 < max(steps), "phrases from before the checkpoint and from after it"
@@ -81,11 +82,26 @@ def test_a_run_killed_and_started_again_ends_with_the_same_weights(folder: Path)
     assert not any((folder / "checkpoints-killed").iterdir()), "what a finished run forgets is its own"
 
 
+def test_the_peak_that_a_run_leaves_is_its_policy_after_the_best_validated_step(tmp_path: Path) -> None:
+    overlay = OVERLAY.replace("checkpoint_every: 2", "checkpoint_every: 2, keep: peak")
+    prepare(tmp_path, overlay)
+    *_, curve, kept = run(tmp_path, "peak")
+    assert curve == "curve 1 2 3 4 5"
+    found = re.search(r"Kept\(rule='peak', step=(\d)", kept)
+    assert found and int(found[1]) in (2, 4, 5), "validated are the steps of checkpoints and the last"
+    run_and_kill(tmp_path, "killed", after=4)
+    assert run(tmp_path, "killed")[-1] == kept
+    assert same_weights(tmp_path, "peak", "killed")
+    (tmp_path / "overlay.yaml").write_text(OVERLAY.replace("steps: 5", f"steps: {found[1]}"))
+    run(tmp_path, "ended")
+    assert same_weights(tmp_path, "peak", "ended"), "validation changes nothing in training"
+
+
 def test_two_processes_train_resume_and_agree_with_themselves(tmp_path: Path) -> None:
     prepare(tmp_path, OVERLAY.replace("steps: 5", "steps: 4, processes: 2"))
     run(tmp_path, "whole")
     run_and_kill(tmp_path, "killed", after=3)
-    assert run(tmp_path, "killed")[-1] == "curve 1 2 3 4"
+    assert run(tmp_path, "killed")[-2] == "curve 1 2 3 4"
     assert same_weights(tmp_path, "whole", "killed") and same_history(tmp_path, "whole", "killed")
 
 
