@@ -1,15 +1,17 @@
-"""What the report reads that no stage made: the benchmark that is committed."""
+"""What the report reads: the committed benchmark, and what an evaluation left."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from skillpress.evaluation.weights import Kept
 from skillpress.storage import StorageError
 from tasks.report import BENCHMARK
-from tasks.results import scaling
+from tasks.results import checkpoint, scaling
 
 
 def test_the_committed_benchmark_reaches_a_million_sequences_and_says_where_it_was_measured(
@@ -27,3 +29,15 @@ def test_without_a_benchmark_there_is_no_curve_and_a_damaged_one_is_refused(tmp_
     path.write_text(json.dumps({"scaling": []}))
     with pytest.raises(StorageError, match=r"dictionary\.json: not the benchmark's result"):
         scaling(path)
+
+
+def test_which_checkpoint_was_evaluated_is_read_and_what_an_older_version_wrote_is_refused(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "evaluation.json"
+    values = {"policies": {}, "comparisons": {}, "checkpoint": asdict(Kept("peak", 40, 0.5))}
+    file.write_text(json.dumps(values))
+    assert checkpoint(tmp_path) == Kept("peak", 40, 0.5)
+    file.write_text(json.dumps({**values, "checkpoint": "last"}))
+    with pytest.raises(StorageError, match=r"evaluation\.json: checkpoint is 'last'.*run again"):
+        checkpoint(tmp_path)

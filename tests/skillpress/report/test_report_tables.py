@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log2
 
 import pytest
@@ -25,6 +26,14 @@ def test_one_seed_shows_its_interval_and_several_show_their_range(experiment, ab
     assert several.values[0].text == f"{sum(rates) / 3:.1%}"
     assert several.values[0].note == f"{min(rates):.1%} to {max(rates):.1%}"
     assert several.note == "3 seeds, 1,080 episodes"
+
+
+def test_a_trained_policys_line_says_which_checkpoint_it_is(experiment):
+    start, trained = (
+        replace(p, checkpoint=c) for p, c in zip(experiment.policies[-2:], ("", "peak"), strict=True)
+    )
+    lines = success_table([start, trained]).rows
+    assert lines[0].note.endswith("episodes") and lines[1].note.endswith("episodes, peak")
 
 
 def test_every_behaviour_figure_says_how_many_episodes_are_behind_it(experiment, ablation):
