@@ -65,9 +65,11 @@ def work(params: Params) -> dict[str, Work]:
     """Part of the experiment to its work; the explorer's episodes have no tokens."""
     evaluated = params.evaluation.runs * params.evaluation.votes * params.tasks.test
     training = params.training
+    validations = -(-training.steps // training.checkpoint_every) if training.keep == "peak" else 0
     return {
         "collect_rollouts": _work(params, params.rollouts.tasks * params.rollouts.per_task),
         "train_policy": _work(params, training.steps * training.tasks_per_step * training.rollouts_per_task),
+        "train_policy: validation": _work(params, validations * params.tasks.validation),
         "evaluate_policy: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
         "evaluate_policy: start": _work(params, evaluated),
         "evaluate_policy: trained": _work(params, evaluated),

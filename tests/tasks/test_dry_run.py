@@ -72,6 +72,14 @@ def test_work_is_counted_in_full_episodes() -> None:
     assert parts["evaluate_policy: explorer"].tokens == 0
 
 
+def test_a_peak_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:
+    params = paper("alfworld")
+    assert work(params)["train_policy: validation"].episodes == 0
+    section = params.training.model_copy(update={"keep": "peak", "steps": 25, "checkpoint_every": 10})
+    validation = work(params.model_copy(update={"training": section}))["train_policy: validation"]
+    assert validation.episodes == 3 * params.tasks.validation, "after steps 10, 20 and 25"
+
+
 def test_zero_stages_share_what_they_say() -> None:
     """1000 parameters on two processes: 2 bytes of weight and gradient, 4 of copy, 8 of moments each."""
     shape = ModelShape(1000, layers=1, hidden=8, kv_heads=1, head_size=8, vocabulary=10)
