@@ -105,8 +105,10 @@ def paired_tests(experiments: Sequence[Experiment]) -> dict[str, Comparison]:
         shared = {e.seed for e in base} & {e.seed for e in group}
         if shared:
             first, second = (pooled([e for e in g if e.seed in shared], TRAINED) for g in (base, group))
-            longest = base[0].params.environment.max_steps
-            tests[f"{method} against {reference}"] = compare(first, second, max_steps=longest, seed=0)
+            params = base[0].params
+            tests[f"{method} against {reference}"] = compare(
+                first, second, max_steps=params.environment.max_steps, seed=0, votes=params.evaluation.votes
+            )
     return tests
 
 

@@ -60,7 +60,9 @@ def main(stage: Stage) -> None:
     }
     seed = derive(params.seed, "compare")
     comparisons = {
-        f"{second} against {first}": compare(rollouts[first], rollouts[second], max_steps=longest, seed=seed)
+        f"{second} against {first}": compare(
+            rollouts[first], rollouts[second], max_steps=longest, seed=seed, votes=section.votes
+        )
         for first, second in PAIRS
     }
     figures = {policy: headline(summary) for policy, summary in summaries.items()}

@@ -4,7 +4,8 @@ Both tests are paired by task, because tasks differ in difficulty far more than 
 skill. The **bootstrap** resamples tasks and uses every episode of each: it estimates the difference
 in Pass@1, its 95% percentile interval and a two-sided p. **McNemar's exact test** needs one yes or
 no per task and policy, so it uses the first episode of the first run: no distribution is assumed,
-at the price of power. Each is made at several step budgets, the last being the whole episode.
+at the price of power. Each is made at several step budgets, the last being the whole episode; and,
+where policies vote, once more on the verdicts of the votes instead of the episodes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from skillpress.evaluation.budget import BUDGET_POINTS
 from skillpress.evaluation.episodes import EvaluationError, episode_table, evaluation_steps
+from skillpress.evaluation.success import verdicts_of
 
 RESAMPLES = 10_000
 
@@ -53,12 +55,25 @@ class Comparison:
     tasks: int
     first_episodes: int
     second_episodes: int
+    votes: int = 1
+    """k of SC@k."""
+    verdicts: PairedTest | None = None
+    """The same with a run's verdict on a task for an episode: its difference is the one in SC@k. None
+    where k is 1."""
 
 
 def compare(
-    first: pl.DataFrame | pl.LazyFrame, second: pl.DataFrame | pl.LazyFrame, *, max_steps: int, seed: int
+    first: pl.DataFrame | pl.LazyFrame,
+    second: pl.DataFrame | pl.LazyFrame,
+    *,
+    max_steps: int,
+    seed: int,
+    votes: int = 1,
 ) -> Comparison:
     """Test the rollouts of ``second`` against those of ``first`` at the budgets 3, 5, 10 ... T.
+
+    Args:
+        votes: k of SC@k, the episodes of each task in a run.
 
     Raises:
         EvaluationError: the two did not visit the same tasks; the message names one.
@@ -71,7 +86,10 @@ def compare(
         )
     budgets = [*(budget for budget in BUDGET_POINTS if budget < max_steps), max_steps]
     tests = tuple(_test(tables[0], tables[1], budget, seed) for budget in budgets)
-    return Comparison(tests, len(tasks[0]), tables[0].height, tables[1].height)
+    verdicts = None
+    if votes > 1:
+        verdicts = _test(_as_episodes(tables[0], votes), _as_episodes(tables[1], votes), max_steps, seed)
+    return Comparison(tests, len(tasks[0]), tables[0].height, tables[1].height, votes, verdicts)
 
 
 def bootstrap(differences: Sequence[float] | NDArray[np.float64], seed: int) -> tuple[float, float, float]:
@@ -108,6 +126,12 @@ def _test(first: pl.DataFrame, second: pl.DataFrame, budget: int, seed: int) -> 
         budget, float(difference.to_numpy().mean()), low, high, p,
         only_first, only_second, mcnemar(only_first, only_second),
     )  # fmt: skip
+
+
+def _as_episodes(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
+    """Each vote's verdict as an episode of no steps."""
+    verdicts = verdicts_of(episodes, votes).rename({"solved": "won"})
+    return verdicts.with_columns(rollout_index=pl.lit(0), length=pl.lit(0))
 
 
 def _per_task(episodes: pl.DataFrame, budget: int) -> pl.DataFrame:

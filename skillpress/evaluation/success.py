@@ -45,10 +45,18 @@ def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
     Raises:
         ValueError: ``votes`` is even, so that a vote could tie.
     """
+    return _rate(episodes, verdicts_of(episodes, votes))
+
+
+def verdicts_of(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
+    """One row per run and task: ``group_id``, ``task_id``, ``solved`` (more than half of the votes won).
+
+    Raises:
+        ValueError: ``votes`` is even, so that a vote could tie.
+    """
     if votes % 2 == 0:
         raise ValueError(f"SC@{votes}: votes must be odd, so that a majority cannot tie")
-    verdicts = episodes.group_by("group_id", "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
-    return _rate(episodes, verdicts)
+    return episodes.group_by("group_id", "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
 
 
 def _rate(episodes: pl.DataFrame, verdicts: pl.DataFrame) -> SuccessRate:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
+from skillpress.evaluation.paired import PairedTest
 from skillpress.report.data import PolicyResult, by_method
 from skillpress.skills.mdl_report import ARROW
 
@@ -100,24 +101,27 @@ def behavior_table(policies: Sequence[PolicyResult]) -> Table:
 
 
 def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
-    """The paired tests, a line per pair of policies and step budget."""
+    """The paired tests, a line per pair of policies and step budget, and one for the votes if any."""
     heads = ("Difference", "95% interval", "Bootstrap p", "Won by only one", "McNemar p")
-    rows = tuple(
-        Row(
-            "" if position else pair,
-            (
-                Value(_points(test.difference)),
-                Value(f"{_points(test.low)} to {_points(test.high)}"),
-                Value(_p(test.bootstrap_p)),
-                Value(f"{test.only_second} : {test.only_first}"),
-                Value(_p(test.mcnemar_p)),
-            ),
-            f"within {test.budget} steps" + ("" if position else f", {_count(comparison.tasks, 'task')}"),
-        )
-        for pair, comparison in comparisons.items()
-        for position, test in enumerate(comparison.tests)
+    rows = []
+    for pair, comparison in comparisons.items():
+        lines = [(f"within {test.budget} steps", test) for test in comparison.tests]
+        if comparison.verdicts is not None:
+            lines.append((f"SC@{comparison.votes}", comparison.verdicts))
+        for position, (note, test) in enumerate(lines):
+            of_what = "" if position else f", {_count(comparison.tasks, 'task')}"
+            rows.append(Row("" if position else pair, _test_values(test), f"{note}{of_what}"))
+    return Table(heads, tuple(rows))
+
+
+def _test_values(test: PairedTest) -> tuple[Value, ...]:
+    return (
+        Value(_points(test.difference)),
+        Value(f"{_points(test.low)} to {_points(test.high)}"),
+        Value(_p(test.bootstrap_p)),
+        Value(f"{test.only_second} : {test.only_first}"),
+        Value(_p(test.mcnemar_p)),
     )
-    return Table(heads, rows)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,19 @@ def test_swapping_the_policies_turns_the_difference_round(outcomes):
     assert (there.only_first, there.only_second) == (back.only_second, back.only_first) == (0, 1)
 
 
+def test_votes_are_compared_by_their_verdicts(outcomes):
+    """Won by majority: the first policy's a; the second's a and b. By the share of episodes they tie."""
+    first = outcomes({"a": "111", "b": "100", "c": "000"}, votes=3)
+    second = outcomes({"a": "110", "b": "110", "c": "000"}, votes=3)
+    comparison = compare(first, second, max_steps=5, seed=0, votes=3)
+    assert comparison.tests[-1].difference == 0
+    found = comparison.verdicts
+    assert found is not None and comparison.votes == 3
+    assert found.difference == pytest.approx(1 / 3)
+    assert (found.only_first, found.only_second, found.mcnemar_p) == (0, 1, 1)
+    assert compare(first, second, max_steps=5, seed=0).verdicts is None
+
+
 def test_a_win_counts_only_at_budgets_it_fits_into(episode):
     slow = rollout_frame([episode("a", 0, ["x"] * 8, won=True)])
     fast = rollout_frame([episode("a", 0, ["x"] * 4, won=True)])

@@ -49,6 +49,14 @@ def test_the_direction_of_a_comparison_is_that_of_its_name(experiment):
     assert table.rows[0].values[0].text.startswith("+")  # the imitation start was made the better one
 
 
+def test_votes_have_a_line_of_their_own_below_the_budgets(experiment):
+    pair, comparison = next(iter(experiment.comparisons.items()))
+    voted = replace(comparison, votes=7, verdicts=comparison.tests[0])
+    table = comparison_table({pair: voted})
+    assert [row.label for row in table.rows] == [pair] + [""] * len(comparison.tests)
+    assert table.rows[-1].note == "SC@7" and table.rows[-1].values == table.rows[0].values
+
+
 def test_learned_phrases_are_listed_by_the_bits_that_they_save():
     """ "ab" 30 times: 16 bits for a, b, c, d and 60 * 2 without it; 22 and 30 log2 5 with it (K = L = 4)."""
     corpus = [("a", "b")] * 30
