@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from tqdm import tqdm
@@ -14,8 +15,11 @@ SECONDS_BETWEEN_LINES = 5.0
 class Progress:
     """Counts towards ``total``; use as a context manager and call it with the count so far."""
 
-    def __init__(self, name: str, total: int, unit: str = "it") -> None:
-        self.name, self.total, self.unit = name, total, unit
+    def __init__(
+        self, name: str, total: int, unit: str = "it", check: Callable[[], None] = lambda: None
+    ) -> None:
+        """``check`` is called every few seconds, and raises where going on makes no sense."""
+        self.name, self.total, self.unit, self._check = name, total, unit, check
         self.count = 0
         self._first: int | None = None
         self._started = time.monotonic()
@@ -31,7 +35,8 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(count - self._bar.n)
-        elif time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
+        if time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
+            self._check()
             self._print(text)
 
     def advance(self) -> None:
@@ -50,7 +55,10 @@ class Progress:
             self._print("")
 
     def _print(self, text: str) -> None:
+        """A line in a log; the bar on a terminal shows itself."""
         self._printed = time.monotonic()
+        if self._bar is not None:
+            return
         line = tqdm.format_meter(
             self.count,
             self.total,

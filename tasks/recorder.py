@@ -42,6 +42,15 @@ class Recorder:
         """The stage's run; waits until MLflow has it."""
         return str(self._read()["run_id"])
 
+    def check(self) -> None:
+        """Go on only if what was said so far can be recorded.
+
+        Raises:
+            TrackingError: it cannot.
+        """
+        if self._process.poll() is not None:
+            self._fail()
+
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """See ``StageRun.log_metrics``."""
         self._call("log_metrics", metrics=dict(metrics), step=step)

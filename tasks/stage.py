@@ -39,8 +39,8 @@ class Stage:
     """Where its metrics and files go in MLflow."""
 
     def progress(self, total: int, unit: str) -> Progress:
-        """Progress of this stage towards ``total`` units."""
-        return Progress(self.name, total, unit)
+        """Progress of this stage towards ``total`` units; it ends where MLflow takes no more."""
+        return Progress(self.name, total, unit, self.run.check)
 
 
 def run_stage(name: str, work: Callable[[Stage], None]) -> int:

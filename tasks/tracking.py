@@ -5,12 +5,13 @@ stages are processes of their own and need tell each other nothing. A stage that
 own unfinished run (same parent, same inputs) and goes on in it. Further tags tie a run to DVC's graph
 (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*`` per data input) and to Prefect (``prefect.flow_run_id``).
 
-``python -m tasks.tracking`` creates the database in one step: processes that do so at the same time
-crash in each other's migrations.
+``python -m tasks.tracking`` creates the database. Processes that would do so at the same time take
+turns, or they would crash in each other's migrations.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -36,11 +37,16 @@ _DATABASE = "sqlite:///"
 def create_database() -> str:
     """Make the tracking database and the experiment where they are missing; returns its id."""
     uri = os.environ["MLFLOW_TRACKING_URI"]
-    artifacts = None  # a tracking server decides itself
-    if uri.startswith(_DATABASE):
-        folder = Path(uri.removeprefix(_DATABASE)).resolve().parent
-        folder.mkdir(parents=True, exist_ok=True)
-        artifacts = folder.as_uri()
+    if not uri.startswith(_DATABASE):
+        return _experiment(None)  # a tracking server decides itself where artifacts lie
+    folder = Path(uri.removeprefix(_DATABASE)).resolve().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "create.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _experiment(folder.as_uri())
+
+
+def _experiment(artifacts: str | None) -> str:
     client = MlflowClient()
     name = os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT)
     found = client.get_experiment_by_name(name)
@@ -78,8 +84,8 @@ class StageRun:
 
     def __init__(self, stage: str, params: Params) -> None:
         """Find or create the experiment's run, and the stage's below it."""
-        self._client = MlflowClient()
         self._experiment_id = create_database()
+        self._client = MlflowClient()
         self.parent_id = self._parent(params)
         self.run_id = self._nested(stage, pipeline_run_id(params))
         self._logged_until: int | None = None

@@ -28,6 +28,20 @@ def test_work_of_an_earlier_run_is_not_counted_in_the_rate(capsys, monkeypatch) 
     assert "1.00step/s" in capsys.readouterr().err
 
 
+def test_work_that_makes_no_sense_any_more_is_ended_within_an_interval(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    def check() -> None:
+        raise RuntimeError("nobody records this")
+
+    with Progress("train", total=100, check=check) as bar:
+        bar(1)
+        now[0] += progress.SECONDS_BETWEEN_LINES
+        with pytest.raises(RuntimeError, match="nobody records"):
+            bar(2)
+
+
 def test_nothing_done_nothing_printed(capsys) -> None:
     with pytest.raises(ValueError, match="no"), Progress("train", total=2, unit="step"):
         raise ValueError("no")

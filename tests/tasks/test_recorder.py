@@ -75,3 +75,17 @@ def test_a_database_that_cannot_be_opened_is_one_clear_error(
     run = Recorder("train_policy", load_params())
     with pytest.raises(TrackingError, match=r"train_policy's run in MLflow: .*not a database"):
         run.finish("FINISHED")
+
+
+def test_a_stage_learns_that_nothing_is_recorded_before_its_work_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is no database" * 100)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{broken}")
+    run = Recorder("prepare_tasks", load_params())
+    deadline = time.monotonic() + 60
+    with pytest.raises(TrackingError, match="prepare_tasks's run in MLflow"):
+        while time.monotonic() < deadline:
+            run.check()
+            time.sleep(0.1)

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 from zlib import crc32
 
@@ -44,6 +47,17 @@ def params(repository: Path, request: pytest.FixtureRequest) -> Params:
     """Parameters with a seed of this test's own, so that tests share no experiment."""
     seed = crc32(request.node.name.encode())
     return load_params(repository / "params.yaml").model_copy(update={"seed": seed})
+
+
+def test_processes_that_create_the_database_at_once_take_turns(tmp_path: Path, repository: Path) -> None:
+    environment = {
+        **os.environ,
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/new/mlflow.db",
+        "PYTHONPATH": str(repository),
+    }
+    command = [sys.executable, "-m", "tasks.tracking"]
+    both = [subprocess.Popen(command, env=environment, cwd=repository) for _ in range(3)]
+    assert [process.wait() for process in both] == [0, 0, 0]
 
 
 def test_stages_with_the_same_parameters_share_a_parent_and_others_do_not(params: Params) -> None:
