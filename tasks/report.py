@@ -95,7 +95,7 @@ def shortest_wins(rollouts: Sequence[Trajectory], policy: str) -> dict[str, Traj
 def example(
     stage: Stage, title: str, task: Task, trajectory: Trajectory, dictionary: SkillDictionary | None
 ) -> Example:
-    """A trajectory as the report shows it; the task's words are the world's first observation."""
+    """A trajectory as the report shows it; the task is told by its id and the world's first words."""
     from skillpress.environments import bundle
     from skillpress.report import Example, ExampleStep
 
@@ -106,7 +106,8 @@ def example(
         ExampleStep(step.action, label, step.invalid is not None)
         for step, label in zip(trajectory.steps, labels, strict=True)
     ]
-    return Example.of(f"{title} ({len(steps)} steps)", task=words, steps=steps, dictionary=dictionary)
+    title = f"{title} ({len(steps)} steps)"
+    return Example.of(title, f"Task {task.task_id}. {words}", steps, dictionary)
 
 
 if __name__ == "__main__":
