@@ -142,7 +142,7 @@ def write_tasks(path: str | Path, tasks: Iterable[Task]) -> None:
         (t.task_id, t.environment, t.split, t.stratum, t.seed, json.dumps(t.spec, sort_keys=True))
         for t in tasks
     ]
-    _write(path, pl.DataFrame(rows, schema=TASK_SCHEMA, orient="row"), "tasks")
+    write_table(path, pl.DataFrame(rows, schema=TASK_SCHEMA, orient="row"), "tasks")
 
 
 def read_tasks(path: str | Path) -> list[Task]:
@@ -151,7 +151,7 @@ def read_tasks(path: str | Path) -> list[Task]:
     Raises:
         StorageError: missing, truncated, or of another schema.
     """
-    frame = _scan(path, "tasks", TASK_SCHEMA).collect()
+    frame = scan_table(path, "tasks", TASK_SCHEMA).collect()
     return [
         Task(r["task_id"], r["environment"], r["seed"], json.loads(r["spec"]), r["split"], r["stratum"])
         for r in frame.iter_rows(named=True)
@@ -174,7 +174,7 @@ def rollout_frame(trajectories: Iterable[Trajectory]) -> pl.DataFrame:
 
 def write_rollouts(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
     """Write trajectories atomically, one row per step."""
-    _write(path, rollout_frame(trajectories), "rollouts")
+    write_table(path, rollout_frame(trajectories), "rollouts")
 
 
 def scan_rollouts(path: str | Path) -> pl.LazyFrame:
@@ -183,7 +183,7 @@ def scan_rollouts(path: str | Path) -> pl.LazyFrame:
     Raises:
         StorageError: missing, truncated, or of another schema.
     """
-    return _scan(path, "rollouts", ROLLOUT_SCHEMA)
+    return scan_table(path, "rollouts", ROLLOUT_SCHEMA)
 
 
 def read_rollouts(path: str | Path) -> list[Trajectory]:
@@ -196,7 +196,7 @@ def read_rollouts(path: str | Path) -> list[Trajectory]:
 def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
     """Write skill sequences atomically."""
     rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in sequences]
-    _write(path, pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row"), "sequences")
+    write_table(path, pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row"), "sequences")
 
 
 def read_sequences(path: str | Path) -> list[SkillSequence]:
@@ -205,7 +205,7 @@ def read_sequences(path: str | Path) -> list[SkillSequence]:
     Raises:
         StorageError: missing, truncated, or of another schema.
     """
-    frame = _scan(path, "sequences", SEQUENCE_SCHEMA).collect()
+    frame = scan_table(path, "sequences", SEQUENCE_SCHEMA).collect()
     return [
         SkillSequence(r["task_id"], r["rollout_index"], r["won"], tuple(r["skills"]), tuple(r["labels"]))
         for r in frame.iter_rows(named=True)
@@ -227,12 +227,18 @@ def _trajectory(rows: Sequence[Mapping[str, Any]]) -> Trajectory:
     )  # fmt: skip
 
 
-def _write(path: str | Path, frame: pl.DataFrame, kind: str) -> None:
+def write_table(path: str | Path, frame: pl.DataFrame, kind: str) -> None:
+    """Write a table atomically, marked with what it is and this version of its schema."""
     with atomic_path(path) as temporary:
         frame.write_parquet(temporary, metadata={"skillpress": f"{kind}/{SCHEMA_VERSION}"})
 
 
-def _scan(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.LazyFrame:
+def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.LazyFrame:
+    """The rows that :func:`write_table` wrote, lazily.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
     if not Path(path).is_file():
         raise StorageError(f"{path}: no such file; run the stage that makes it")
     try:

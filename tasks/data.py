@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,6 +13,10 @@ from skillpress.skills import SkillDictionary, load_dictionary, save_dictionary
 from skillpress.skills.mdl_report import PHRASE_COLUMNS, phrase_table
 from skillpress.storage import StorageError, atomic_path, read_json, write_text
 from skillpress.trajectory import Task, read_tasks
+from skillpress.unfinished import Unfinished, experiment_key
+
+if TYPE_CHECKING:
+    from tasks.stage import Stage
 
 TASKS = Path("data/tasks")
 BASE_POLICY = Path("models/base")
@@ -32,6 +37,12 @@ SPLITS = ("train", "validation", "test")
 def split_file(split: str) -> Path:
     """The file of a split's tasks."""
     return TASKS / f"{split}.parquet"
+
+
+def unfinished(stage: Stage, *inputs: Path) -> Unfinished:
+    """Where a stage keeps what it has done until it ends, by all that decides its result."""
+    values = {"stage": stage.name, **stage.params.model_dump(mode="json")}
+    return Unfinished(CHECKPOINTS, experiment_key(values, inputs))
 
 
 def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:

@@ -17,10 +17,12 @@ from tasks.stage import Stage, run_stage
 if TYPE_CHECKING:
     from skillpress.evaluation import EvaluationSummary
     from skillpress.interface import Agent
+    from skillpress.rollout import Journal
     from skillpress.trajectory import Task, Trajectory
 
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
-"""The policies of every table."""
+POLICIES = EXPLORER, START, TRAINED
+"""Those of every table."""
 PAIRS = ((EXPLORER, START), (START, TRAINED))
 
 
@@ -31,22 +33,32 @@ def main(stage: Stage) -> None:
     from skillpress.assembly import environment_of
     from skillpress.evaluation import compare, evaluate
     from skillpress.evaluation.weights import read_kept
+    from skillpress.rollout import Journal
     from skillpress.seeds import derive
     from skillpress.storage import write_json
     from skillpress.trajectory import scan_rollouts, write_rollouts
-    from tasks.data import EVALUATION_ROLLOUTS, KEPT, RESULTS, load_tasks, write_curve
+    from tasks.data import (
+        BASE_POLICY,
+        EVALUATION_ROLLOUTS,
+        KEPT,
+        POLICY,
+        RESULTS,
+        load_tasks,
+        split_file,
+        unfinished,
+        write_curve,
+    )  # fmt: skip
     from tasks.registry import register_policy
 
     params, section = stage.params, stage.params.evaluation
     longest = params.environment.max_steps
     bundle = environment_of(params)
     tasks = load_tasks(bundle)["test"]
-    write_rollouts(EVALUATION_ROLLOUTS, play(stage, tasks))
+    work = unfinished(stage, split_file("test"), BASE_POLICY, POLICY, KEPT)
+    with Journal(work) as journal:
+        write_rollouts(EVALUATION_ROLLOUTS, play(stage, tasks, journal))
     every = scan_rollouts(EVALUATION_ROLLOUTS)
-    rollouts = {
-        policy: every.filter(pl.col("group_id").str.starts_with(f"{policy}/"))
-        for policy in (EXPLORER, START, TRAINED)
-    }
+    rollouts = {policy: every.filter(pl.col("group_id").str.starts_with(f"{policy}/")) for policy in POLICIES}
     summaries = {
         policy: evaluate(
             played,
@@ -76,10 +88,11 @@ def main(stage: Stage) -> None:
     write_curve(RESULTS / "budget.csv", budget_rows(summaries))
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
     register_policy(stage)
+    work.forget()
 
 
-def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
-    """All episodes of all policies."""
+def play(stage: Stage, tasks: Sequence[Task], journal: Journal) -> list[Trajectory]:
+    """All episodes of all policies, those that an interrupted process played included."""
     from skillpress.assembly import collector_of
     from skillpress.evaluation.weights import read_kept
     from skillpress.rollout import requests
@@ -88,29 +101,33 @@ def play(stage: Stage, tasks: Sequence[Task]) -> list[Trajectory]:
     section = stage.params.evaluation
     trajectories: list[Trajectory] = []
     with stage.progress(3 * section.runs * len(tasks) * section.votes, "episode") as progress:
-        for policy, actor in actors(stage):
+        for policy in POLICIES:
             wanted = [
                 request
                 for run in range(section.runs)
                 for request in requests(tasks, section.votes, stage.params.seed, policy, f"run-{run}")
             ]
             step = read_kept(KEPT).step if policy == TRAINED else 0
-            with collector_of(stage.params, actor) as collector:
-                trajectories += collector.collect(wanted, policy_version=step, on_episode=progress.advance)
+            missing = len(journal.missing(wanted))
+            progress(progress.count + len(wanted) - missing)
+            if missing:
+                with collector_of(stage.params, actor(stage, policy)) as collector:
+                    journal.play(collector, wanted, step, progress.advance)
+            trajectories += journal.trajectories(wanted)
     return trajectories
 
 
-def actors(stage: Stage) -> Iterator[tuple[str, Agent]]:
-    """The policies, one at a time, so that only one model is in memory."""
+def actor(stage: Stage, policy: str) -> Agent:
+    """Who acts under a policy's name; loaded when it is its turn, so that one model is in memory."""
     from skillpress.assembly import engine_of, evaluation_sampling, language_agent, random_explorer
     from skillpress.policy import load_policy
     from tasks.data import BASE_POLICY, POLICY
 
     params = stage.params
-    yield EXPLORER, random_explorer(params)
-    for name, folder in ((START, BASE_POLICY), (TRAINED, POLICY)):
-        policy = load_policy(folder, params.policy.dtype)
-        yield name, language_agent(params, policy, engine_of(params, policy), evaluation_sampling(params))
+    if policy == EXPLORER:
+        return random_explorer(params)
+    loaded = load_policy(BASE_POLICY if policy == START else POLICY, params.policy.dtype)
+    return language_agent(params, loaded, engine_of(params, loaded), evaluation_sampling(params))
 
 
 def headline(summary: EvaluationSummary) -> dict[str, float]:

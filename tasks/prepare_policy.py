@@ -2,64 +2,75 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from tasks.exit_codes import leave
 from tasks.stage import Stage, run_stage
 
-TOKENIZED_AT_ONCE = 10_000
-"""Demonstrated steps; as text they take much more memory than as tokens."""
+if TYPE_CHECKING:
+    from skillpress.policy import Policy
+    from skillpress.unfinished import Unfinished
+
 MLFLOW_UPDATES = 20
 """Updates between two points of the imitation's curve."""
 
 
 def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
-    from skillpress.assembly import (
-        environment_of,
-        prompter_of,
-        rendering_of,
-        starting_policy,
-        state_update_of,
-    )
+    from skillpress.assembly import starting_policy
     from skillpress.policy import save_policy
-    from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
     from skillpress.storage import write_json
-    from skillpress.training.imitation import imitate, tokenize
-    from tasks.data import BASE_POLICY, RESULTS, load_tasks, write_curve
+    from tasks.data import BASE_POLICY, RESULTS, split_file, unfinished, write_curve
 
-    params = stage.params
-    section = params.imitation
-    bundle = environment_of(params)
-    tasks = load_tasks(bundle)["train"]
-    policy = starting_policy(params)
+    policy = starting_policy(stage.params)
+    unfinished_work = unfinished(stage, split_file("train"))
+    losses = warm_start(stage, policy, unfinished_work) if stage.params.imitation.demonstrations else []
     metrics = {"parameters": float(policy.parameters)}
-    curve: list[dict[str, float]] = []
-    if section.demonstrations:
-        prompter = prompter_of(params, policy)
-        rows, steps = [], list[DemonstratedStep]()
-        with stage.progress(section.demonstrations, "demonstration") as progress:
-            demonstrations = demonstrate(
-                tasks, section.demonstrations, bundle, params.environment, rendering_of(params),
-                state_update_of(params), section.detour_rate, params.seed,
-            )  # fmt: skip
-            for count, demonstration in enumerate(demonstrations, 1):
-                steps += demonstration
-                if len(steps) >= TOKENIZED_AT_ONCE or count == section.demonstrations:
-                    rows += tokenize(steps, prompter, policy)
-                    steps.clear()
-                progress(count)
-        with stage.progress(section.epochs * -(-len(rows) // section.batch_size), "update") as progress:
-
-            def on_update(done: int, total: int, update: dict[str, float]) -> None:
-                progress(done, **update)
-                if done % MLFLOW_UPDATES == 0 or done == total:
-                    curve.append({"update": float(done), **update})
-                    stage.run.log_metrics(update, step=done)
-
-            metrics |= imitate(policy, rows, section, params.seed, on_update)
+    if losses:
+        last = losses[-(len(losses) // 10 + 1) :]
+        metrics |= {"loss": sum(last) / len(last), "updates": float(len(losses))}
     save_policy(policy, BASE_POLICY)
-    write_curve(RESULTS / "imitation.csv", curve)
+    shown = [number for number in range(1, len(losses) + 1) if reported(number, len(losses))]
+    write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
     stage.run.log_metrics({f"imitation/{name}": value for name, value in metrics.items()})
+    unfinished_work.forget()
+
+
+def warm_start(stage: Stage, policy: Policy, unfinished_work: Unfinished) -> list[float]:
+    """Imitate demonstrations of the training tasks; returns the loss of every update."""
+    from skillpress.assembly import environment_of, prompter_of, rendering_of, state_update_of
+    from skillpress.rollout.demonstrations import demonstrate
+    from skillpress.training.demonstrated import demonstrated
+    from skillpress.training.imitation import imitate
+    from tasks.data import load_tasks
+
+    params, section = stage.params, stage.params.imitation
+    bundle = environment_of(params)
+    tasks = load_tasks(bundle)["train"]
+    shown = partial(
+        demonstrate, tasks, section.demonstrations, bundle, params.environment, rendering_of(params),
+        state_update_of(params), section.detour_rate, params.seed,
+    )  # fmt: skip
+    with stage.progress(section.demonstrations, "demonstration") as progress:
+        samples = demonstrated(
+            shown, section.demonstrations, prompter_of(params, policy), policy, unfinished_work, progress
+        )
+    with stage.progress(section.epochs * -(-len(samples) // section.batch_size), "update") as progress:
+
+        def on_update(done: int, total: int, loss: float) -> None:
+            progress(done, loss=loss)
+            if reported(done, total):
+                stage.run.log_metrics({"loss": loss}, step=done)
+
+        checkpoint = unfinished_work.folder / "imitation.pt"
+        return imitate(policy, samples, section, params.seed, on_update, checkpoint)
+
+
+def reported(done: int, total: int) -> bool:
+    """Whether an update is a point of the curve."""
+    return done % MLFLOW_UPDATES == 0 or done == total
 
 
 if __name__ == "__main__":

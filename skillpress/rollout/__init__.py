@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillpress.rollout.collector import CollectionStatistics, Collector, EpisodeRequest, requests
+from skillpress.rollout.journal import Journal
 from skillpress.rollout.workers import WorkerWorlds
 from skillpress.rollout.worlds import InProcess, WorldError, Worlds
 
@@ -11,6 +12,7 @@ __all__ = [
     "Collector",
     "EpisodeRequest",
     "InProcess",
+    "Journal",
     "WorkerWorlds",
     "WorldError",
     "Worlds",

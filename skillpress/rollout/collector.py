@@ -88,14 +88,14 @@ class Collector:
         self,
         wanted: Sequence[EpisodeRequest],
         policy_version: int = 0,
-        on_episode: Callable[[], None] = lambda: None,
+        on_episode: Callable[[Trajectory], None] = lambda trajectory: None,
     ) -> list[Trajectory]:
         """Play every requested episode; trajectories come back in the order requested.
 
         Args:
             wanted: the episodes; their order decides nothing but the order of the result.
             policy_version: recorded with each trajectory.
-            on_episode: called after each finished episode, for progress.
+            on_episode: told each finished episode at once.
         """
         waiting = deque(enumerate(wanted))
         finished: dict[int, Trajectory] = {}
@@ -120,7 +120,7 @@ class Collector:
                 finished[episode.number] = end
                 insort(free, episode.slot)
                 self.statistics.episodes += 1
-                on_episode()
+                on_episode(end)
             flying = still
         return [finished[number] for number in range(len(wanted))]
 

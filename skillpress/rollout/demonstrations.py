@@ -66,11 +66,13 @@ def demonstrate(
     update_state: StateUpdate,
     detour_rate: float,
     seed: int,
+    first: int = 0,
     processes: int | None = None,
 ) -> Iterator[list[DemonstratedStep]]:
     """``count`` demonstrations, the tasks visited in order and again from the start.
 
     Args:
+        first: how many of them are there already and left out.
         processes: to make them in, where the environment lives in processes of its own; None is as
             many as there are cores.
 
@@ -83,14 +85,14 @@ def demonstrate(
 
     make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
     if not bundle.separate_process:
-        yield from map(make(), map(wish, range(count)))
+        yield from map(make(), map(wish, range(first, count)))
         return
     size = processes or cores()
-    numbers = [range(first, min(first + _BATCH, count)) for first in range(0, count, _BATCH)]
+    numbers = [range(start, min(start + _BATCH, count)) for start in range(first, count, _BATCH)]
     crew = Crew(make, size, Limits())
     try:
         done: dict[int, list[DemonstratedStep]] = {}
-        following = 0
+        following = first
         for number, steps in crew.run({worker: numbers[worker::size] for worker in range(size)}, wish):
             if isinstance(steps, Failure):
                 raise cannot("be demonstrated", wish(number)[0], steps)

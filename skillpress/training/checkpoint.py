@@ -1,23 +1,18 @@
 """Checkpoints that a killed run goes on from, bit for bit.
 
-One folder per experiment, named by a key over everything that decides the result: the resolved
-parameters, the input files and this library's source. It is replaced as a whole after every few
-steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
-training curve, the phrases of every step's dictionary, the number of steps done, and beside it the
-policy of the best step where ``training.keep`` asks for that. No generator's
-state: every random choice is a function of (seed, step), see ``skillpress.seeds``; the learning rate
-is constant. The same holds for the place in the task order.
+One folder per experiment, named by its key (``skillpress.unfinished``) and replaced as a whole after
+every few steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows
+of the training curve, the phrases of every step's dictionary, the number of steps done, and beside it
+the policy of the best step where ``training.keep`` asks for that. No generator's state: every random
+choice is a function of (seed, step), see ``skillpress.seeds``; the learning rate is constant. The same
+holds for the place in the task order.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from skillpress.storage import StorageError, read_json, write_json
 
@@ -34,22 +29,6 @@ class TrainingState:
     """The success buffer's sequences, oldest first."""
     curve: list[dict[str, float]]
     """One row of metrics per step done."""
-
-
-def experiment_key(values: Mapping[str, Any], inputs: Iterable[str | Path]) -> str:
-    """A hash (20 hex digits) of parameters, input files or folders, and the library's source."""
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    package = Path(__file__).parents[1]
-    for root in (*map(Path, inputs), *(package / part for part in _DECISIVE)):
-        for path in sorted(p for p in (root.rglob("*") if root.is_dir() else [root]) if p.is_file()):
-            if path.suffix != ".pyc":
-                digest.update(path.name.encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:20]
-
-
-_DECISIVE = ("agents", "environments", "policy", "rollout", "skills", "training", "seeds.py")
-"""The parts of the library that decide a training's result."""
 
 
 class Checkpoints:

@@ -13,7 +13,7 @@ there is no KL term.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,7 +44,6 @@ class GRPO:
     learner: Learner
     shaper: RewardShaper
     ranks: Ranks
-    on_episode: Callable[[], None] = lambda: None
     history: dict[int, dict[tuple[str, ...], int]] = field(default_factory=dict)
     """Step to its dictionary's learned phrases and their uses; grows by every step with a success."""
 
@@ -56,7 +55,7 @@ class GRPO:
         size = self.parameters.rollouts_per_task
         wanted = requests(mine, size, self.seed, "train", step)
         before = self.collector.statistics.decisions, self.collector.statistics.environment_steps
-        trajectories = self.collector.collect(wanted, step - 1, self.on_episode)
+        trajectories = self.collector.collect(wanted, step - 1)
         seconds = {"rollout": clock.lap()}
         decisions = self.collector.statistics.decisions - before[0]
         moves = self.collector.statistics.environment_steps - before[1]

@@ -8,73 +8,110 @@ these minutes no rollout would ever succeed and reinforcement learning would hav
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from pickle import UnpicklingError
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.agents import Prompter
-from skillpress.interface import TokenIds
 from skillpress.params import ImitationParameters
 from skillpress.policy.policy import Policy
 from skillpress.policy.scoring import ResponseScorer, pack_responses
-from skillpress.rollout.demonstrations import DemonstratedStep
 from skillpress.seeds import generator
+from skillpress.storage import StorageError, atomic_path
+from skillpress.training.demonstrated import Sample
+from skillpress.unfinished import Every
 
 BATCHES_AT_ONCE = 32
 """Updates whose samples are drawn together."""
 
 
-def tokenize(
-    steps: Sequence[DemonstratedStep], prompter: Prompter, policy: Policy
-) -> list[tuple[TokenIds, TokenIds]]:
-    """(prompt, response) tokens of demonstrated steps; those without a prompt that fits are left out."""
-    prompts = prompter([step.state for step in steps])
-    known = {response: policy.encode_response(response) for response in {s.response for s in steps}}
-    return [
-        (prompt, known[step.response])
-        for prompt, step in zip(prompts, steps, strict=True)
-        if prompt is not None
-    ]
-
-
 def imitate(
     policy: Policy,
-    demonstrations: Sequence[tuple[TokenIds, TokenIds]],
+    demonstrations: Sequence[Sample],
     parameters: ImitationParameters,
     seed: int,
-    on_update: Callable[[int, int, dict[str, float]], None] = lambda done, total, metrics: None,
-) -> dict[str, float]:
+    on_update: Callable[[int, int, float], None] = lambda done, total, loss: None,
+    checkpoint: Path | None = None,
+    every: Every | None = None,
+) -> list[float]:
     """Train the policy in place on the mean negative log-likelihood of the responses' tokens.
 
     Args:
-        on_update: called with (updates done, updates in all, metrics of the last one).
+        on_update: told (updates done, updates in all, loss of the last one) after each.
+        checkpoint: a file to go on from, to the same weights, and to save to now and then; None
+            keeps nothing.
+        every: when to save; None is :class:`Every`'s own time.
 
     Returns:
-        ``loss`` (nats per token), the mean over the last tenth of the updates, and ``updates``.
+        The loss (nats per token) of every update, those before an interruption included.
+
+    Raises:
+        StorageError: the checkpoint is damaged.
     """
-    scorer = ResponseScorer(policy.model.train())
-    optimizer = torch.optim.AdamW(
-        scorer.parameters(), lr=parameters.learning_rate, weight_decay=0.01, fused=True
-    )
+    every = every or Every()
     total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / total)
-    )
-    recent: list[float] = []
+    learner = _Learner(policy, parameters.learning_rate, total)
+    losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
     sizes = np.array([len(prompt) + len(response) for prompt, response in demonstrations])
     for done, rows in enumerate(batches(sizes, parameters, seed), 1):
-        logprobs, _ = scorer(pack_responses([demonstrations[row] for row in rows], policy.model.device), 1.0)
-        loss = -logprobs.mean()
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        recent = [*recent[-(total // 10) :], float(loss.detach())]
-        on_update(done, total, {"loss": recent[-1]})
+        if done <= len(losses):
+            continue
+        losses.append(learner.update([demonstrations[row] for row in rows]))
+        on_update(done, total, losses[-1])
+        if checkpoint and every():
+            learner.save(checkpoint, losses)
     policy.model.eval()
-    return {"loss": float(np.mean(recent)), "updates": float(total)}
+    return losses
+
+
+class _Learner:
+    """The policy's model, its optimizer and the schedule: up over 50 updates, then down to nothing."""
+
+    def __init__(self, policy: Policy, learning_rate: float, updates: int) -> None:
+        self._model = policy.model
+        self._scorer = ResponseScorer(policy.model.train())
+        self._optimizer = torch.optim.AdamW(
+            self._scorer.parameters(), lr=learning_rate, weight_decay=0.01, fused=True
+        )
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / updates)
+        )
+
+    def update(self, samples: Sequence[Sample]) -> float:
+        """One update on (prompt, response) samples; returns its loss."""
+        logprobs, _ = self._scorer(pack_responses(samples, self._model.device), 1.0)
+        loss = -logprobs.mean()
+        self._optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._scorer.parameters(), 1.0)
+        self._optimizer.step()
+        self._schedule.step()
+        return float(loss.detach())
+
+    def save(self, checkpoint: Path, losses: list[float]) -> None:
+        """Write everything that the next update depends on."""
+        state = {
+            "losses": losses,
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
+        }
+        with atomic_path(checkpoint) as temporary:
+            torch.save(state, temporary)
+
+    def load(self, checkpoint: Path) -> list[float]:
+        """Go on from a checkpoint; returns the losses so far."""
+        try:
+            found = torch.load(checkpoint, weights_only=True, map_location=self._model.device)
+            self._model.load_state_dict(found["model"])
+            self._optimizer.load_state_dict(found["optimizer"])
+            self._schedule.load_state_dict(found["schedule"])
+            return [float(loss) for loss in found["losses"]]
+        except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, ValueError) as error:
+            message = f"{checkpoint}: not a checkpoint of this imitation ({error}); delete it"
+            raise StorageError(message) from error
 
 
 def batches(

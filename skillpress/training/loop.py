@@ -31,7 +31,7 @@ from skillpress.params import Params
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.skills import SuccessBuffer
 from skillpress.skills.drift import read_history, write_history
-from skillpress.training.checkpoint import Checkpoints, TrainingState, experiment_key
+from skillpress.training.checkpoint import Checkpoints, TrainingState
 from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.grpo import GRPO
 from skillpress.training.learner import Learner
@@ -39,6 +39,7 @@ from skillpress.training.losses import ClippedSurrogate
 from skillpress.training.selection import copy_policy, validate
 from skillpress.training.shaping import RewardShaper
 from skillpress.trajectory import read_tasks
+from skillpress.unfinished import experiment_key
 
 HISTORY = "dictionaries.json"
 """The history's file in a checkpoint's folder."""

@@ -9,7 +9,7 @@ import yaml
 
 from skillpress.environments import ENVIRONMENTS
 
-GLUE = {"params", "interface", "storage", "trajectory", "seeds"}
+GLUE = {"params", "interface", "storage", "trajectory", "seeds", "unfinished"}
 """Modules that every stage uses: reading, checking and naming, which decide no result. ``seeds`` is
 among them because its one function may never change."""
 

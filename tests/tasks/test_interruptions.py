@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pytest
 from clone import Clone
@@ -78,10 +82,61 @@ def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, 
 
 def wait_for_child(pid: int) -> None:
     """Until the stage has its recorder beside it, and so has begun."""
-    deadline = time.monotonic() + 60
-    while not psutil.Process(pid).children():
+    wait_for(lambda: bool(psutil.Process(pid).children()), 60)
+
+
+def wait_for(happened: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "overlay"),
+    [
+        ("prepare_policy", "demonstrations", {"imitation": {"demonstrations": 20_000}}),
+        ("evaluate_policy", "episodes", {"evaluation": {"runs": 200}}),
+    ],
+)
+def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
+    clone: Clone, stage: str, kind: str, overlay: dict, tmp_path: Path
+) -> None:
+    shutil.copytree(clone.folder, tmp_path / "long")
+    folder, clone = tmp_path / "long", copy.copy(clone)
+    clone.folder = folder
+    clone.set_params(overlay)
+    assert clone.python(f"tasks.{stage}").returncode == 0
+    before = outputs(clone)
+    process = clone.start(f"tasks.{stage}", output=subprocess.DEVNULL)
+    if stage == "prepare_policy":  # saves every 10,000 steps
+        wait_for(lambda: any(folder.glob(f"checkpoints/*/{kind}-*")), 60)
+        process.kill()
+    else:  # saves every 20 seconds, and when it is told to stop
+        time.sleep(15)
+        process.send_signal(signal.SIGINT)
+    process.wait(60)
+    parts = sorted(folder.glob(f"checkpoints/*/{kind}-*"))
+    assert parts and parts[0].stat().st_size > 1000
+    again = clone.python(f"tasks.{stage}")
+    assert again.returncode == 0, again.stderr
+    after = outputs(clone)
+    same_rollouts(after.pop(EVALUATION), before.pop(EVALUATION))
+    assert after == before
+    assert not any((folder / "checkpoints").iterdir())
+
+
+EVALUATION = "data/rollouts/evaluation.parquet"
+
+
+def same_rollouts(one: bytes, other: bytes) -> None:
+    """Equal but for rounding, which other batches do otherwise and which may turn a rare draw."""
+    frames = [pl.read_parquet(io.BytesIO(content)) for content in (one, other)]
+    episode = ["group_id", "task_id", "rollout_index"]
+    steps = [frame.group_by(episode).agg(pl.exclude("logprobs")) for frame in frames]
+    assert len(steps[0]) == len(steps[1])
+    shared = steps[0].join(steps[1], on=steps[0].columns)
+    assert len(steps[0]) - len(shared) <= len(steps[0]) // 5000
 
 
 def test_a_full_disk_is_one_line_in_every_stage_and_the_next_run_goes_on(

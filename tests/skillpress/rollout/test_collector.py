@@ -2,56 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import pytest
-from gymnasium.spaces import Text
+from walking import TASKS, Countdowner, Walker
 
-from skillpress.interface import AgentState, Decision, Info, ParsedAction
 from skillpress.rollout import Collector, InProcess, requests
-from skillpress.trajectory import Task
-
-
-class Countdowner:
-    """Ends after as many steps as the task says; ``jump`` wins at once."""
-
-    action_space = observation_space = Text(max_length=16)
-
-    def reset(self, task: Task) -> tuple[str, Info]:
-        self.left: int = task.spec["length"]
-        return str(self.left), Info()
-
-    def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        assert self.left > 0, "stepped after the end"
-        self.left -= 1
-        won = action == "jump"
-        return str(self.left), won, not won and self.left == 0, Info(won=won, action=action.upper())
-
-
-@dataclass
-class Walker:
-    """Walks on; jumps where the seed is divisible by 7. Remembers how many it was asked for."""
-
-    batches: list[int] = field(default_factory=list)
-
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        self.batches.append(len(states))
-        return [
-            Decision((seed,), (1,), (-0.5,), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk"))
-            for seed in seeds
-        ]
-
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
-        return 10.0 * info.won
-
-    def update_state(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
-    ) -> AgentState:
-        return AgentState(state.task, observation, info)
-
-
-TASKS = [Task(f"t{length}", "walk", 0, {"length": length}) for length in (9, 1, 4, 2, 7, 3)]
 
 
 def collect(slots: int) -> tuple[Collector, Walker, list[tuple[str, int, bool, tuple[str, ...]]]]:

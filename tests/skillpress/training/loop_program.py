@@ -19,7 +19,8 @@ from skillpress.evaluation.weights import kept
 from skillpress.params import Params, load_params
 from skillpress.policy import save_policy
 from skillpress.rollout.demonstrations import demonstrate
-from skillpress.training.imitation import imitate, tokenize
+from skillpress.training.demonstrated import tokenize
+from skillpress.training.imitation import imitate
 from skillpress.training.loop import TrainingJob, forget_checkpoints, train
 from skillpress.trajectory import write_tasks
 

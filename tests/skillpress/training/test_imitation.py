@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +18,15 @@ from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.interface import AgentState, Info
 from skillpress.params import ImitationParameters
+from skillpress.policy import Policy
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
 from skillpress.seeds import generator
-from skillpress.training.imitation import BATCHES_AT_ONCE, batches, imitate, tokenize
+from skillpress.storage import StorageError
+from skillpress.training.demonstrated import Sample, tokenize
+from skillpress.training.imitation import BATCHES_AT_ONCE, batches, imitate
 from skillpress.trajectory import Task
+from skillpress.unfinished import Every
 
 SECTION = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
@@ -63,16 +69,20 @@ def test_demonstrations_are_decided_by_the_seed() -> None:
     assert demonstrations("compact", 6, 0.5) == demonstrations("compact", 6, 0.5)
 
 
+def samples(policy: Policy) -> list[Sample]:
+    words = [("3 4", "up stop"), ("9", "down stop"), ("5 6 7", "stop")] * 8
+    return [(policy.encode([prompt])[0], policy.encode_response(response)) for prompt, response in words]
+
+
 def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty() -> None:
     policy = tiny_policy()
-    words = [("3 4", "up stop"), ("9", "down stop"), ("5 6 7", "stop")] * 8
-    rows = [(policy.encode([prompt])[0], policy.encode_response(response)) for prompt, response in words]
-    seen: list[tuple[int, int]] = []
-    metrics = imitate(policy, rows, PARAMETERS, 0, lambda done, total, update: seen.append((done, total)))
-    assert seen == [(done, 120) for done in range(1, 121)]
+    rows = samples(policy)
+    seen: list[tuple[int, int, float]] = []
+    losses = imitate(policy, rows, PARAMETERS, 0, lambda *update: seen.append(update))
+    assert seen == [(done, 120, loss) for done, loss in enumerate(losses, 1)]
     logprobs, _ = ResponseScorer(policy.model)(pack_responses(rows), 1.0)
     assert float(logprobs.detach().exp().min()) > 0.9
-    assert metrics["loss"] < 0.1
+    assert losses[-1] < 0.1
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,40 @@ def test_the_same_seed_learns_the_same_weights() -> None:
         imitate(policy, rows, PARAMETERS, 0)
     for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
         np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
+
+
+class KilledError(Exception):
+    """Stands for the kill."""
+
+
+@pytest.mark.parametrize("killed_after", [1, 60, 119])
+def test_imitation_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, killed_after: int) -> None:
+    whole, killed, resumed = tiny_policy(), tiny_policy(), tiny_policy()
+    losses = imitate(whole, samples(whole), PARAMETERS, 0)
+
+    def kill(done: int, total: int, loss: float) -> None:
+        if done == killed_after + 1:  # one after the last that was saved
+            raise KilledError
+
+    checkpoint = tmp_path / "imitation.pt"
+    with pytest.raises(KilledError):
+        imitate(killed, samples(killed), PARAMETERS, 0, kill, checkpoint, Every(0.0))
+    seen: list[int] = []
+    again = imitate(
+        resumed, samples(resumed), PARAMETERS, 0, lambda done, *_: seen.append(done), checkpoint, Every(0.0)
+    )
+    assert seen == list(range(killed_after + 1, 121)) and again == losses
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
+
+
+@pytest.mark.parametrize("content", [b"", b"no checkpoint", pickle.dumps({"losses": []}, protocol=2)])
+def test_a_damaged_checkpoint_of_imitation_is_named(tmp_path: Path, content: bytes) -> None:
+    checkpoint = tmp_path / "imitation.pt"
+    checkpoint.write_bytes(content)
+    policy = tiny_policy()
+    with pytest.raises(StorageError, match=r"imitation\.pt: not a checkpoint of this imitation"):
+        imitate(policy, samples(policy), PARAMETERS, 0, checkpoint=checkpoint)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 99))
