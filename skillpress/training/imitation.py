@@ -23,8 +23,8 @@ from skillpress.storage import StorageError, atomic_path
 from skillpress.training.demonstrated import Sample
 from skillpress.unfinished import Every
 
-BATCHES_AT_ONCE = 32
-"""Updates whose samples are drawn together."""
+SHORTEST = 0.6
+"""Of the longest sample of a pass: what the shortest has at least."""
 
 
 def imitate(
@@ -54,8 +54,7 @@ def imitate(
     total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
     learner = _Learner(policy, parameters.learning_rate, total)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
-    sizes = np.array([len(prompt) + len(response) for prompt, response in demonstrations])
-    for done, rows in enumerate(batches(sizes, parameters, seed), 1):
+    for done, rows in enumerate(batches(len(demonstrations), parameters, seed), 1):
         if done <= len(losses):
             continue
         losses.append(learner.update([demonstrations[row] for row in rows]))
@@ -80,15 +79,20 @@ class _Learner:
         )
 
     def update(self, samples: Sequence[Sample]) -> float:
-        """One update on (prompt, response) samples; returns its loss."""
-        logprobs, _ = self._scorer(pack_responses(samples, self._model.device), 1.0)
-        loss = -logprobs.mean()
+        """One update on the mean over the samples' response tokens; returns that loss."""
         self._optimizer.zero_grad()
-        loss.backward()
+        tokens = sum(len(response) for _, response in samples)
+        loss = 0.0
+        for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
+            packed = pack_responses([samples[row] for row in rows], self._model.device)
+            logprobs, _ = self._scorer(packed, 1.0)
+            share = -logprobs.mean() * (len(logprobs) / tokens)
+            share.backward()
+            loss += float(share.detach())
         torch.nn.utils.clip_grad_norm_(self._scorer.parameters(), 1.0)
         self._optimizer.step()
         self._schedule.step()
-        return float(loss.detach())
+        return loss
 
     def save(self, checkpoint: Path, losses: list[float]) -> None:
         """Write everything that the next update depends on."""
@@ -114,23 +118,26 @@ class _Learner:
             raise StorageError(message) from error
 
 
-def batches(
-    sizes: NDArray[np.int64], parameters: ImitationParameters, seed: int
-) -> Iterator[NDArray[np.int64]]:
-    """Rows of each update: every row once an epoch, with others of about its size, to pad little.
-
-    The rows of ``BATCHES_AT_ONCE`` batches are drawn, sorted by size and cut; a batch comes when the
-    first drawn of its rows would have come. Rows of equal size stay in the order in which they were
-    drawn.
-
-    Args:
-        sizes: [rows] tokens of each.
-    """
-    drawn_at_once = BATCHES_AT_ONCE * parameters.batch_size
+def batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Rows of each update: each of ``count`` rows once an epoch, in an order drawn anew."""
     for epoch in range(parameters.epochs):
-        order = generator(seed, "imitation", epoch).permutation(len(sizes))
-        for drawn in (order[first : first + drawn_at_once] for first in range(0, len(order), drawn_at_once)):
-            by_size = np.argsort(sizes[drawn], kind="stable")
-            cuts = range(parameters.batch_size, len(drawn), parameters.batch_size)
-            for batch in sorted(np.split(by_size, cuts), key=min):
-                yield drawn[batch]
+        order = generator(seed, "imitation", epoch).permutation(count)
+        yield from (
+            order[first : first + parameters.batch_size] for first in range(0, count, parameters.batch_size)
+        )
+
+
+def alike(sizes: Sequence[int]) -> list[list[int]]:
+    """Rows in groups of about one size, the longest first; within a group in the order given.
+
+    Long rows make short ones beside them cost as much as they do themselves. (Whole batches of one
+    size would save as much and learn worse: their samples have more in common than their size.)
+    """
+    groups: list[list[int]] = []
+    longest = 0.0
+    for row in sorted(range(len(sizes)), key=lambda row: -sizes[row]):
+        if sizes[row] < SHORTEST * longest or not groups:
+            groups.append([])
+            longest = sizes[row]
+        groups[-1].append(row)
+    return [sorted(group) for group in groups]

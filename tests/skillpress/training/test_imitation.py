@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,10 @@ from skillpress.params import ImitationParameters
 from skillpress.policy import Policy
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout.demonstrations import DemonstratedStep, demonstrate
-from skillpress.seeds import generator
 from skillpress.storage import StorageError
+from skillpress.training import imitation
 from skillpress.training.demonstrated import Sample, tokenize
-from skillpress.training.imitation import BATCHES_AT_ONCE, batches, imitate
+from skillpress.training.imitation import SHORTEST, alike, batches, imitate
 from skillpress.trajectory import Task
 from skillpress.unfinished import Every
 
@@ -150,30 +151,38 @@ def test_a_damaged_checkpoint_of_imitation_is_named(tmp_path: Path, content: byt
         imitate(policy, samples(policy), PARAMETERS, 0, checkpoint=checkpoint)
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 99))
-def test_every_sample_is_shown_once_an_epoch_in_full_batches(sizes: list[int], size: int, seed: int) -> None:
+@given(st.integers(1, 200), st.integers(1, 9), st.integers(0, 99))
+def test_every_sample_is_shown_once_an_epoch_in_full_batches(count: int, size: int, seed: int) -> None:
     parameters = PARAMETERS.model_copy(update={"batch_size": size, "epochs": 2})
-    found = list(batches(np.array(sizes), parameters, seed))
-    assert len(found) == 2 * -(-len(sizes) // size)
+    found = list(batches(count, parameters, seed))
+    assert len(found) == 2 * -(-count // size)
     for epoch in (found[: len(found) // 2], found[len(found) // 2 :]):
-        assert sorted(row for rows in epoch for row in rows) == list(range(len(sizes)))
+        assert sorted(row for rows in epoch for row in rows) == list(range(count))
         assert sum(len(rows) != size for rows in epoch) <= 1
 
 
-def test_samples_of_one_size_are_shown_in_the_order_drawn() -> None:
-    count = 5 * PARAMETERS.batch_size * BATCHES_AT_ONCE // 2
-    drawn = np.concatenate(list(batches(np.full(count, 7), PARAMETERS, 3)))
-    np.testing.assert_array_equal(drawn[:count], generator(3, "imitation", 0).permutation(count))
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=80))
+def test_passes_hold_every_sample_once_and_none_much_shorter_than_the_longest(sizes: list[int]) -> None:
+    groups = alike(sizes)
+    assert sorted(row for group in groups for row in group) == list(range(len(sizes)))
+    for group in groups:
+        found = [sizes[row] for row in group]
+        assert min(found) >= SHORTEST * max(found) and group == sorted(group)
+    tops = [max(sizes[row] for row in group) for group in groups]
+    assert all(after < SHORTEST * before for before, after in itertools.pairwise(tops))
 
 
-def test_samples_meet_their_like_and_short_ones_do_not_come_first() -> None:
-    sizes = generator(0).integers(1, 500, size=64 * BATCHES_AT_ONCE)
-    parameters = PARAMETERS.model_copy(update={"batch_size": 64, "epochs": 1})
-    shown = [sizes[rows] for rows in batches(sizes, parameters, 0)]
-    padded = sum(len(rows) * rows.max() for rows in shown)
-    assert padded < 1.05 * sizes.sum()
-    means = [rows.mean() for rows in shown]
-    assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.5
+def test_an_update_in_several_passes_is_the_update_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    policies, losses = (tiny_policy(), tiny_policy()), []
+    words = [("3", "up stop"), ("3 4 5 6 7 8 9 10 11", "down up stop"), ("5 6 7 8", "stop")] * 5
+    for policy, shortest in zip(policies, (SHORTEST, 0.0), strict=True):
+        monkeypatch.setattr(imitation, "SHORTEST", shortest)
+        rows = [(policy.encode([prompt])[0], policy.encode_response(said)) for prompt, said in words]
+        assert (len(alike([len(prompt) + len(said) for prompt, said in rows])) > 1) == bool(shortest)
+        losses.append(imitate(policy, rows, PARAMETERS.model_copy(update={"epochs": 3}), 0))
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    for one, other in zip(*(policy.model.parameters() for policy in policies), strict=True):
+        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), atol=2e-4)
 
 
 @pytest.mark.parametrize("rendering", ["compact", "text"])
