@@ -2,7 +2,8 @@
 
 A row has no generator: the uniform number of its t-th token is a hash of (seed, t), and the token
 is where that number falls in the cumulative distribution. Which rows share a batch, and in which
-order, is therefore without effect on what is drawn.
+order, is therefore without effect on what is drawn, unless the logits' own rounding, which other
+batches change, carries a number over a boundary.
 """
 
 from __future__ import annotations
