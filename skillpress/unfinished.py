@@ -38,7 +38,7 @@ class Unfinished:
     """The folder of one piece of work, made when its first part is written."""
 
     def __init__(self, root: str | Path, key: str) -> None:
-        self.folder = Path(root) / key
+        self.key, self.folder = key, Path(root) / key
 
     def part(self, kind: str, number: int) -> Path:
         """Where part ``number`` of a kind goes; to be written atomically."""

@@ -100,7 +100,7 @@ def play(stage: Stage, tasks: Sequence[Task], journal: Journal) -> list[Trajecto
 
     section = stage.params.evaluation
     trajectories: list[Trajectory] = []
-    with stage.progress(3 * section.runs * len(tasks) * section.votes, "episode") as progress:
+    with stage.progress(len(POLICIES) * section.runs * len(tasks) * section.votes, "episode") as progress:
         for policy in POLICIES:
             wanted = [
                 request

@@ -24,8 +24,8 @@ def main(stage: Stage) -> None:
     from tasks.data import BASE_POLICY, RESULTS, split_file, unfinished, write_curve
 
     policy = starting_policy(stage.params)
-    unfinished_work = unfinished(stage, split_file("train"))
-    losses = warm_start(stage, policy, unfinished_work) if stage.params.imitation.demonstrations else []
+    work = unfinished(stage, split_file("train"))
+    losses = warm_start(stage, policy, work) if stage.params.imitation.demonstrations else []
     metrics = {"parameters": float(policy.parameters)}
     if losses:
         last = losses[-(len(losses) // 10 + 1) :]
@@ -35,10 +35,10 @@ def main(stage: Stage) -> None:
     write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
     stage.run.log_metrics({f"imitation/{name}": value for name, value in metrics.items()})
-    unfinished_work.forget()
+    work.forget()
 
 
-def warm_start(stage: Stage, policy: Policy, unfinished_work: Unfinished) -> list[float]:
+def warm_start(stage: Stage, policy: Policy, work: Unfinished) -> list[float]:
     """Imitate demonstrations of the training tasks; returns the loss of every update."""
     from skillpress.assembly import environment_of, prompter_of, rendering_of, state_update_of
     from skillpress.rollout.demonstrations import demonstrate
@@ -55,7 +55,7 @@ def warm_start(stage: Stage, policy: Policy, unfinished_work: Unfinished) -> lis
     )  # fmt: skip
     with stage.progress(section.demonstrations, "demonstration") as progress:
         samples = demonstrated(
-            shown, section.demonstrations, prompter_of(params, policy), policy, unfinished_work, progress
+            shown, section.demonstrations, prompter_of(params, policy), policy, work, progress
         )
     with stage.progress(section.epochs * -(-len(samples) // section.batch_size), "update") as progress:
 
@@ -64,7 +64,7 @@ def warm_start(stage: Stage, policy: Policy, unfinished_work: Unfinished) -> lis
             if reported(done, total):
                 stage.run.log_metrics({"loss": loss}, step=done)
 
-        checkpoint = unfinished_work.folder / "imitation.pt"
+        checkpoint = work.folder / "imitation.pt"
         return imitate(policy, samples, section, params.seed, on_update, checkpoint)
 
 

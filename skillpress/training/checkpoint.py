@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from skillpress.storage import StorageError, read_json, write_json
+from skillpress.unfinished import Unfinished
 
 VERSION = 1
 
@@ -31,12 +32,8 @@ class TrainingState:
     """One row of metrics per step done."""
 
 
-class Checkpoints:
+class Checkpoints(Unfinished):
     """The checkpoint folder of one experiment."""
-
-    def __init__(self, root: str | Path, key: str) -> None:
-        self.folder = Path(root) / key
-        self.key = key
 
     @property
     def peak(self) -> Path:
@@ -83,7 +80,3 @@ class Checkpoints:
         if not folder.is_dir():
             raise StorageError(f"{folder}: missing, though {path} names it; delete {self.folder}")
         return state, folder
-
-    def clear(self) -> None:
-        """Forget everything; called once all that came out of the run is safely written."""
-        shutil.rmtree(self.folder, ignore_errors=True)

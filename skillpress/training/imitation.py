@@ -135,10 +135,8 @@ def alike(sizes: Sequence[int]) -> list[list[int]]:
     TextWorld-Cooking ended at 0.193 nats per token with them, at 0.161 with batches as drawn.)
     """
     groups: list[list[int]] = []
-    longest = 0.0
     for row in sorted(range(len(sizes)), key=lambda row: -sizes[row]):
-        if sizes[row] < SHORTEST * longest or not groups:
+        if not groups or sizes[row] < SHORTEST * sizes[groups[-1][0]]:
             groups.append([])
-            longest = sizes[row]
         groups[-1].append(row)
     return [sorted(group) for group in groups]

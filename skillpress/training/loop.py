@@ -85,7 +85,7 @@ def train(job: TrainingJob, on_step: OnStep = lambda step, metrics: None) -> lis
 
 def forget_checkpoints(job: TrainingJob) -> None:
     """Remove what an interrupted run would go on from."""
-    Checkpoints(job.checkpoints, job.key()).clear()
+    Checkpoints(job.checkpoints, job.key()).forget()
 
 
 def _train_rank(ranks: Ranks, port: int, job: TrainingJob, on_step: OnStep) -> list[dict[str, float]]:
