@@ -19,21 +19,28 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint ui schedule setup setup-dev chromium
+.PHONY: help run test kill-test lint ui schedule setup setup-dev chromium postgresql
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
 	@echo "make test      all tests"
+	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make lint      style, types, import rules"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
 
+# It ends when make does, kill -9 included, and its stages with it (tasks/parent.py).
 run: setup mlruns/mlflow.db
-	@$(PYTHON) -m tasks.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
+	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m tasks.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
 
-test: setup-dev chromium
+test: setup-dev chromium postgresql
 	$(PYTHON) -m pytest -n 2 -m "not slow"
-	$(PYTHON) -m pytest -m slow
+	$(PYTHON) -m pytest -n 2 --dist loadgroup -m slow
+
+# The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
+KILLS ?= 50
+kill-test: setup-dev
+	SKILLPRESS_KILLS=$(KILLS) $(PYTHON) -m pytest -s tests/tasks/test_kills.py
 
 lint: setup-dev
 	$(VENV)/bin/ruff check .
@@ -79,3 +86,10 @@ chromium:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } || \
 	  { echo "Chromium is missing; the report's test needs it. As root: apt-get install chromium" >&2; exit 2; }
+
+# One test runs both servers on a cluster of Debian's PostgreSQL that it starts itself.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends postgresql; } || \
+	  { echo "PostgreSQL is missing; the services' test needs it. As root: apt-get install postgresql" >&2; exit 2; }

@@ -94,19 +94,19 @@ def compare(paths: list[Path]) -> dict[str, Any]:
 
 
 def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
-    """Play that many random episodes of up to ``max_steps`` in one environment."""
+    """MethodEpisodes that many random episodes of up to ``max_steps`` in one environment."""
     tasks = [task for task in BUNDLE.make_tasks(section, SplitSizes(1, 1, 140), 0) if task.split == "test"]
-    world, drawn, process = Alfworld(section), random.Random(0), psutil.Process()
+    environment, drawn, process = Alfworld(section), random.Random(0), psutil.Process()
     times: Times = {"reset": [], "step": []}
     memory: dict[str, float] = {"0": process.memory_info().rss / 2**20}
     started = time.perf_counter()
     for number in range(1, episodes + 1):
         task = tasks[number % len(tasks)]
-        _, info = timed(times["reset"], lambda t=task: world.reset(t))
+        _, info = timed(times["reset"], lambda t=task: environment.reset(t))
         over = False
         while not over:
             action = drawn.choice(BUNDLE.explorer_actions(info))
-            answer = timed(times["step"], lambda a=action: world.step(a))
+            answer = timed(times["step"], lambda a=action: environment.step(a))
             over, info = answer[1] or answer[2], answer[3]
         if number % max(1, episodes // 10) == 0:
             memory[str(number)] = process.memory_info().rss / 2**20

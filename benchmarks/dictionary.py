@@ -44,13 +44,13 @@ from tokenizers import Tokenizer, models, trainers
 
 from benchmarks.skill_corpora import ALFWORLD, CORPORA, COUNTDOWN, Sequences, alfworld_like
 from skillpress.seeds import generator
-from skillpress.skills import fit
 from skillpress.skills.corpus import count_numbers, make_corpus
+from skillpress.skills.fit import fit
 from skillpress.skills.grams import number_grams
-from skillpress.skills.greedy import merge_pairs
 from skillpress.skills.lookup import costs, make_table
 from skillpress.skills.reference import greedy_reference
-from skillpress.skills.refined import improve
+from skillpress.skills.search.greedy import merge_pairs
+from skillpress.skills.search.refined import improve
 from skillpress.storage import read_json, write_json
 
 RESULT = Path(__file__).parent / "results" / "dictionary.json"
@@ -208,7 +208,7 @@ def milliseconds_once(work: Callable[[], object]) -> float:
 def measure_first_call() -> dict[str, float]:
     """Seconds of the first greedy fit of a process, with an empty and with a filled cache."""
     program = (
-        "import time; from skillpress.skills import fit; started = time.perf_counter();"
+        "import time; from skillpress.skills.fit import fit; started = time.perf_counter();"
         "fit([('A', 'B')] * 9, ('A', 'B'), 4); print(time.perf_counter() - started)"
     )
     seconds = {}

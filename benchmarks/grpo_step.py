@@ -30,15 +30,17 @@ import torch
 import transformers
 import trl
 
+from skillpress.algorithms.batch import batch_of, one_process
+from skillpress.algorithms.grpo import GRPO, GRPOParameters
+from skillpress.algorithms.selections.none import NoSelection, NoSelectionParameters
+from skillpress.engines.local import LocalEngine
 from skillpress.interface import Sampling, ScratchVocabulary
-from skillpress.policy import LocalEngine, Policy, load_policy, save_policy
+from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.policy.scratch import build_scratch_policy
-from skillpress.training.advantages import GroupAdvantage
-from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.learner import Learner
-from skillpress.training.losses import ClippedSurrogate, token_weights
 from skillpress.training.samples import Samples
-from skillpress.trajectory import Step
+from skillpress.trajectory import RewardPart, Step, Trajectory
+from skillpress.workers.distributed import Ranks, free_port, join_ranks
 
 PROMPT, RESPONSE, GROUPS, GROUP = 200, 32, 8, 8
 SHAPES = {"default": (64, 2, 2), "3m": (192, 6, 6)}
@@ -75,9 +77,19 @@ class Ours:
         self.policy = policy
         self.engine = LocalEngine(policy)
         self.engine.stop = torch.tensor([], dtype=torch.long)  # exactly RESPONSE tokens, as TRL's side
-        self.learner = Learner(
-            policy.model, ClippedSurrogate(0.2, 0.0), "zero1_fp32", LEARNING_RATE, 1.0, 1 << 20, ranks
+        everything = NoSelectionParameters(name="none")
+        section = GRPOParameters(
+            name="grpo",
+            scale="std",
+            baseline_weighting="per_trajectory",
+            clip_low=0.2,
+            clip_high=0.2,
+            kl_coefficient=0.0,
+            aggregation="token_mean",
+            select=everything,
         )
+        self.grpo = GRPO(section, NoSelection(everything))
+        self.learner = Learner(policy.model, self.grpo.loss, "zero1_fp32", LEARNING_RATE, 1.0, 1 << 20, ranks)
         self.steps = 0
 
     def step(self) -> None:
@@ -87,14 +99,15 @@ class Ours:
         completions = self.engine.generate(prompts, Sampling(max_new_tokens=RESPONSE), seeds)
         returns = np.array([reward(list(c.token_ids)) for c in completions])
         groups = np.repeat(np.arange(GROUPS), GROUP)
-        advantages = GroupAdvantage(scale="std")(returns, groups, np.ones(len(returns), int))
         steps = tuple(
-            Step(prompt, c.token_ids, c.logprobs, "", "", "", None, 0.0)
-            for prompt, c in zip(prompts, completions, strict=True)
+            Step(prompt, c.token_ids, c.logprobs, "", "", "", None, (RewardPart("success", r, "trajectory"),))
+            for prompt, c, r in zip(prompts, completions, returns.tolist(), strict=True)
         )
+        episodes = [Trajectory("", "", 0, (step,), False, True, False, "", 0, 0) for step in steps]
+        advantages = self.grpo.advantages(batch_of(episodes, groups.tolist(), 1.0), one_process)
         lengths = np.array([len(step.response_ids) for step in steps])
         assert lengths.tolist() == [RESPONSE] * len(steps)
-        weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
+        weights = self.grpo.token_weights(lengths, float(lengths.sum()), float(len(steps)))
         self.learner.update(Samples(steps, advantages, weights))
         self.engine.update_weights(self.learner.weights(), self.steps)
 

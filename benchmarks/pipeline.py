@@ -1,11 +1,14 @@
-"""How long the default experiment takes: whole, per stage, and what orchestration costs.
+"""How long the default experiment takes on one process and on two: whole, per stage, and orchestration.
 
-    python -m benchmarks.pipeline [--params params/smoke.yaml]
+    python -m benchmarks.pipeline [--params params/smoke.yaml] [--processes 1 2] [--folder FOLDER]
 
-Reproduces the experiment (``python -m tasks.reproduce``, what ``make run`` calls once everything is
-installed) in a fresh clone of this repository, then again with nothing changed. A stage's own work is
-what it reports itself; orchestration is all the rest: DVC, MLflow, the processes' start and imports
-that no stage's work needs. The result holds the evaluation's headline figures too.
+For each number of processes it reproduces the experiment (``python -m tasks.reproduce``, what ``make
+run`` calls once everything is installed) in a fresh clone of this repository, then again with nothing
+changed. A stage's own work is what it reports itself; orchestration is all the rest: DVC, MLflow, the
+processes' start and imports that no stage's work needs. ``times_as_fast`` compares with the first number.
+
+With ``--folder`` every finished measurement is kept there, and a run that was interrupted goes on with
+the first one that is missing; a measurement itself is never resumed, since its time would be wrong.
 """
 
 from __future__ import annotations
@@ -15,12 +18,19 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
+import yaml
+
+from skillpress.storage import read_json, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 _DONE = re.compile(r"^(\w+): done in ([0-9.]+) s$", re.MULTILINE)
@@ -40,38 +50,82 @@ def reproduce(folder: Path, options: list[str]) -> tuple[float, dict[str, float]
     return seconds, {stage: float(own) for stage, own in _DONE.findall(finished.stdout)}
 
 
-def measure(overlays: list[str]) -> dict[str, Any]:
+def measure(overlays: Sequence[str], processes: int, folder: Path) -> dict[str, Any]:
     """Both reproductions, in a clone that is thrown away."""
-    options = [word for overlay in overlays for word in ("--params", overlay)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "skillpress"
-        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
-        first, stages = reproduce(folder, options)
-        again, _ = reproduce(folder, options)
-        (metrics,) = folder.rglob("results/metrics.json")
-        (evaluation,) = folder.rglob("results/evaluation.json")
-        figures = json.loads(metrics.read_text())
-        comparisons = json.loads(evaluation.read_text())["comparisons"]
+    shutil.rmtree(folder, ignore_errors=True)
+    load = os.getloadavg()[0]
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
+    own_overlay = folder / "params" / f"processes_{processes}.yaml"
+    own_overlay.write_text(yaml.safe_dump({"processes": processes}))
+    relative = str(own_overlay.relative_to(folder))
+    options = [word for overlay in (*overlays, relative) for word in ("--params", overlay)]
+    first, stages = reproduce(folder, options)
+    again, _ = reproduce(folder, options)
+    (metrics,) = folder.rglob("results/metrics.json")
+    (evaluation,) = folder.rglob("results/evaluation.json")
+    (curve,) = folder.rglob("results/training.csv")
     own = sum(stages.values())
-    return {
+    result = {
         "seconds": {"whole": first, "again, unchanged": again, "orchestration": first - own, **stages},
         "orchestration_share": (first - own) / first,
-        "evaluation": figures,
-        "comparisons": comparisons,
+        "seconds_per_training_step": per_step(curve),
+        "evaluation": read_json(metrics),
+        "comparisons": read_json(evaluation)["comparisons"],
+        "load": {"before": load, "after": os.getloadavg()[0]},
+    }
+    shutil.rmtree(folder)
+    return result
+
+
+def per_step(curve: Path) -> dict[str, float]:
+    """Mean seconds of a training step's parts, as rank 0 saw them."""
+    rows = pl.read_csv(curve, infer_schema_length=None)
+    parts = [name for name in rows.columns if name.startswith("seconds/")]
+    return {name.removeprefix("seconds/"): float(rows[name].mean()) for name in parts}  # type: ignore[arg-type]
+
+
+def compare(overlays: Sequence[str], processes: Sequence[int], folder: Path) -> dict[str, Any]:
+    """The measurements of all numbers of processes, those kept in the folder included."""
+    key = {"overlays": list(overlays), "revision": revision()}
+    found: dict[str, Any] = {}
+    for number in processes:
+        kept = folder / f"processes-{number}.json"
+        if not kept.exists() or read_json(kept)["of"] != key:
+            measured = measure(overlays, number, folder / f"processes-{number}")
+            write_json(kept, {"of": key, **measured})
+        found[str(number)] = {name: value for name, value in read_json(kept).items() if name != "of"}
+    first = found[str(processes[0])]["seconds"]
+    return {
+        "processes": found,
+        "times_as_fast": {
+            number: {part: first[part] / seconds for part, seconds in measured["seconds"].items() if seconds}
+            for number, measured in found.items()
+        },
+        "revision": key["revision"],
         "machine": {
             "python": platform.python_version(),
             "processor": platform.machine(),
             "cores": os.cpu_count(),
-            "load": os.getloadavg()[0],
         },
     }
+
+
+def revision() -> str:
+    """The commit that is cloned."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main() -> None:
     """Print the measurement as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--params", action="append", default=[])
-    json.dump(measure(parser.parse_args().params), sys.stdout, indent=2)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--folder", type=Path, help="keeps finished measurements")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        result = compare(chosen.params, chosen.processes, (chosen.folder or Path(name)).resolve())
+    json.dump(result, sys.stdout, indent=2)
     print()
 
 

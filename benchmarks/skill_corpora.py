@@ -72,11 +72,11 @@ def countdown_like(count: int, seed: int) -> Sequences:
         name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
     )
     countdown = bundle("countdown")
-    solve, world = countdown.oracle(section), countdown.make(section)
+    solve, environment = countdown.oracle(section), countdown.make(section)
     sequences: Sequences = []
     for task in countdown.make_tasks(section, SplitSizes(train=count, validation=0, test=0), seed):
-        world.reset(task)
-        infos = [world.step(word)[3] for word in solve(task, 0.2, derive(seed, task.task_id))]
+        environment.reset(task)
+        infos = [environment.step(word)[3] for word in solve(task, 0.2, derive(seed, task.task_id))]
         labels = [skill(info.action, task.spec["target"]) for info in infos if info.action is not None]
         sequences.append(tuple(label for label in labels if label is not None))
     return sequences

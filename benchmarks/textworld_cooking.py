@@ -109,7 +109,7 @@ def _median(times: list[tuple[float, float]]) -> dict[str, float]:
 
 def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any]:
     """CPU milliseconds per step and reset of ours and stock, medians over episodes that alternate."""
-    world = TextWorldCooking(section)
+    environment = TextWorldCooking(section)
     times: dict[str, dict[str, list[float]]] = {}
 
     def note(who: str, reset: float, play: float, steps: int) -> None:
@@ -118,9 +118,9 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
         found["reset"].append(1000 * reset)
 
     for number, task in enumerate(tasks):
-        actions = random_episode(world, task, number)
-        _, reset = seconds(lambda t=task: world.reset(t))
-        _, play = seconds(lambda a=actions: [world.step(action) for action in a])
+        actions = random_episode(environment, task, number)
+        _, reset = seconds(lambda t=task: environment.reset(t))
+        _, play = seconds(lambda a=actions: [environment.step(action) for action in a])
         note("ours", reset, play, len(actions))
         program = str(
             GameCache(section.cache).program(GameSettings.from_spec(task.spec["settings"]), task.seed)
@@ -147,14 +147,14 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
     return {"episodes": len(tasks), **result}
 
 
-def random_episode(world: TextWorldCooking, task: Task, seed: int) -> list[str]:
+def random_episode(environment: TextWorldCooking, task: Task, seed: int) -> list[str]:
     """Actions of a random walk that neither wins nor loses within 30 steps, or as far as it got."""
     random = Random(seed)
-    _, info = world.reset(task)
+    _, info = environment.reset(task)
     actions: list[str] = []
     for _ in range(30):
         actions.append(random.choice([*explorer_actions(info), "look"]))
-        _, terminated, truncated, info = world.step(actions[-1])
+        _, terminated, truncated, info = environment.step(actions[-1])
         if terminated or truncated:
             break
     return actions
@@ -162,12 +162,12 @@ def random_episode(world: TextWorldCooking, task: Task, seed: int) -> list[str]:
 
 def measure_memory(tasks: list[Task], section: CookingParameters, episodes: int) -> dict[str, float]:
     """Resident megabytes after a warm-up and after the episodes that follow."""
-    world = TextWorldCooking(section)
+    environment = TextWorldCooking(section)
     for number in range(WARM_UP):
-        random_episode(world, tasks[number % len(tasks)], number)
+        random_episode(environment, tasks[number % len(tasks)], number)
     before = resident()
     for number in range(episodes):
-        random_episode(world, tasks[number % len(tasks)], number)
+        random_episode(environment, tasks[number % len(tasks)], number)
     after = resident()
     growth = 1024 * (after - before) / episodes
     return {"episodes": episodes, "before_mb": before, "after_mb": after, "growth_kb_per_episode": growth}

@@ -1,12 +1,12 @@
-"""Worlds in worker processes against worlds in process: speed, cost per step, memory.
+"""VectorEnvironment in worker processes against environments in process: speed, cost per step, memory.
 
     python -m benchmarks.workers [--params params/alfworld.yaml] [--episodes 1000] [--tasks 64]
 
 A random explorer plays the same training tasks with 1, 8 and 64 episodes at once, in process and in one
 worker per core, in turn and three times; the median run counts. Its own decisions (a draw from the
 admissible actions) are taken out: ``step_ms`` is the time of the collector's rounds without them, resets
-included, per environment step. To see where workers begin to pay, ``waiting`` worlds do nothing but keep
-a processor busy for a given time per step. In the end one collector plays ``--episodes`` episodes, and
+included, per environment step. To see where workers begin to pay, ``waiting`` environments do nothing but
+keep a processor busy for a given time per step. In the end one collector plays ``--episodes`` episodes, and
 the resident memory of the workers is read after 16, a tenth, half and all of them; what an episode
 leaves behind is what the second half added. The figures mean little on a machine that does other work;
 its load is among them.
@@ -32,9 +32,16 @@ import psutil
 from skillpress.environments.bundle import SplitSizes
 from skillpress.interface import Agent, AgentState, Decision, Environment, Info, ParsedAction
 from skillpress.params import Params, load_params
-from skillpress.rollout import Collector, EpisodeRequest, InProcess, WorkerWorlds, Worlds, requests
-from skillpress.rollout.crew import cores
-from skillpress.trajectory import Task
+from skillpress.rollout import (
+    Collector,
+    EpisodeRequest,
+    SyncVectorEnv,
+    VectorEnvironment,
+    WorkerVectorEnv,
+    requests,
+)
+from skillpress.trajectory import RewardPart, Task
+from skillpress.workers.pool import cores
 
 AT_ONCE = (1, 8, 64)
 STEP_COSTS_MS = (0.0, 0.3, 3.0)
@@ -68,8 +75,10 @@ class Walker:
     def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
         return [Decision((), (), (), ParsedAction("", "walk"))] * len(states)
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
-        return 0.0
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        return ()
 
     def update_state(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
@@ -90,7 +99,9 @@ class Timed:
         self.seconds += time.perf_counter() - started
         return decisions
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
         return self.agent.evaluate_step(state, parsed, observation, info)
 
     def update_state(
@@ -99,13 +110,15 @@ class Timed:
         return self.agent.update_state(state, parsed, observation, info)
 
 
-def play(worlds: Worlds, agent: Agent, wanted: list[EpisodeRequest], slots: int) -> dict[str, float]:
-    """Play and time the episodes; processes are started and worlds made before the clock.
+def play(
+    environments: VectorEnvironment, agent: Agent, wanted: list[EpisodeRequest], slots: int
+) -> dict[str, float]:
+    """MethodEpisodes and time the episodes; processes are started and environments made before the clock.
 
     The last episodes warm up, so that a slot that plays one episode has to load its game like the others.
     """
     timed = Timed(agent)
-    collector = Collector(worlds, timed, slots)
+    collector = Collector(environments, timed, slots)
     collector.collect(wanted[::-1][:slots])
     before, timed.seconds = collector.statistics.environment_steps, 0.0
     started = time.perf_counter()
@@ -120,30 +133,33 @@ def play(worlds: Worlds, agent: Agent, wanted: list[EpisodeRequest], slots: int)
 
 
 def compare(make: Callable[[], Environment], agent: Agent, tasks: list[Task]) -> dict[str, Any]:
-    """For each number of episodes at once, median figures of both kinds of worlds, which take turns."""
-    kinds: dict[str, Worlds] = {"in_process": InProcess(make), "workers": WorkerWorlds(make)}
+    """For each number of episodes at once, median figures of both kinds of environments, which take turns."""
+    kinds: dict[str, VectorEnvironment] = {
+        "in_process": SyncVectorEnv(make),
+        "workers": WorkerVectorEnv(make),
+    }
     table: dict[str, Any] = {}
     episodes = requests(tasks, 1, 0, "benchmark")
     for slots in AT_ONCE:
         runs: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
         for _ in range(REPETITIONS):
-            for kind, worlds in kinds.items():
-                runs[kind].append(play(worlds, agent, episodes, slots))
+            for kind, environments in kinds.items():
+                runs[kind].append(play(environments, agent, episodes, slots))
         median = {
             kind: {key: statistics.median(run[key] for run in found) for key in found[0]}
             for kind, found in runs.items()
         }
         speedup = median["workers"]["steps_per_second"] / median["in_process"]["steps_per_second"]
         table[str(slots)] = {**median, "workers_over_in_process": speedup}
-    for worlds in kinds.values():
-        worlds.close()
+    for environments in kinds.values():
+        environments.close()
     return table
 
 
 def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], episodes: int) -> dict[str, Any]:
     """Resident bytes of the worker processes, and what one more episode adds to them."""
-    worlds = WorkerWorlds(make)
-    collector = Collector(worlds, agent, slots=16)
+    environments = WorkerVectorEnv(make)
+    collector = Collector(environments, agent, slots=16)
     endless = itertools.cycle(tasks)
     points: dict[int, int] = {}
     for until in (16, episodes // 10, episodes // 2, episodes):
@@ -154,25 +170,26 @@ def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], epi
         points[until] = sum(
             child.memory_info().rss for child in children if "spawn" in " ".join(child.cmdline())
         )
-    worlds.close()
+    environments.close()
     half = episodes // 2
     return {
         "resident_mib_after_episodes": {str(n): rss / 2**20 for n, rss in points.items()},
         "kib_per_episode": (points[episodes] - points[half]) / 1024 / (episodes - half),
-        "restarts": worlds.crew.restarts,
+        "restarts": environments.pool.restarts,
     }
 
 
 def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
     """Everything about one environment."""
-    # Imported here, since workers import this module, and the assembly imports torch.
-    from skillpress.assembly import environment_of, random_explorer
+    # Imported here, since workers import this module, and an experiment imports torch.
+    from skillpress.experiment import Experiment
 
-    bundle = environment_of(params)
+    experiment = Experiment(params)
+    bundle = experiment.bundle
     sizes = SplitSizes(count, 1, 1)
     made = bundle.make_tasks(params.environment, sizes, params.seed)
     tasks = [task for task in made if task.split == "train"]
-    make, agent = partial(bundle.make, params.environment), random_explorer(params)
+    make, agent = partial(bundle.make, params.environment), experiment.explorer()
     return {
         "environment": params.environment.name,
         "tasks": len(tasks),

@@ -2,8 +2,9 @@
 
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
 
-Every experiment is a process of its own (``python -m tasks.reproduce``) with one thread, in its own
-workspace; there are as many at once as there are cores. The first method of every seed goes ahead: the
+Every experiment is a process of its own (``python -m tasks.reproduce``) in its own workspace, and spreads
+over as many processes as its parameters say; there are as many experiments at once as the cores have
+room for. The first method of every seed goes ahead: the
 stages that it shares with the others are then restored from DVC's cache instead of run again. Methods
 are tested against the first one listed. Starting an interrupted ablation again goes on.
 """
@@ -22,28 +23,30 @@ from pathlib import Path
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, wait
+from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.children import children_stopped, process_stopped
-from skillpress.params import ParamsError
-from skillpress.storage import StorageError, write_json, write_text
-from tasks import exit_codes
-from tasks.comparison import Experiment, as_json, page, paired_tests, table
-from tasks.data import RESULTS
-from tasks.lock import DEFAULT_WAIT_SECONDS, LockTimeoutError, exclusive
+from skillpress.errors import UserError
+from skillpress.storage import write_json, write_text
+from skillpress.workers import cores
+from tasks import exit_codes, parent
+from tasks.files import RESULTS
+from tasks.finished.comparison import as_json, page, paired_tests, table, text
+from tasks.finished.run import FinishedRun, read_run
+from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
+from tasks.reproduce.workspace import FOLDER, Variant
+from tasks.revision import revision
 from tasks.settings import ROOT
-from tasks.tracking import FLOW_RUN_VARIABLE, create_database, log_comparison, revision
-from tasks.workspace import FOLDER, Variant
+from tasks.tracking.runs import FLOW_RUN_VARIABLE, create_database, log_comparison
 
 METHODS = tuple(
     f"params/{method}.yaml"
     for method in ("imitation", "grpo", "round_length", "segcost", "segcost_no_buffer")
 )
 SEEDS = (0, 1, 2)
-PROCESSES = len(os.sched_getaffinity(0))
 
 
 class ExperimentFailedError(RuntimeError):
@@ -51,7 +54,7 @@ class ExperimentFailedError(RuntimeError):
 
 
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
-def run_experiment(variant: Variant) -> Experiment:
+def run_experiment(variant: Variant) -> FinishedRun:
     """Reproduce a variant in a process of its own; what it prints goes to workspaces/<name>.log.
 
     Raises:
@@ -67,7 +70,7 @@ def run_experiment(variant: Variant) -> Experiment:
             code = process.wait()
     if code:
         raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
-    return Experiment(variant.overlays[-1].stem, variant.seed, ROOT / FOLDER / variant.name)
+    return read_run(ROOT / FOLDER / variant.name, variant.overlays[-1].stem)
 
 
 def tail(log: Path, lines: int = 15) -> str:
@@ -75,7 +78,7 @@ def tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
-@flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=PROCESSES))
+@flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=cores()))
 def ablation(
     methods: Sequence[str] = METHODS,
     seeds: Sequence[int] = SEEDS,
@@ -91,33 +94,41 @@ def ablation(
         wait_seconds: how long to wait for another ablation.
     """
     try:
-        for method in methods:
-            Variant((*map(Path, common), Path(method))).values(ROOT)
+        found = [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
+        at_once = room(cores(), [values["processes"] for values in found])
         create_database()
         with exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds), children_stopped():
-            finished, failures = run_all(methods, seeds, common)
+            parent.name_this_process()
+            finished, failures = run_all(methods, seeds, common, at_once)
             if finished:
                 publish(finished)
-    except (ParamsError, StorageError, LockTimeoutError) as error:
+    except UserError as error:
         return Failed(message=str(error))
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
 
 
+def room(cores: int, processes: Sequence[int]) -> int:
+    """How many experiments of so many processes each run beside each other; at least one."""
+    return max(1, cores // max(processes))
+
+
 def run_all(
-    methods: Sequence[str], seeds: Sequence[int], common: Sequence[str]
-) -> tuple[list[Experiment], list[str]]:
+    methods: Sequence[str], seeds: Sequence[int], common: Sequence[str], at_once: int
+) -> tuple[list[FinishedRun], list[str]]:
     """(finished experiments by method and seed, what the others failed of)."""
-    futures: dict[tuple[str, int], PrefectFuture[Experiment]] = {}
+    futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
     for wave in (methods[:1], methods[1:]):
-        started = {
-            (method, seed): run_experiment.submit(Variant((*map(Path, common), Path(method)), seed))
-            for seed in seeds
-            for method in wave
-        }
-        wait(list(started.values()))
-        futures |= started
+        running: set[PrefectFuture[FinishedRun]] = set()
+        for seed in seeds:
+            for method in wave:
+                if len(running) == at_once:
+                    running.remove(next(as_completed(list(running))))
+                variant = Variant((*map(Path, common), Path(method)), seed)
+                futures[method, seed] = run_experiment.submit(variant)
+                running.add(futures[method, seed])
+        wait(list(running))
     finished, failures = [], []
     for method in methods:
         for seed in seeds:
@@ -129,7 +140,7 @@ def run_all(
     return finished, failures
 
 
-def publish(experiments: Sequence[Experiment]) -> None:
+def publish(experiments: Sequence[FinishedRun]) -> None:
     """The comparison: results/ablation.{json,html}, an MLflow run, a Prefect artifact, and a print."""
     rows, tests = table(experiments), paired_tests(experiments)
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
@@ -138,22 +149,15 @@ def publish(experiments: Sequence[Experiment]) -> None:
     write_text(html, page(experiments, tests, versions))
     os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
     parameters = {
-        "methods": sorted({e.method for e in experiments}),
+        "methods": sorted({e.label for e in experiments}),
         "seeds": sorted({e.seed for e in experiments}),
     }
     metrics = {f"{row.method}/pass_at_1".replace(" ", "_"): row.pass_at_1 for row in rows}
     metrics |= {f"{row.method}/budget_area".replace(" ", "_"): row.budget_area for row in rows}
     log_comparison("ablation", parameters, metrics, [html, values])
     create_table_artifact([asdict(row) for row in rows], key="ablation", description="Methods compared")
-    for row in rows:
-        spread = "" if row.std_over_seeds is None else f" (std over seeds {row.std_over_seeds:.3f})"
-        print(f"{row.method:20} Pass@1 {row.pass_at_1:.3f} [{row.low:.3f}, {row.high:.3f}]{spread}")
-    for name, test in tests.items():
-        last = test.tests[-1]
-        print(
-            f"{name}: {last.difference:+.3f} [{last.low:+.3f}, {last.high:+.3f}], "
-            f"bootstrap p {last.bootstrap_p:.3f}, McNemar p {last.mcnemar_p:.3f}"
-        )
+    for line in text(rows, tests):
+        print(line)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

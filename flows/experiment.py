@@ -25,15 +25,16 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.stages import StageFailedError, reproduce_stage, stage_order
-from skillpress.params import ParamsError
-from skillpress.storage import StorageError, read_json
-from tasks import exit_codes
-from tasks.lock import DEFAULT_WAIT_SECONDS, LockTimeoutError, exclusive, workspace_lock
+from skillpress.errors import UserError
+from skillpress.storage import read_json
+from tasks import exit_codes, parent
+from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
+from tasks.reproduce.repair import set_broken_files_aside
+from tasks.reproduce.workspace import Variant, add_variant_options, prepare_workspace
 from tasks.settings import ROOT
-from tasks.tracking import FLOW_RUN_VARIABLE, create_database
-from tasks.workspace import Variant, add_variant_options, prepare_workspace
+from tasks.tracking.runs import FLOW_RUN_VARIABLE, create_database
 
-EXPECTED = (ParamsError, StorageError, LockTimeoutError, StageFailedError, DvcException)
+EXPECTED = (UserError, StageFailedError, DvcException)
 """What ends a flow with its message alone."""
 
 
@@ -59,6 +60,7 @@ def experiment(
         workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
         with exclusive(workspace_lock(workspace), str(workspace), wait_seconds):
             prepare_workspace(ROOT, variant)
+            set_broken_files_aside(workspace)
             with chdir(workspace):
                 walk(workspace)
     except EXPECTED as error:
@@ -69,6 +71,7 @@ def experiment(
 def walk(workspace: Path) -> None:
     """Reproduce every stage in order, and leave what came out as artifacts."""
     os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
+    parent.name_this_process()
     rows = []
     try:
         for stage in stage_order():

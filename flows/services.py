@@ -3,7 +3,9 @@
     python -m flows.services ui         MLflow and Prefect, on loopback
     python -m flows.services schedule   the same, the deployments of infra/prefect.yaml, and a worker
 
-Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST. Ctrl-C (or SIGTERM) stops all.
+Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST, the databases from MLFLOW_TRACKING_URI
+and PREFECT_API_DATABASE_CONNECTION_URL: SQLite where nothing is said, or PostgreSQL. Ctrl-C (or SIGTERM)
+stops all.
 """
 
 from __future__ import annotations
@@ -21,19 +23,25 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import psutil
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
 from flows.children import stop
+from skillpress.errors import UserError
 from tasks import exit_codes
 from tasks.settings import ROOT
-from tasks.tracking import create_database
+from tasks.tracking.runs import create_database
 
 POOL = "local"
+PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
+DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
+"""What Prefect's server can use."""
 START_SECONDS = 180.0
 """A server that has not answered by then is given up."""
 POLL_SECONDS = 0.5
 
 
-class ServiceError(RuntimeError):
+class ServiceError(UserError):
     """A service cannot start, or has ended by itself; the message says which and why."""
 
 
@@ -115,19 +123,35 @@ class Services:
             time.sleep(POLL_SECONDS)
 
 
+def tracking_experiment() -> str:
+    """The id of MLflow's experiment; makes its database where it is missing.
+
+    Raises:
+        ServiceError: Prefect's or MLflow's database cannot be used.
+    """
+    scheme = os.environ.get(PREFECT_DATABASE, DRIVERS[0]).split("://")[0]
+    if scheme not in DRIVERS:
+        raise ServiceError(f"{PREFECT_DATABASE} begins with {scheme}://, not with {' or '.join(DRIVERS)}")
+    try:
+        return create_database()
+    except (MlflowException, SQLAlchemyError) as error:
+        raise ServiceError(f"MLFLOW_TRACKING_URI cannot be used: {str(error).splitlines()[0]}") from error
+
+
 def serve(services: Services, schedule: bool) -> None:
     """Start everything and stay.
 
     Raises:
-        ServiceError: a port is taken, or a service failed.
+        ServiceError: a port is taken, a database cannot be used, or a service failed.
     """
     host = os.environ.get("HOST", "127.0.0.1")
     mlflow = Address("MLflow", host, int(os.environ.get("MLFLOW_PORT", "5000")), "MLFLOW_PORT")
     prefect = Address("Prefect", host, int(os.environ.get("PREFECT_PORT", "4200")), "PREFECT_PORT")
     for address in (mlflow, prefect):
         address.check_free()
-    experiment = create_database()
+    experiment = tracking_experiment()
     os.environ |= {
+        "MLFLOW_BACKEND_STORE_URI": os.environ["MLFLOW_TRACKING_URI"],  # no password where `ps` shows it
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "SKILLPRESS_ROOT": str(ROOT),
         "PREFECT_SERVER_API_HOST": host,
@@ -135,10 +159,9 @@ def serve(services: Services, schedule: bool) -> None:
         "PREFECT_SERVER_UI_API_URL": f"{prefect.url}/api",
         "PREFECT_API_URL": f"{prefect.url}/api",
     }
-    store = os.environ["MLFLOW_TRACKING_URI"]
     mlflow_command = ["mlflow", "server", "--host", host, "--port", str(mlflow.port), "--workers", "1"]
-    services.start("MLflow", [*mlflow_command, "--backend-store-uri", store])
-    services.start("Prefect", ["prefect", "server", "start"])
+    services.start("MLflow", mlflow_command)
+    services.start("Prefect", ["flows.prefect_server"])
     services.wait_until(f"{prefect.url}/api/health", "Prefect")
     services.wait_until(f"{mlflow.url}/health", "MLflow")
     print(f"MLflow:  {mlflow.url}/#/experiments/{experiment}/runs\nPrefect: {prefect.url}", flush=True)

@@ -1,12 +1,12 @@
-"""The contracts between a world, an agent and a language model.
+"""The contracts between an environment, an agent and a language model.
 
-They follow the formal language-agent interface and the step-level MDP. A *world* simulates physics
+They follow the formal language-agent interface and the step-level MDP. A *environment* simulates physics
 and judges nothing: ``Environment.step`` returns no reward. An *agent* keeps a state X_k (what the
 next prompt holds), samples tokens v_k from the policy given that state, reads a thought th_k from
 them and parses an action A_k = Parser(th_k); it rewards its own steps. Each step is a decision of
 its own, conditioned on its own state, so the context may be cut or rewritten between steps.
 
-    X_k --policy--> v_k --decode--> th_k --parse--> A_k --world--> O_{k+1} --f_agent--> X_{k+1}
+    X_k --policy--> v_k --decode--> th_k --parse--> A_k --environment--> O_{k+1} --f_agent--> X_{k+1}
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import gymnasium
 
-from skillpress.trajectory import Task
+from skillpress.trajectory import RewardPart, Task
 
 TokenIds = tuple[int, ...]
 StateDict = Mapping[str, Any]
@@ -26,25 +26,25 @@ StateDict = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Info:
-    """Facts about the world after ``reset`` or ``step``; never a judgement."""
+    """Facts about the environment after ``reset`` or ``step``; never a judgement."""
 
     won: bool = False
     """The goal is reached (terminal)."""
     lost: str | None = None
     """Why the episode is lost for good, such as ``stuck``; None while it is not."""
     action: str | None = None
-    """The last action in the world's canonical wording; None after reset, or when unreadable."""
+    """The last action in the environment's canonical wording; None after reset, or when unreadable."""
     invalid: str | None = None
     """Why the last action changed nothing; None when it was carried out."""
     admissible: Sequence[str] = ()
     """Every action that would be carried out now, in a fixed order and the canonical wording.
-    A world may work it out when it is first looked at."""
+    An environment may work it out when it is first looked at."""
     state: object = None
-    """The world's own state for renderings in its folder; None where it has none to show."""
+    """The environment's own state for renderings in its folder; None where it has none to show."""
 
 
 class Environment(Protocol):
-    """A world. Deterministic given its task, and recreated from ``(task, actions so far)``."""
+    """An environment. Deterministic given its task, and recreated from ``(task, actions so far)``."""
 
     action_space: gymnasium.Space[str]
     observation_space: gymnasium.Space[str]
@@ -57,7 +57,7 @@ class Environment(Protocol):
         """Act; returns ``(observation, terminated, truncated, info)`` and no reward.
 
         ``terminated`` means won or lost, ``truncated`` that the step budget T ran out. Any text is
-        an action: what the world cannot read costs a step and is reported in ``info.invalid``.
+        an action: what the environment cannot read costs a step and is reported in ``info.invalid``.
         """
         ...
 
@@ -82,7 +82,8 @@ class AgentState:
     history: tuple[Turn, ...] = ()
     """The turns that f_agent chose to keep, oldest first."""
     notes: str = ""
-    """What f_agent wrote in place of turns it dropped; empty when it keeps turns only."""
+    """What f_agent wrote in place of turns it dropped, which text renderings show; empty when it keeps
+    turns only."""
 
 
 class StateUpdate(Protocol):
@@ -98,7 +99,7 @@ class Rendering(Protocol):
 
     @property
     def parser(self) -> str:
-        """Which parser of ``agents/parsing.py`` reads the responses."""
+        """Which parser of ``agents/parsing.py`` reads the responses, unless ``policy.parser`` says."""
         ...
 
     @property
@@ -111,7 +112,7 @@ class Rendering(Protocol):
         ...
 
     def response(self, action: str, info: Info) -> str:
-        """What a demonstrator of this action answers; ``info`` is what the world said after it."""
+        """What a demonstrator of this action answers; ``info`` is what the environment said after it."""
         ...
 
 
@@ -139,12 +140,15 @@ class ScratchVocabulary:
 FORMAT_REASONS = frozenset(
     {
         "missing_thought", "missing_action", "two_actions", "empty", "too_long", "unprintable",
-        "prompt_too_long",
+        "chinese", "prompt_too_long",
     }
 )  # fmt: skip
-"""Why a parser found no action in a response, or why an agent asked for none (``prompt_too_long``). A
-world's reasons for refusing an action are others, so that format validity and admissibility can be
+"""What a parser found wrong with a response, or why an agent asked for none (``prompt_too_long``). An
+environment's reasons for refusing an action are others, so that format validity and admissibility can be
 counted apart."""
+
+LET_THROUGH = frozenset({"missing_thought", "missing_action", "chinese"})
+"""With these a lenient parser hands the action on all the same; no environment has a reason of this name."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,22 @@ class ParsedAction:
 
     thought: str
     action: str
-    """The action's text; empty when there is none to send to the world."""
+    """The action's text; empty when there is none to send to the environment."""
     invalid: str | None = None
-    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right."""
+    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right. Where there
+    is an action all the same, the environment gets it."""
+
+
+def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
+    """What a step's record states: the parser's reason, else the environment's; None for a valid step.
+
+    Where a parser let an action through in spite of its format and the environment refused it, both
+    reasons, joined by ``+``: ``missing_thought+not_admissible``. So a record tells whether a response was
+    malformed and also whether its action was carried out.
+    """
+    if parsed.invalid and info.invalid and parsed.action:
+        return f"{parsed.invalid}+{info.invalid}"
+    return parsed.invalid or info.invalid
 
 
 @dataclass(frozen=True)
@@ -201,6 +218,17 @@ class Completion:
     finish_reason: Literal["stop", "length"]
 
 
+class StepReward(Protocol):
+    """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}) and the facts: an agent's judgement of its own step.
+
+    Parts have the same names and the same credit at every step; one that is left out is 0.
+    """
+
+    def __call__(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]: ...
+
+
 class Agent(Protocol):
     """Decides, judges its own steps, and manages its own memory."""
 
@@ -211,8 +239,10 @@ class Agent(Protocol):
         """
         ...
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
-        """R_{k+1} = r(X_k, th_k, A_k, O_{k+1})."""
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}), in named parts that say what each counts for."""
         ...
 
     def update_state(

@@ -7,12 +7,13 @@ is allowed. What each key means stands beside it in params.yaml.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -22,7 +23,27 @@ from pydantic import (
     model_validator,
 )
 
-from skillpress.environments import ENVIRONMENTS, EnvironmentParameters, environment_parameters
+from skillpress.algorithms.parameters import AlgorithmParameters, algorithm_parameters
+from skillpress.environments import EnvironmentParameters, bundle
+from skillpress.errors import ParamsError
+from skillpress.registry import (
+    CLOSURES,
+    CORPORA,
+    ENGINES,
+    ENVIRONMENTS,
+    PARSERS,
+    SEARCHES,
+    SHAPINGS,
+    STATE_UPDATES,
+)
+from skillpress.trajectory import Credit
+
+SCRATCH = "scratch"
+"""``policy.model`` of a model made from nothing."""
+RENDERINGS_OWN = "rendering"
+"""``policy.parser`` of the parser that the rendering itself names."""
+TAGGED_PARSERS = frozenset({"tagged", "lenient"})
+"""They read the same answers, so one may stand in for the other."""
 
 PositiveInt = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
@@ -32,8 +53,19 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Mass = Annotated[float, Field(gt=0, le=1)]
 
 
-class ParamsError(ValueError):
-    """A params file is wrong; the message has one line per mistake."""
+DEEPSPEED = Path(__file__).parents[1] / "infra" / "deepspeed"
+"""The DeepSpeed configurations that ``training.deepspeed`` names."""
+
+
+def _registered(names: Collection[str]) -> AfterValidator:
+    """Refuses a name that is not among these, before any work is done."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"allowed: {', '.join(names)}")
+        return name
+
+    return AfterValidator(check)
 
 
 class Section(BaseModel):
@@ -44,15 +76,16 @@ class Section(BaseModel):
 
 class TaskParameters(Section):
     train: PositiveInt
-    validation: PositiveInt
+    validation: NonNegativeInt
     test: PositiveInt
 
 
 class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     rendering: str
+    parser: Annotated[str, _registered((RENDERINGS_OWN, *PARSERS))]
     history: NonNegativeInt
-    state_update: Literal["window", "concatenate", "environment"]
+    state_update: Annotated[str, _registered(STATE_UPDATES)]
     context_tokens: PositiveInt
     width: PositiveInt
     layers: PositiveInt
@@ -75,7 +108,7 @@ class ImitationParameters(Section):
 
 
 class SamplingParameters(Section):
-    engine: str
+    engine: Annotated[str, _registered(ENGINES)]
     temperature: Positive
     max_new_tokens: PositiveInt
     slots: PositiveInt
@@ -89,41 +122,32 @@ class RolloutParameters(Section):
 class SkillParameters(Section):
     max_phrase_length: Annotated[int, Field(ge=1, le=16)]
     buffer: NonNegativeInt
-    search: Literal["greedy", "refined", "exact", "frequency", "random", "singletons"]
-    closure: Literal["none", "prefixes", "deletions"]
+    corpus: Annotated[str, _registered(CORPORA)]
+    search: Annotated[str, _registered(SEARCHES)]
+    closure: Annotated[str, _registered(CLOSURES)]
 
 
 class RewardParameters(Section):
     success: Positive
     invalid_penalty: NonNegative
-    shaping: Literal["none", "round_length", "segcost"]
+    invalid_counts: Literal["any", "format"]
+    invalid_credit: Credit
+    shaping: Annotated[str, _registered(SHAPINGS)]
     efficiency: NonNegative
 
 
 class TrainingParameters(Section):
     steps: NonNegativeInt
     tasks_per_step: PositiveInt
-    rollouts_per_task: Annotated[int, Field(ge=2)]
+    rollouts_per_task: PositiveInt
     learning_rate: Positive
-    clip: Annotated[float, Field(gt=0, lt=1)]
-    kl_coefficient: NonNegative
+    weight_decay: NonNegative
     minibatches: PositiveInt
-    vote: Literal["per_trajectory", "per_step"]
-    scale: Literal["std", "none"]
-    aggregation: Literal["token_mean", "sequence_mean"]
-    deepspeed: str
-    processes: PositiveInt
+    minibatch_size: NonNegativeInt
+    deepspeed: Annotated[str, _registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
     microbatch_tokens: PositiveInt
     checkpoint_every: PositiveInt
-    keep: Literal["last", "peak"]
-
-    @model_validator(mode="after")
-    def _groups_are_shared_evenly(self) -> TrainingParameters:
-        if self.tasks_per_step % self.processes:
-            raise ValueError(
-                f"tasks_per_step {self.tasks_per_step} must be a multiple of processes ({self.processes})"
-            )
-        return self
+    keep: Literal["last", "best"]
 
 
 class EvaluationParameters(Section):
@@ -145,6 +169,7 @@ class Params(Section):
     """A whole experiment."""
 
     seed: NonNegativeInt
+    processes: PositiveInt
     environment: SerializeAsAny[EnvironmentParameters]
     tasks: TaskParameters
     policy: PolicyParameters
@@ -153,8 +178,18 @@ class Params(Section):
     rollouts: RolloutParameters
     skills: SkillParameters
     reward: RewardParameters
+    algorithm: SerializeAsAny[AlgorithmParameters]
     training: TrainingParameters
     evaluation: EvaluationParameters
+
+    @model_validator(mode="after")
+    def _groups_are_shared_evenly(self) -> Params:
+        if self.training.tasks_per_step % self.processes:
+            raise ValueError(
+                f"training.tasks_per_step {self.training.tasks_per_step} must be a multiple of processes "
+                f"({self.processes})"
+            )
+        return self
 
     @model_validator(mode="after")
     def _training_fits_a_dictionary_every_step(self) -> Params:
@@ -165,6 +200,81 @@ class Params(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _the_search_ranks_pairs(self) -> Params:
+        if self.skills.corpus == "batch_accepts" and self.skills.search != "greedy":
+            raise ValueError(
+                f"skills.corpus batch_accepts is a rule for the ranking of skills.search greedy; with "
+                f"{self.skills.search!r} take algorithm_1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_best_checkpoint_has_tasks_to_be_found_on(self) -> Params:
+        if self.training.keep == "best" and not self.tasks.validation:
+            raise ValueError("training.keep best needs tasks.validation of at least 1, got 0")
+        return self
+
+    @model_validator(mode="after")
+    def _the_environment_has_the_rendering(self) -> Params:
+        found = bundle(self.environment.name)
+        if self.policy.rendering not in found.renderings:
+            raise ValueError(
+                f"policy.rendering is {self.policy.rendering!r}; {self.environment.name} has "
+                f"{', '.join(found.renderings)}"
+            )
+        if self.policy.model == SCRATCH and (self.policy.rendering != "compact" or found.vocabulary is None):
+            raise ValueError(
+                f"policy.model {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
+                f"got {self.policy.rendering!r} of {self.environment.name!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_parser_reads_what_the_rendering_asks_for(self) -> Params:
+        rendering, parser = self.policy.rendering, self.policy.parser
+        renderings = bundle(self.environment.name).renderings
+        if parser == RENDERINGS_OWN or rendering not in renderings:
+            return self
+        own = renderings[rendering](self.environment, self.policy.history).parser
+        if parser != own and not {parser, own} <= TAGGED_PARSERS:
+            raise ValueError(
+                f"policy.parser is {parser!r}, but policy.rendering {rendering!r} asks for answers that "
+                f"{own!r} reads; allowed: {RENDERINGS_OWN}, "
+                f"{', '.join(sorted(TAGGED_PARSERS) if own in TAGGED_PARSERS else [own])}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _notes_are_shown(self) -> Params:
+        if self.policy.state_update == "observations" and self.policy.rendering == "compact":
+            raise ValueError(
+                "policy.state_update 'observations' writes notes, which policy.rendering 'compact' has no "
+                "words for; take rendering text"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _training_suits_the_algorithm(self) -> Params:
+        algorithm, training = self.algorithm, self.training
+        if algorithm.one_update_per_step and (training.minibatches, training.minibatch_size) != (1, 0):
+            raise ValueError(
+                f"algorithm {algorithm.name} learns from the policy that sampled and no other: "
+                f"training.minibatches is {training.minibatches}, must be 1, and training.minibatch_size "
+                f"{training.minibatch_size}, must be 0"
+            )
+        if training.rollouts_per_task < algorithm.smallest_group:
+            raise ValueError(
+                f"algorithm {algorithm.name} compares a task's rollouts: training.rollouts_per_task is "
+                f"{training.rollouts_per_task}, must be at least {algorithm.smallest_group}"
+            )
+        return self
+
+    @field_validator("algorithm", mode="before")
+    @classmethod
+    def _algorithm_by_name(cls, value: Any) -> AlgorithmParameters:
+        return algorithm_parameters(value)
+
     @field_validator("environment", mode="before")
     @classmethod
     def _environment_by_name(cls, value: Any) -> EnvironmentParameters:
@@ -173,7 +283,7 @@ class Params(Section):
         name = value.get("name") if isinstance(value, Mapping) else None
         if name not in ENVIRONMENTS:
             raise ValueError(f"name is {name!r}; allowed: {', '.join(ENVIRONMENTS)}")
-        return environment_parameters(str(name)).model_validate(value)
+        return bundle(str(name)).parameters.model_validate(value)
 
 
 def load_params(path: str | Path = "params.yaml", *overlays: str | Path) -> Params:
@@ -218,7 +328,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     """``base`` with the overlay's keys laid over it, section by section.
 
     A section that gives another ``name`` than the one below replaces it whole: no key of Countdown's
-    means anything to another environment.
+    means anything to another environment, none of GRPO's to another algorithm.
     """
     merged = dict(base)
     for key, value in overlay.items():

@@ -7,6 +7,7 @@ A file is written beside its destination, flushed to the disk and renamed over i
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import shutil
@@ -16,10 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-
-class StorageError(RuntimeError):
-    """A file could not be read or written; the message names it and says what would be right."""
-
+from skillpress.errors import USER_ERRNOS, StorageError
 
 FULL_BYTES = 65536
 """A disk with less than this left is full."""
@@ -29,6 +27,7 @@ FULL_BYTES = 65536
 def named_disk_errors(destination: Path) -> Iterator[None]:
     """Turn what fails for want of space or permission into a ``StorageError`` that names the file.
 
+    What may pass by itself (a network disk that does not answer) stays the system's own error.
     Libraries that write from Rust or C++ hide the system's reason behind errors of their own; that
     the disk is full at this moment gives it away.
     """
@@ -37,6 +36,8 @@ def named_disk_errors(destination: Path) -> Iterator[None]:
     except StorageError:
         raise
     except OSError as error:
+        if error.errno not in USER_ERRNOS:
+            raise
         raise StorageError(_explain(destination, error)) from error
     except Exception as error:
         if shutil.disk_usage(destination.parent).free < FULL_BYTES:
@@ -88,11 +89,22 @@ def atomic_directory(destination: str | Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def sweep(destination: str | Path) -> None:
+    """Remove what killed processes left beside ``destination``, half-written or on its way out; only
+    while nobody else writes it."""
+    destination = Path(destination)
+    for left in destination.parent.glob(f".{glob.escape(destination.name)}.*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
 def _replace_folder(temporary: Path, destination: Path) -> None:
     if not destination.exists():
         temporary.replace(destination)
         return
-    retired = Path(tempfile.mkdtemp(dir=destination.parent, prefix=".retired."))
+    retired = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
     destination.replace(retired / "old")
     temporary.replace(destination)
     shutil.rmtree(retired)

@@ -3,22 +3,24 @@
 A step keeps the exact token ids that the engine saw and sampled, with their log-probabilities:
 what is trained on is what was sampled, never text tokenised again. On disk a task set has one row
 per task and a rollout file one row per step; both carry a schema version in the file's metadata and
-a file of another version is refused.
+a file of another version is refused. What a trajectory is on disk stands in one table of columns, which
+gives the schema, the writer and the reader.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
-from skillpress.storage import StorageError, atomic_path
+from skillpress.errors import StorageError
+from skillpress.storage import atomic_path
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 TASK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -29,28 +31,6 @@ TASK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "spec": pl.String,
 }
 """One row per task; ``spec`` is the environment's own description as JSON."""
-
-ROLLOUT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "task_id": pl.String,
-    "group_id": pl.String,
-    "rollout_index": pl.Int32,
-    "step": pl.Int32,
-    "prompt_ids": pl.List(pl.Int32),
-    "response_ids": pl.List(pl.Int32),
-    "logprobs": pl.List(pl.Float32),
-    "thought": pl.String,
-    "action": pl.String,
-    "observation": pl.String,
-    "invalid": pl.String,
-    "reward": pl.Float64,
-    "terminated": pl.Boolean,
-    "truncated": pl.Boolean,
-    "won": pl.Boolean,
-    "outcome": pl.String,
-    "policy_version": pl.Int32,
-    "seed": pl.Int64,
-}
-"""One row per step, in the order acted; ``terminated`` to ``seed`` repeat the trajectory's own."""
 
 SEQUENCE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -69,7 +49,7 @@ class Task:
     task_id: str
     environment: str
     seed: int
-    """Seeds whatever is random in the world."""
+    """Seeds whatever is random in the environment."""
     spec: Mapping[str, Any]
     """The environment's own description (for Countdown: target and numbers)."""
     split: str = ""
@@ -77,9 +57,22 @@ class Task:
     """Difficulty class, for reporting."""
 
 
+Credit = Literal["step", "trajectory"]
+"""What a part of the reward counts for: its own step alone, or the whole episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardPart:
+    """One named part of an agent's judgement of its step."""
+
+    name: str
+    value: float
+    credit: Credit
+
+
 @dataclass(frozen=True)
 class Step:
-    """One decision: the prompt the policy saw, what it answered, and what the world said."""
+    """One decision: the prompt the policy saw, what it answered, and what the environment said."""
 
     prompt_ids: tuple[int, ...]
     response_ids: tuple[int, ...]
@@ -87,13 +80,18 @@ class Step:
     """log-probability (nats) of each response token under the sampling distribution."""
     thought: str
     action: str
-    """In the world's canonical wording; what was parsed when the world could not read it."""
+    """In the environment's canonical wording; what was parsed when the environment could not read it."""
     observation: str
-    """The world's answer O_{k+1}."""
+    """The environment's answer O_{k+1}."""
     invalid: str | None
-    """Why the action was not carried out: a parser's reason or the world's; None when it was."""
-    reward: float
+    """What was wrong: the parser's reason or the environment's (``interface.why_invalid``); else None."""
+    reward_parts: tuple[RewardPart, ...]
     """The agent's own judgement of this step; shaping is added at training time, not here."""
+
+    @property
+    def reward(self) -> float:
+        """The sum of the parts."""
+        return sum(part.value for part in self.reward_parts)
 
 
 @dataclass(frozen=True)
@@ -102,16 +100,23 @@ class Trajectory:
 
     task_id: str
     group_id: str
-    """Rollouts with the same group are judged against each other (GRPO)."""
+    """One task's rollouts of one step, which are judged against each other: ``train/17/<task_id>``."""
     rollout_index: int
     steps: tuple[Step, ...]
     won: bool
     terminated: bool
     truncated: bool
     outcome: str
-    """``won``, ``timeout``, or the world's name for the loss (``stuck`` ...)."""
+    """``won``, ``timeout``, or the environment's name for the loss (``stuck`` ...)."""
     policy_version: int
+    """The training step whose weights played."""
     seed: int
+    first_observation: str = ""
+    """O_0, before any action."""
+    policy: str = ""
+    """What the experiment calls the policy that played (``start``, ``trained`` ...)."""
+    run: int = 0
+    """Which of an evaluation's independent runs, counted from 0; 0 outside evaluations."""
 
     @property
     def total_reward(self) -> float:
@@ -122,6 +127,69 @@ class Trajectory:
     def actions(self) -> tuple[str, ...]:
         """The actions in order."""
         return tuple(step.action for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a rollout file."""
+
+    type: pl.DataType | type[pl.DataType]
+    write: Callable[[Any], Any] = lambda value: value
+    """From the record's field to what Polars stores."""
+    read: Callable[[Any], Any] | None = lambda value: value
+    """Back again; None for a column that can be worked out from the others."""
+
+
+def _write_parts(parts: tuple[RewardPart, ...]) -> list[dict[str, Any]]:
+    return [{"name": part.name, "value": part.value, "credit": part.credit} for part in parts]
+
+
+def _read_parts(rows: list[dict[str, Any]]) -> tuple[RewardPart, ...]:
+    return tuple(RewardPart(**row) for row in rows)
+
+
+TRAJECTORY_COLUMNS: dict[str, Column] = {
+    "task_id": Column(pl.String),
+    "group_id": Column(pl.String),
+    "policy": Column(pl.String),
+    "run": Column(pl.Int32),
+    "rollout_index": Column(pl.Int32),
+    "first_observation": Column(pl.String),
+    "won": Column(pl.Boolean),
+    "terminated": Column(pl.Boolean),
+    "truncated": Column(pl.Boolean),
+    "outcome": Column(pl.String),
+    "policy_version": Column(pl.Int32),
+    "seed": Column(pl.Int64),
+}
+"""The fields of a :class:`Trajectory`; every row of it repeats them."""
+
+STEP_COLUMNS: dict[str, Column] = {
+    "prompt_ids": Column(pl.List(pl.Int32), read=tuple),
+    "response_ids": Column(pl.List(pl.Int32), read=tuple),
+    "logprobs": Column(pl.List(pl.Float32), read=tuple),
+    "thought": Column(pl.String),
+    "action": Column(pl.String),
+    "observation": Column(pl.String),
+    "invalid": Column(pl.String),
+    "reward_parts": Column(
+        pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "credit": pl.String})),
+        _write_parts,
+        _read_parts,
+    ),
+    "reward": Column(pl.Float64, read=None),
+}
+"""The fields of a :class:`Step`."""
+
+ROLLOUT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    **{name: column.type for name, column in TRAJECTORY_COLUMNS.items()},
+    "step": pl.Int32,
+    **{name: column.type for name, column in STEP_COLUMNS.items()},
+}
+"""One row per step, in the order acted; ``step`` counts from 0 within the trajectory."""
+
+TRAJECTORY_KEY = ("task_id", "group_id", "rollout_index")
+"""What tells the trajectories of a file apart."""
 
 
 @dataclass(frozen=True)
@@ -153,23 +221,33 @@ def read_tasks(path: str | Path) -> list[Task]:
     """
     frame = scan_table(path, "tasks", TASK_SCHEMA).collect()
     return [
-        Task(r["task_id"], r["environment"], r["seed"], json.loads(r["spec"]), r["split"], r["stratum"])
-        for r in frame.iter_rows(named=True)
+        Task(
+            task_id=row["task_id"],
+            environment=row["environment"],
+            seed=row["seed"],
+            spec=json.loads(row["spec"]),
+            split=row["split"],
+            stratum=row["stratum"],
+        )
+        for row in frame.iter_rows(named=True)
     ]
 
 
 def rollout_frame(trajectories: Iterable[Trajectory]) -> pl.DataFrame:
     """The steps of trajectories as rows of :data:`ROLLOUT_SCHEMA`."""
     rows = [
-        (
-            t.task_id, t.group_id, t.rollout_index, index,
-            s.prompt_ids, s.response_ids, s.logprobs, s.thought, s.action, s.observation,
-            s.invalid, s.reward, t.terminated, t.truncated, t.won, t.outcome, t.policy_version, t.seed,
-        )
-        for t in trajectories
-        for index, s in enumerate(t.steps)
-    ]  # fmt: skip
-    return pl.DataFrame(rows, schema=ROLLOUT_SCHEMA, orient="row")
+        (trajectory, index, step)
+        for trajectory in trajectories
+        for index, step in enumerate(trajectory.steps)
+    ]
+    values: dict[str, list[Any]] = {
+        name: [column.write(getattr(trajectory, name)) for trajectory, _, _ in rows]
+        for name, column in TRAJECTORY_COLUMNS.items()
+    }
+    values["step"] = [index for _, index, _ in rows]
+    for name, column in STEP_COLUMNS.items():
+        values[name] = [column.write(getattr(step, name)) for _, _, step in rows]
+    return pl.DataFrame(values, schema=ROLLOUT_SCHEMA)
 
 
 def write_rollouts(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
@@ -189,8 +267,8 @@ def scan_rollouts(path: str | Path) -> pl.LazyFrame:
 def read_rollouts(path: str | Path) -> list[Trajectory]:
     """Read whole trajectories back, in the order they were written."""
     frame = scan_rollouts(path).collect()
-    keys = ["task_id", "group_id", "rollout_index"]
-    return [_trajectory(part.rows(named=True)) for part in frame.partition_by(keys, maintain_order=True)]
+    parts = frame.partition_by(TRAJECTORY_KEY, maintain_order=True)
+    return [_trajectory(part.rows(named=True)) for part in parts]
 
 
 def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
@@ -207,24 +285,24 @@ def read_sequences(path: str | Path) -> list[SkillSequence]:
     """
     frame = scan_table(path, "sequences", SEQUENCE_SCHEMA).collect()
     return [
-        SkillSequence(r["task_id"], r["rollout_index"], r["won"], tuple(r["skills"]), tuple(r["labels"]))
-        for r in frame.iter_rows(named=True)
+        SkillSequence(
+            task_id=row["task_id"],
+            rollout_index=row["rollout_index"],
+            won=row["won"],
+            skills=tuple(row["skills"]),
+            labels=tuple(row["labels"]),
+        )
+        for row in frame.iter_rows(named=True)
     ]
 
 
 def _trajectory(rows: Sequence[Mapping[str, Any]]) -> Trajectory:
-    steps = tuple(
-        Step(
-            tuple(r["prompt_ids"]), tuple(r["response_ids"]), tuple(r["logprobs"]),
-            r["thought"], r["action"], r["observation"], r["invalid"], r["reward"],
-        )
-        for r in rows
-    )  # fmt: skip
-    r = rows[0]
-    return Trajectory(
-        r["task_id"], r["group_id"], r["rollout_index"], steps, r["won"], r["terminated"],
-        r["truncated"], r["outcome"], r["policy_version"], r["seed"],
-    )  # fmt: skip
+    steps = tuple(Step(**_fields(STEP_COLUMNS, row)) for row in rows)
+    return Trajectory(steps=steps, **_fields(TRAJECTORY_COLUMNS, rows[0]))
+
+
+def _fields(columns: Mapping[str, Column], row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: column.read(row[name]) for name, column in columns.items() if column.read is not None}
 
 
 def write_table(path: str | Path, frame: pl.DataFrame, kind: str) -> None:

@@ -1,4 +1,6 @@
-"""How a stage or command tells its caller what happened: 0 is done, 1 is a bug, and these."""
+"""How a stage or command tells its caller what happened: 0 is done, 1 an error worth a retry, and these."""
+
+from __future__ import annotations
 
 import os
 import sys
@@ -8,6 +10,11 @@ USER_ERROR = 2
 """Something to put right before the next run: a parameter, a file, the disk. Retrying does not help."""
 INTERRUPTED = 130
 """Ctrl-C."""
+
+
+def say(message: str) -> None:
+    """A line for the user, on stderr."""
+    print(message, file=sys.stderr, flush=True)
 
 
 def leave(code: int) -> NoReturn:

@@ -39,9 +39,9 @@ class Progress:
             self._check()
             self._print(text)
 
-    def advance(self) -> None:
-        """One more is done."""
-        self(self.count + 1)
+    def more(self, count: int) -> None:
+        """So many more are done."""
+        self(self.count + count)
 
     def __enter__(self) -> Progress:
         return self

@@ -1,32 +1,33 @@
 """How every stage starts and ends, whatever it computes.
 
-``run_stage(name, work)`` checks params.yaml before anything else, opens the stage's MLflow run, calls
-``work(stage)``, and turns what a user can put right (a wrong parameter, a missing or damaged file, a
-full disk, Ctrl-C) into one clear line and an exit code of ``exit_codes``. Any other error is a bug of
-ours: it keeps its traceback and exits with 1.
-
-The heavy imports of a stage stand inside its ``work`` function, so that a wrong parameter is refused
-at once and not after ten seconds of importing torch.
+``run_stage(name)`` checks params.yaml before anything else, takes the stage's lock, sweeps up what a
+killed process left, opens the stage's MLflow run, imports the stage's module from ``tasks/stages`` and
+calls its ``main(stage)``. What a user can put right (a wrong
+parameter, a damaged file, a full disk, Ctrl-C) becomes one clear line and an exit code of
+``exit_codes``. Any other error keeps its traceback and exits with 1.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 
+from skillpress.errors import is_user_error
 from skillpress.params import Params, load_params
-from skillpress.storage import StorageError
+from skillpress.resume import ResumeStore
+from skillpress.storage import sweep
 from tasks import exit_codes
+from tasks.files import CHECKPOINTS
+from tasks.graph import StageEntry, read_stage
 from tasks.progress import Progress
-from tasks.recorder import Recorder, TrackingError
+from tasks.reproduce.lock import exclusive, stage_lock
+from tasks.tracking.recorder import Recorder, TrackingError
 
-USER_ERRORS = (StorageError, ValueError, OSError, TrackingError)
-"""What the library's checks raise (``ParamsError`` is a ``ValueError``), and a disk or a tracking
-database that cannot be written. Each message says what is wrong."""
+LOCK_WAIT_SECONDS = 120.0
+"""For a killed process of the same stage: it ends at once, its recorder when all it said is recorded."""
 
 
 @dataclass(frozen=True)
@@ -37,43 +38,59 @@ class Stage:
     params: Params
     run: Recorder
     """Where its metrics and files go in MLflow."""
+    store: ResumeStore
+    """Where it keeps unfinished work, named by all that decides its result."""
 
     def progress(self, total: int, unit: str) -> Progress:
         """Progress of this stage towards ``total`` units; it ends where MLflow takes no more."""
         return Progress(self.name, total, unit, self.run.check)
 
 
-def run_stage(name: str, work: Callable[[Stage], None]) -> int:
+def run_stage(name: str) -> int:
     """Run the stage ``name``; returns this process's exit code."""
-    run: Recorder | None = None
     try:
         params = load_params()
-        run = Recorder(name, params)
-        started = time.monotonic()
-        work(Stage(name, params, run))
+        entry = read_stage(name, params.model_dump(mode="json"))
+        with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock:
+            seconds = _work(entry, params, lock)
+    except KeyboardInterrupt:
+        exit_codes.say(f"{name}: interrupted; what is finished is kept, run again to go on")
+        return exit_codes.INTERRUPTED
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        exit_codes.say(f"{name}: {error}")
+        return exit_codes.USER_ERROR
+    print(f"{name}: done in {seconds:.1f} s")
+    return 0
+
+
+def _work(entry: StageEntry, params: Params, lock: int) -> float:
+    """Do the stage's work and record it; returns the seconds that it took."""
+    for output in entry.outputs:
+        sweep(output)
+    key = entry.key(params.model_dump(mode="json"))
+    store = ResumeStore(CHECKPOINTS, key)
+    store.sweep()
+    run = Recorder(entry.name, params, key, lock)
+    started = time.monotonic()
+    try:
+        import_module(f"tasks.stages.{entry.name}").main(Stage(entry.name, params, run, store))
         seconds = time.monotonic() - started
         run.log_metrics({"seconds": seconds})
         run.finish("FINISHED")
     except KeyboardInterrupt:
         _close(run, "KILLED")
-        print(f"{name}: interrupted; what is finished is kept, run again to go on", file=sys.stderr)
-        return exit_codes.INTERRUPTED
-    except USER_ERRORS as error:
-        _close(run, "FAILED", traceback.format_exc())
-        print(f"{name}: {error}", file=sys.stderr)
-        return exit_codes.USER_ERROR
+        raise
     except Exception:
         _close(run, "FAILED", traceback.format_exc())
         raise
-    print(f"{name}: done in {seconds:.1f} s")
-    return 0
+    return seconds
 
 
-def _close(run: Recorder | None, status: str, trace: str = "") -> None:
+def _close(run: Recorder, status: str, trace: str = "") -> None:
     """End the run with the error's traceback beside it, as far as the disk still takes it."""
-    if run is None:
-        return
-    with suppress(*USER_ERRORS):
+    with suppress(TrackingError, OSError):
         if trace:
             run.log_error(trace)
         run.finish(status)

@@ -19,8 +19,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import tasks  # noqa: E402, F401
 
-for shared in ("tasks", "skillpress/policy"):  # clone.py and tiny.py serve tests in other folders too
-    sys.path.append(str(Path(__file__).parent / shared))
+# Modules there serve tests in other folders too.
+for shared in ("algorithms", "experiment", "policy", "rollout", "skills"):
+    sys.path.append(str(Path(__file__).parent / "skillpress" / shared))
+sys.path.append(str(Path(__file__).parent / "tasks"))
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +51,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("no disk can be mounted here; root can, on most machines")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests run side by side (``--dist loadgroup``): those of one module share its clones and servers
+    and stay together, unless a mark says that they need nothing of it."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

@@ -1,6 +1,6 @@
-"""The language agent: one policy, one world's wording, one memory, one judgement of itself.
+"""The language agent: one policy, one environment's wording, one memory, one judgement of itself.
 
-    X_k --prompt, policy--> v_k --decode--> th_k --parse--> A_k --world--> O_{k+1} --f_agent--> X_{k+1}
+    X_k --prompt, policy--> v_k --decode--> th_k --parse--> A_k --environment--> O_{k+1} --f_agent--> X_{k+1}
 
 The agent holds no state of its own: X_k is handed in and out, so one agent plays any number of
 episodes, and ``decide`` samples for all of them in one batch.
@@ -21,12 +21,10 @@ from skillpress.interface import (
     Parser,
     Sampling,
     StateUpdate,
+    StepReward,
     TokenIds,
 )
-
-StepReward = Callable[[Info, str | None], float]
-"""(what the world said, why the action was not carried out) to the step's reward."""
-
+from skillpress.trajectory import RewardPart
 
 _UNASKED = Decision((), (), (), ParsedAction("", "", "prompt_too_long"))
 """In a state whose prompt does not fit."""
@@ -63,9 +61,11 @@ class LanguageAgent:
             decisions[index] = Decision(prompt, completion.token_ids, completion.logprobs, parsed)
         return decisions
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
-        """The agent's reward for its step, from what it wrote and what the world answered."""
-        return self.reward(info, parsed.invalid or info.invalid)
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        """The agent's reward for its step, from what it wrote and what the environment answered."""
+        return self.reward(state, parsed, observation, info)
 
     def update_state(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

@@ -1,7 +1,7 @@
 """The floor of every table: an agent that draws its actions at random.
 
 It draws uniformly from the actions that the environment's folder offers its explorer (for Countdown:
-the legal operations, and ``reset`` when one number is left). On small worlds it wins surprisingly
+the legal operations, and ``reset`` when one number is left). On small environments it wins surprisingly
 often, so that a success rate means little without it.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from skillpress.agents.agent import StepReward
-from skillpress.interface import AgentState, Decision, Info, ParsedAction
+from skillpress.interface import AgentState, Decision, Info, ParsedAction, StepReward
 from skillpress.seeds import derive
+from skillpress.trajectory import RewardPart
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,11 @@ class RandomExplorer:
             for state, seed in zip(states, seeds, strict=True)
         ]
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
         """The same judgement as a language agent's."""
-        return self.reward(info, parsed.invalid or info.invalid)
+        return self.reward(state, parsed, observation, info)
 
     def update_state(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

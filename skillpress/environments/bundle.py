@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillpress.evaluation.behavior import EnvironmentBehavior
-from skillpress.evaluation.paper import Panel
 from skillpress.interface import Environment, Info, Rendering, ScratchVocabulary
 from skillpress.trajectory import Task, Trajectory
 
@@ -58,11 +55,11 @@ class EnvironmentBundle:
 
     parameters: type[EnvironmentParameters]
     make: Callable[[Any], Environment]
-    """From the ``environment`` section to a world that can be reset to any task."""
+    """From the ``environment`` section to an environment that can be reset to any task."""
     make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
     """(section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown."""
     check_tasks: Callable[[Sequence[Task]], None]
-    """Raises ``ValueError`` naming what is wrong: foreign tasks, splits that overlap."""
+    """Raises ``TaskError`` naming what is wrong: foreign tasks, splits that overlap."""
     projection: Projection
     renderings: Mapping[str, Callable[[Any, int], Rendering]]
     """Name in params.yaml to (section, past turns shown) to the rendering."""
@@ -73,9 +70,5 @@ class EnvironmentBundle:
     explorer_actions: Callable[[Info], Sequence[str]]
     """What the random explorer draws from: the admissible actions that do not undo progress, and
     those that do only where nothing else is left."""
-    behavior: Callable[[pl.DataFrame], EnvironmentBehavior]
-    """From the rows of ``evaluation_steps`` to the behaviour figures that only this world has."""
-    tables: Sequence[Panel] = ()
-    """Its rows of the paper's tables."""
     separate_process: bool = False
     """Whether its engine must live in worker processes (slow, leaky or not picklable)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 
@@ -14,19 +15,19 @@ def disjoint_splits(
 
     Args:
         what: the keys are called in errors (``puzzle``, ``game``, ``recipe``).
-        key_of: names what a task is about; raises ``ValueError`` for a task that is none of this world's.
+        key_of: names what a task is about; raises ``TaskError`` for a task of another environment.
 
     Raises:
-        ValueError: a task belongs to another environment, or two splits share a key.
+        TaskError: a task belongs to another environment, or two splits share a key.
     """
     splits: dict[str, str] = {}
     for task in tasks:
         if task.environment != environment:
-            raise ValueError(f"task {task.task_id} belongs to {task.environment!r}, not to {environment!r}")
+            raise TaskError(f"task {task.task_id} belongs to {task.environment!r}, not to {environment!r}")
         key = key_of(task)
         other = splits.setdefault(key, task.split)
         if other != task.split:
-            raise ValueError(f"splits overlap: {what} {key} is in {other} and in {task.split}")
+            raise TaskError(f"splits overlap: {what} {key} is in {other} and in {task.split}")
     return splits
 
 
@@ -36,8 +37,8 @@ def refuse_repetitions(
     """Refuse splits that are not disjoint, and a key that stands twice in one.
 
     Raises:
-        ValueError: see :func:`disjoint_splits`; or how many tasks repeat another one's key.
+        TaskError: see :func:`disjoint_splits`; or how many tasks repeat another one's key.
     """
     repeated = len(tasks) - len(disjoint_splits(tasks, environment, what, key_of))
     if repeated:
-        raise ValueError(f"{repeated} tasks repeat a {what} of their own split")
+        raise TaskError(f"{repeated} tasks repeat a {what} of their own split")

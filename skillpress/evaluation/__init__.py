@@ -1,18 +1,17 @@
 """How good is a policy, and how does it act? Computed from its trajectories alone.
 
 :func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`;
-:func:`compare` tests two policies on the same tasks. Everything works on frames of
-``skillpress.trajectory.ROLLOUT_SCHEMA`` in which ``group_id`` names the run (``run-0`` ...), and
-nothing here knows a model or an environment: what is particular to a world is computed by the
-``behavior`` of its bundle and handed in.
+:func:`compare` tests two policies on the same tasks, :func:`compare_trainings` two methods by several
+trainings of each. Everything works on frames of ``skillpress.trajectory.ROLLOUT_SCHEMA``, and nothing
+here knows a model or an environment.
 """
 
 from __future__ import annotations
 
-from skillpress.evaluation.behavior import BehaviorFigure, EnvironmentBehavior
+from skillpress.evaluation.behavior import BehaviorFigure
 from skillpress.evaluation.budget import BudgetCurve
 from skillpress.evaluation.episodes import EvaluationError
-from skillpress.evaluation.paired import Comparison, PairedTest, compare
+from skillpress.evaluation.paired import Comparison, PairedTest, compare, compare_trainings
 from skillpress.evaluation.success import SuccessRate
 from skillpress.evaluation.summary import EvaluationSummary, evaluate
 
@@ -20,11 +19,11 @@ __all__ = [
     "BehaviorFigure",
     "BudgetCurve",
     "Comparison",
-    "EnvironmentBehavior",
     "EvaluationError",
     "EvaluationSummary",
     "PairedTest",
     "SuccessRate",
     "compare",
+    "compare_trainings",
     "evaluate",
 ]

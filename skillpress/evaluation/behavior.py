@@ -1,17 +1,16 @@
-"""How a policy acts, apart from whether it succeeds: the figures that make sense in any world.
+"""How a policy acts, apart from whether it succeeds: the figures that make sense in any environment.
 
 The paper's Tables 2 and 9 describe successful episodes. A rate of steps is pooled: steps that
 qualify, divided by all steps of the episodes looked at. Figures that need to read the actions
-(resets, operations) belong to an environment and stand in its folder; they are made by the same three
-constructors: :func:`share`, :func:`average` and :func:`count`.
+(resets, operations) belong to an environment and stand in ``paper/<environment>``; they are made by the
+same three constructors: :func:`share`, :func:`average` and :func:`count`.
 
 A step can fail in two ways, counted apart: the response has not the format that the parser reads
-(``malformed``), or the world does not carry out what it says (``refused``).
+(``malformed``), or the environment does not carry out what it says (``refused``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,15 +44,6 @@ class BehaviorFigure:
     """Upper end of it."""
     std: float | None = None
     """Sample deviation over training seeds (over runs where there is one seed); success rates have it."""
-
-
-@dataclass(frozen=True)
-class EnvironmentBehavior:
-    """What an environment's own behaviour function returns."""
-
-    figures: tuple[BehaviorFigure, ...]
-    action_mix: Mapping[str, int]
-    """Kind of action (in the environment's words) to steps of successful episodes."""
 
 
 def share(
@@ -119,7 +109,7 @@ def malformed_rate(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of all steps whose action was well-formed and that the world did not carry out."""
+    """Share of all steps whose action was well-formed and that the environment did not carry out."""
     refused = pl.col("invalid_steps") - pl.col("malformed_steps")
     return share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, pl.col("length"))
 

@@ -1,6 +1,6 @@
 """Success against step budget: what would have been solved had episodes been cut after t steps.
 
-Success at the full budget T alone flatters whoever wanders: on Countdown a random explorer wins
+Success at the full budget T alone flatters a policy that wanders: on Countdown a random explorer wins
 more than half of the tasks within 30 steps. An episode counts as solved at budget t when it was
 won in at most t steps; the area under that curve, divided by T, is 1 when every task is solved in
 one step and 0 when none is ever solved.

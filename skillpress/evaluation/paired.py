@@ -1,11 +1,18 @@
 """Two policies on the same tasks: is the difference more than luck?
 
-Both tests are paired by task, because tasks differ in difficulty far more than policies do in
-skill. The **bootstrap** resamples tasks and uses every episode of each: it estimates the difference
-in Pass@1, its 95% percentile interval and a two-sided p. **McNemar's exact test** needs one yes or
-no per task and policy, so it uses the first episode of the first run: no distribution is assumed,
-at the price of power. Each is made at several step budgets, the last being the whole episode; and,
-where policies vote, once more on the verdicts of the votes instead of the episodes.
+Every test is paired by task, because tasks differ in difficulty far more than policies do in skill.
+There are two questions, and each test says which it answers.
+
+*For these trained policies*: would other tasks of the same kind show the difference? The **bootstrap**
+resamples tasks, with every episode of each; a task that several seeds played is one task. **McNemar's
+exact test** needs one yes or no per task and policy, so it uses the first episode of the first run: no
+distribution is assumed, at the price of power. Several seeds have several first episodes of a task, or
+tasks that are no sample of one policy's, so it is made for a single seed alone.
+
+*For the methods*: would other trainings show it? That takes several seeds: ``trainings``.
+
+Each is made at several step budgets, the last being the whole episode; and, where policies vote, once
+more on the verdicts of the votes instead of the episodes.
 """
 
 from __future__ import annotations
@@ -13,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from skillpress.evaluation.bootstrap import bootstrap
 from skillpress.evaluation.budget import BUDGET_POINTS
-from skillpress.evaluation.episodes import EvaluationError, episode_table, evaluation_steps
+from skillpress.evaluation.episodes import RUN_KEY, EvaluationError, episode_table, evaluation_steps
+from skillpress.evaluation.scores import Scores
 from skillpress.evaluation.success import verdicts_of
+from skillpress.evaluation.trainings import OverTrainings, over_trainings
 
-RESAMPLES = 10_000
+Rollouts = pl.DataFrame | pl.LazyFrame
+Pair = tuple[pl.DataFrame, pl.DataFrame]
+"""Episodes of the first policy and of the second, trained with one seed."""
 
 
 @dataclass(frozen=True)
@@ -31,28 +41,33 @@ class PairedTest:
     budget: int
     """Steps within which an episode must be won to count."""
     difference: float
-    """Success of second - success of first, in [-1, 1]."""
+    """Success of second - success of first, in [-1, 1]; the mean over seeds."""
+    per_seed: tuple[float, ...]
+    """The difference of each seed's pair."""
     low: float
-    """Lower end of the bootstrap's 95% interval of the difference."""
+    """Lower end of the bootstrap's 95% interval of the difference, for these trained policies."""
     high: float
     """Upper end of it."""
     bootstrap_p: float
-    """Two-sided."""
-    only_first: int
-    """Tasks whose first episode only ``first`` won."""
-    only_second: int
+    """Two-sided, for these trained policies."""
+    only_first: int | None = None
+    """Tasks whose first episode only ``first`` won; None where several seeds are tested."""
+    only_second: int | None = None
     """Tasks whose first episode only ``second`` won."""
-    mcnemar_p: float
-    """Two-sided, exact."""
+    mcnemar_p: float | None = None
+    """Two-sided, exact, for these trained policies."""
+    trainings: OverTrainings | None = None
+    """For other trainings of the same methods; None for a single seed, or where nothing varies."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired tests of two policies."""
+    """Paired tests of two policies, or of two methods by several trainings of each."""
 
     tests: tuple[PairedTest, ...]
     """By increasing budget; the last is T, so its difference is the one in Pass@1."""
     tasks: int
+    """Different ones; a task that several seeds played counts once."""
     first_episodes: int
     second_episodes: int
     votes: int = 1
@@ -60,52 +75,63 @@ class Comparison:
     verdicts: PairedTest | None = None
     """The same with a run's verdict on a task for an episode: its difference is the one in SC@k. None
     where k is 1."""
+    seeds: int = 1
+    """Trainings of each method."""
 
 
-def compare(
-    first: pl.DataFrame | pl.LazyFrame,
-    second: pl.DataFrame | pl.LazyFrame,
-    *,
-    max_steps: int,
-    seed: int,
-    votes: int = 1,
-) -> Comparison:
-    """Test the rollouts of ``second`` against those of ``first`` at the budgets 3, 5, 10 ... T.
+def compare(first: Rollouts, second: Rollouts, *, max_steps: int, seed: int, votes: int = 1) -> Comparison:
+    """Test the rollouts of one policy against those of another at the budgets 3, 5, 10 ... T.
 
     Args:
+        max_steps: T, the longest an episode may be.
+        seed: of the bootstrap.
         votes: k of SC@k, the episodes of each task in a run.
 
     Raises:
         EvaluationError: the two did not visit the same tasks; the message names one.
     """
-    tables = [episode_table(evaluation_steps(rollouts)) for rollouts in (first, second)]
-    tasks = [set(table["task_id"]) for table in tables]
-    if different := tasks[0] ^ tasks[1]:
-        raise EvaluationError(
-            f"task {min(different)} was run by one policy only ({len(different)} such tasks)"
-        )
+    return compare_trainings([first], [second], max_steps=max_steps, seed=seed, votes=votes)
+
+
+def compare_trainings(
+    first: Sequence[Rollouts], second: Sequence[Rollouts], *, max_steps: int, seed: int, votes: int = 1
+) -> Comparison:
+    """Test two methods, each trained once with every seed; otherwise like :func:`compare`.
+
+    Args:
+        first: the rollouts of the first method, seed by seed.
+        second: those of the other, by the same seeds.
+
+    Raises:
+        EvaluationError: within a seed the two did not visit the same tasks; the message names one.
+        ValueError: there is no seed, or one of them has more.
+    """
+    if not first or len(first) != len(second):
+        raise ValueError(f"pairs of trainings are needed, got {len(first)} and {len(second)}")
+    tables = [
+        (episode_table(evaluation_steps(one)), episode_table(evaluation_steps(other)))
+        for one, other in zip(first, second, strict=True)
+    ]
+    for one, other in tables:
+        if different := set(one["task_id"]) ^ set(other["task_id"]):
+            raise EvaluationError(
+                f"task {min(different)} was run by one policy only ({len(different)} such tasks)"
+            )
     budgets = [*(budget for budget in BUDGET_POINTS if budget < max_steps), max_steps]
-    tests = tuple(_test(tables[0], tables[1], budget, seed) for budget in budgets)
+    tests = tuple(_test(tables, budget, seed) for budget in budgets)
     verdicts = None
     if votes > 1:
-        verdicts = _test(_as_episodes(tables[0], votes), _as_episodes(tables[1], votes), max_steps, seed)
-    return Comparison(tests, len(tasks[0]), tables[0].height, tables[1].height, votes, verdicts)
-
-
-def bootstrap(differences: Sequence[float] | NDArray[np.float64], seed: int) -> tuple[float, float, float]:
-    """(low, high, p) of the mean of one difference per task, resampling tasks.
-
-    A resample's mean depends only on how often each distinct value was drawn, so those counts are
-    drawn (multinomial) instead of the tasks. p is twice the smaller share of resampled means on
-    either side of 0, counting the observed sample as one of them (Davison and Hinkley 1997, 4.2.3).
-    """
-    values, counts = np.unique(np.asarray(differences, dtype=np.float64), return_counts=True)
-    total = int(counts.sum())
-    draws = np.random.default_rng(seed).multinomial(total, counts / total, size=RESAMPLES)
-    means = draws @ values / total
-    low, high = np.quantile(means, [0.025, 0.975])
-    tail = min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0))
-    return float(low), float(high), min(1.0, 2 * (tail + 1) / (RESAMPLES + 1))
+        of_votes = [(_as_episodes(one, votes), _as_episodes(other, votes)) for one, other in tables]
+        verdicts = _test(of_votes, max_steps, seed)
+    return Comparison(
+        tests,
+        len({task for one, _ in tables for task in one["task_id"]}),
+        sum(one.height for one, _ in tables),
+        sum(other.height for _, other in tables),
+        votes,
+        verdicts,
+        len(tables),
+    )
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -116,15 +142,22 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
 
 
-def _test(first: pl.DataFrame, second: pl.DataFrame, budget: int, seed: int) -> PairedTest:
-    pairs = _per_task(first, budget).join(_per_task(second, budget), on="task_id", suffix="_second")
-    difference = (pairs["success_second"] - pairs["success"]).round(12)  # equal shares must tie exactly
-    low, high, p = bootstrap(difference.to_numpy(), seed)
-    only_first = pairs.filter(pl.col("opening") & ~pl.col("opening_second")).height
-    only_second = pairs.filter(~pl.col("opening") & pl.col("opening_second")).height
+def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:
+    pairs = [
+        _per_task(one, budget).join(_per_task(other, budget), on="task_id", suffix="_second")
+        for one, other in tables
+    ]
+    difference = (pl.col("success_second") - pl.col("success")).round(12)  # equal shares must tie exactly
+    scores = Scores.of([pair.select("task_id", score=difference) for pair in pairs])
+    low, high, p = bootstrap(scores.per_task(), seed)
+    only_first = only_second = mcnemar_p = None
+    if len(pairs) == 1:
+        only_first = pairs[0].filter(pl.col("opening") & ~pl.col("opening_second")).height
+        only_second = pairs[0].filter(~pl.col("opening") & pl.col("opening_second")).height
+        mcnemar_p = mcnemar(only_first, only_second)
     return PairedTest(
-        budget, float(difference.to_numpy().mean()), low, high, p,
-        only_first, only_second, mcnemar(only_first, only_second),
+        budget, scores.mean(), tuple(scores.seed_means().tolist()), low, high, p,
+        only_first, only_second, mcnemar_p, over_trainings(scores),
     )  # fmt: skip
 
 
@@ -137,5 +170,5 @@ def _as_episodes(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
 def _per_task(episodes: pl.DataFrame, budget: int) -> pl.DataFrame:
     """``task_id``, ``success`` (share of its episodes) and ``opening`` (its first episode's)."""
     solved = pl.col("won") & (pl.col("length") <= budget)
-    ordered = episodes.sort("group_id", "rollout_index").with_columns(solved=solved)
+    ordered = episodes.sort(*RUN_KEY, "rollout_index").with_columns(solved=solved)
     return ordered.group_by("task_id").agg(success=pl.col("solved").mean(), opening=pl.col("solved").first())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from skillpress.evaluation.episodes import RUN_KEY
 from skillpress.evaluation.intervals import wilson
 
 
@@ -24,7 +25,7 @@ class SuccessRate:
     std: float | None
     """Sample standard deviation over runs; None for a single run."""
     per_run: tuple[float, ...]
-    """In the order of the runs' names."""
+    """In the order of training seeds and runs."""
     low: float
     """Lower end of Wilson's 95% interval over tasks."""
     high: float
@@ -36,7 +37,7 @@ class SuccessRate:
 
 def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
     """The share of episodes won. ``episodes``: rows of ``episode_table``, the same tasks per run."""
-    return _rate(episodes, episodes.select("group_id", "task_id", solved="won"))
+    return _rate(episodes, episodes.select(*RUN_KEY, "task_id", solved="won"))
 
 
 def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
@@ -49,18 +50,18 @@ def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
 
 
 def verdicts_of(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
-    """One row per run and task: ``group_id``, ``task_id``, ``solved`` (more than half of the votes won).
+    """One row per run and task: its key and ``solved`` (more than half of the votes won).
 
     Raises:
         ValueError: ``votes`` is even, so that a vote could tie.
     """
     if votes % 2 == 0:
         raise ValueError(f"SC@{votes}: votes must be odd, so that a majority cannot tie")
-    return episodes.group_by("group_id", "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
+    return episodes.group_by(*RUN_KEY, "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
 
 
 def _rate(episodes: pl.DataFrame, verdicts: pl.DataFrame) -> SuccessRate:
-    runs = verdicts.group_by("group_id").agg(pl.col("solved").mean()).sort("group_id")["solved"]
+    runs = verdicts.group_by(RUN_KEY).agg(pl.col("solved").mean()).sort(RUN_KEY)["solved"]
     mean = float(runs.to_numpy().mean())
     std = float(runs.to_numpy().std(ddof=1)) if len(runs) > 1 else None
     tasks = episodes["task_id"].n_unique()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 
 from skillpress.evaluation.behavior import (
     BehaviorFigure,
-    EnvironmentBehavior,
     general_behavior,
     success_lengths,
 )
@@ -37,11 +36,9 @@ class EvaluationSummary:
     """Pass@1 within each class of tasks; a class ``ood/clean`` counts within ``ood`` as well."""
     budget: BudgetCurve
     behavior: tuple[BehaviorFigure, ...]
-    """General figures first, the environment's after them."""
+    """Those that make sense in any environment."""
     success_lengths: dict[int, int]
     """Steps to won episodes that took so many."""
-    action_mix: dict[str, int] = field(default_factory=dict)
-    """Kind of action to steps of won episodes; empty without an environment's behaviour."""
     strata_self_consistency: dict[str, SuccessRate] = field(default_factory=dict)
     """SC@k within the same classes."""
 
@@ -67,15 +64,13 @@ def evaluate(
     runs: int,
     votes: int,
     max_steps: int,
-    behavior: Callable[[pl.DataFrame], EnvironmentBehavior] | None = None,
 ) -> EvaluationSummary:
     """Evaluate one policy.
 
     Args:
-        rollouts: its steps (``ROLLOUT_SCHEMA``), ``group_id`` naming the run.
+        rollouts: its steps (``ROLLOUT_SCHEMA``).
         tasks: the tasks that every run must hold exactly ``votes`` times.
         max_steps: T, the longest an episode may be.
-        behavior: the environment's own figures, from the rows of ``evaluation_steps``.
 
     Raises:
         EvaluationError: there are no tasks, or the rollouts are not that rectangle.
@@ -86,7 +81,6 @@ def evaluate(
     steps = evaluation_steps(rollouts)
     episodes = episode_table(steps)
     check_complete(episodes, [task.task_id for task in tasks], runs, votes)
-    own = behavior(steps) if behavior else EnvironmentBehavior((), {})
     strata = by_stratum(episodes, tasks)
     return EvaluationSummary(
         tasks=len(tasks),
@@ -96,8 +90,7 @@ def evaluate(
         self_consistency=self_consistency(episodes, votes),
         strata={name: pass_at_1(part) for name, part in strata.items()},
         budget=success_against_budget(episodes, max_steps),
-        behavior=(*general_behavior(episodes), *own.figures),
+        behavior=general_behavior(episodes),
         success_lengths=success_lengths(episodes),
-        action_mix=dict(own.action_mix),
         strata_self_consistency={name: self_consistency(part, votes) for name, part in strata.items()},
     )

@@ -15,11 +15,12 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
+from skillpress.errors import UserError
 from skillpress.interface import TokenIds
 from skillpress.storage import atomic_directory
 
 
-class PolicyError(ValueError):
+class PolicyError(UserError):
     """A model folder or name cannot be used; the message says why and what would be right."""
 
 
@@ -43,7 +44,7 @@ class Policy:
         return sum(weight.numel() for weight in self.model.parameters())
 
     @property
-    def longest_text(self) -> int:
+    def context_length(self) -> int:
         """Tokens of a prompt and its response together, at most."""
         return int(self.model.config.max_position_embeddings)
 

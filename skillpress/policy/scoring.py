@@ -19,6 +19,7 @@ from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.interface import TokenIds
+from skillpress.policy.logits import response_logits, sliding_window
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class ResponseScorer(nn.Module):
             entropies carry no gradient.
         """
         hidden = self._hidden(responses)[responses.predicting]
-        logits = self.model.get_output_embeddings()(hidden).float() / temperature
+        logits = response_logits(self.model, hidden) / temperature
         logprobs = torch.log_softmax(logits, dim=-1)
         with torch.no_grad():
             entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
@@ -116,24 +117,68 @@ class ResponseScorer(nn.Module):
         backbone = self.model.base_model
         continued = responses.continuations.shape[1] > 0
         cache = DynamicCache(config=self.model.config) if continued else None
-        # No mask: under a causal model the padding behind a prompt is invisible to the prompt.
-        output = backbone(input_ids=responses.prompts, past_key_values=cache, use_cache=continued)
-        ends = (responses.prompt_lengths - 1)[responses.owner]
-        first: torch.Tensor = output.last_hidden_state[responses.owner, ends]
+        prompts = _Prompts.of(responses, sliding_window(self.model.config) is not None)
+        output = backbone(
+            input_ids=prompts.tokens,
+            attention_mask=prompts.mask,
+            position_ids=prompts.positions,
+            past_key_values=cache,
+            use_cache=continued,
+        )
+        first: torch.Tensor = output.last_hidden_state[responses.owner, prompts.ends[responses.owner]]
         if cache is None:
             return first
         cache.batch_select_indices(responses.owner)
-        lengths = responses.prompt_lengths[responses.owner][:, None]
-        device = responses.prompts.device
-        visible = torch.arange(responses.prompts.shape[1], device=device) < lengths
-        columns = torch.arange(responses.continuations.shape[1], device=device)
+        columns = torch.arange(responses.continuations.shape[1], device=responses.prompts.device)
         output = backbone(
             input_ids=responses.continuations,
             attention_mask=torch.cat(
-                [visible, torch.ones_like(responses.continuations, dtype=torch.bool)], 1
+                [
+                    prompts.visible[responses.owner],
+                    torch.ones_like(responses.continuations, dtype=torch.bool),
+                ],
+                1,
             ),
-            position_ids=lengths + columns,
+            position_ids=responses.prompt_lengths[responses.owner][:, None] + columns,
             past_key_values=cache,
             use_cache=True,
         )
         return torch.cat([first, output.last_hidden_state.flatten(0, 1)])
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """Different prompts as they pass through the model."""
+
+    tokens: torch.Tensor
+    """[prompts, prompt width]."""
+    visible: torch.Tensor
+    """[prompts, prompt width] which of them are no padding."""
+    ends: torch.Tensor
+    """[prompts] the column of each prompt's last token."""
+    mask: torch.Tensor | None
+    """For the attention; None where no token sees padding anyway."""
+    positions: torch.Tensor | None
+    """[prompts, prompt width]; None where they are the columns."""
+
+    @classmethod
+    def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
+        """Padded on the right, where causality hides the padding; or on the left.
+
+        A sliding window counts columns, so it needs a prompt's end beside its continuation.
+        """
+        tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
+        width = tokens.shape[1]
+        columns = torch.arange(width, device=tokens.device)
+        if not on_the_left:
+            return cls(tokens, columns < lengths, lengths[:, 0] - 1, None, None)
+        positions = columns - (width - lengths)
+        visible = positions >= 0
+        positions = positions.clamp(min=0)
+        return cls(
+            tokens.gather(1, positions),
+            visible,
+            torch.full_like(lengths[:, 0], width - 1),
+            visible,
+            positions,
+        )

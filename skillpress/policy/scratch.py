@@ -1,6 +1,6 @@
-"""A language model from nothing: a few layers and exactly the words that its world uses.
+"""A language model from nothing: a few layers and exactly the words that its environment uses.
 
-The vocabulary is the world's own: one token per integer and one per action or per word of an action.
+The vocabulary is the environment's own: one token per integer and one per action or per word of an action.
 Where a whole action is one token, a step of an episode is one forward pass. Integers would be
 unrelated symbols to a fresh embedding table; instead the row of n starts as sines and cosines of n over
 periods from 2 to 2000, with log n beside them, so that nearness and divisibility are visible from the

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from skillpress.evaluation import Comparison, EvaluationSummary
-from skillpress.evaluation.paper import PaperTable
-from skillpress.skills import SkillDictionary
-from skillpress.skills.drift import History
-from skillpress.skills.mdl_report import PHRASE_COLUMNS
+from skillpress.analysis.mdl_report import PHRASE_COLUMNS
+from skillpress.evaluation import BehaviorFigure, Comparison, EvaluationSummary
+from skillpress.paper.figures import EnvironmentBehavior
+from skillpress.paper.layout import PaperTable
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.history import History
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,15 @@ class PolicyResult:
     """The experiment's seed."""
     baseline: bool = False
     """Not trained by a method under test (random explorer, imitation start): drawn in grey."""
+    environment_behavior: EnvironmentBehavior = field(default_factory=EnvironmentBehavior)
+    """What only this environment's actions show."""
     checkpoint: str = ""
     """Which of a training's weights were evaluated; empty where nothing was trained."""
+
+    @property
+    def behavior(self) -> tuple[BehaviorFigure, ...]:
+        """General figures first, the environment's after them."""
+        return (*self.summary.behavior, *self.environment_behavior.figures)
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,11 @@ class ExampleStep:
     """One step of an episode to look at."""
 
     action: str
-    """In the world's wording."""
+    """In the environment's wording."""
     skill: str | None
     """φ of the action; None where the rules give it none."""
     invalid: bool = False
-    """The world refused it."""
+    """The environment refused it."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class ReportData:
     dictionary: SkillDictionary | None = None
     """The dictionary fitted before training; None where no success was there to fit one to."""
     phrases: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PHRASE_COLUMNS))
-    """What its phrases are worth, see ``mdl_report.phrase_table``."""
+    """Bits and uses of its phrases, see ``mdl_report.phrase_table``."""
     history: History = field(default_factory=dict)
     """The learned phrases of every training step."""
     scaling: Scaling | None = None
@@ -104,7 +112,7 @@ class ReportData:
     paper_tables: Sequence[PaperTable] = ()
     """The paper's tables, where they were computed."""
     paper_notes: Sequence[str] = ()
-    """How their figures were come by, a sentence each."""
+    """How their figures were computed, a sentence each."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The resolved parameters, nested as in params.yaml."""
     versions: Mapping[str, str] = field(default_factory=dict)

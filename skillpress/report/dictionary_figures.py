@@ -7,9 +7,10 @@ from html import escape
 import plotly.graph_objects as go
 import polars as pl
 
+from skillpress.analysis.drift import lifetimes as lifetime_table
+from skillpress.analysis.drift import spans
 from skillpress.report.theme import INK, KIND_COLORS, METHOD_COLORS, MUTED, styled
-from skillpress.skills.drift import History, spans
-from skillpress.skills.drift import lifetimes as lifetime_table
+from skillpress.skills.history import History
 
 LONGEST_LIVED = 24
 """Phrases in the figure of lifetimes."""

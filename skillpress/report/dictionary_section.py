@@ -1,4 +1,4 @@
-"""The page's section on the dictionary: what it is worth, how it changes, how fast it is found.
+"""The page's section on the dictionary: the bits it saves, how it changes, how fast it is found.
 
 Each panel is a figure with a title and a sentence that says how to read it; a panel whose data an
 experiment does not have is left out.
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from skillpress.analysis.drift import drift, lifetimes
+from skillpress.analysis.mdl_report import coverage, parts
 from skillpress.report import dictionary_figures as figures
 from skillpress.report.data import ReportData, Scaling
-from skillpress.skills import SkillDictionary
-from skillpress.skills.drift import History, drift, lifetimes
-from skillpress.skills.mdl_report import coverage, parts
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.history import History
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,14 @@ class Panel:
 def panels(data: ReportData) -> Iterator[Panel]:
     """The section's figures in the page's order."""
     if data.dictionary is not None:
-        yield from _worth(data.dictionary, data)
+        yield from _savings(data.dictionary, data)
     if data.history:
         yield from _drift(data.history, data.dictionary)
     if data.scaling is not None:
         yield _scaling(data.scaling)
 
 
-def _worth(dictionary: SkillDictionary, data: ReportData) -> Iterator[Panel]:
+def _savings(dictionary: SkillDictionary, data: ReportData) -> Iterator[Panel]:
     table = parts(dictionary)
     before, after = table.select(bits=table["dictionary_bits"] + table["data_bits"])["bits"]
     share = 1 - after / before if before else 0.0

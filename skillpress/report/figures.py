@@ -157,10 +157,12 @@ def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look])
 def action_mix(policies: Sequence[PolicyResult]) -> go.Figure:
     """What the steps of successes are: one bar per method, cut into kinds of action."""
     methods = by_method(policies)
-    kinds = list(dict.fromkeys(kind for policy in policies for kind in policy.summary.action_mix))
+    kinds = list(
+        dict.fromkeys(kind for policy in policies for kind in policy.environment_behavior.action_mix)
+    )
     counts = np.array(
         [
-            [sum(r.summary.action_mix.get(kind, 0) for r in results) for kind in kinds]
+            [sum(r.environment_behavior.action_mix.get(kind, 0) for r in results) for kind in kinds]
             for results in methods.values()
         ],
         dtype=np.float64,

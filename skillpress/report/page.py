@@ -41,7 +41,7 @@ def render_report(data: ReportData) -> str:
     colors = family_colors(_skills(data))
     styles = looks(data.policies, (curve.method for curve in data.curves))
     phrases = tables.phrase_rows(data.phrases)
-    mixed = any(policy.summary.action_mix for policy in data.policies)
+    mixed = any(policy.environment_behavior.action_mix for policy in data.policies)
     return TEMPLATES.get_template("report.html.j2").render(
         data=data,
         plotly=Markup(get_plotlyjs()),

@@ -7,8 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from skillpress.evaluation.paper import PaperTable
-from skillpress.evaluation.paper_text import NOT_RUN, grid
+from skillpress.paper.layout import PaperTable
+from skillpress.paper.text import NOT_RUN, grid
 
 TEMPLATES = Environment(
     loader=PackageLoader("skillpress.report", "templates"),

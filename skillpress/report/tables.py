@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from skillpress.analysis.mdl_report import ARROW
 from skillpress.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
 from skillpress.evaluation.paired import PairedTest
 from skillpress.report.data import PolicyResult, by_method
-from skillpress.skills.mdl_report import ARROW
 
 NOTHING = "–"
 """Shown where no episode qualifies."""
@@ -89,44 +89,51 @@ def strata_table(
 def behavior_table(policies: Sequence[PolicyResult]) -> Table:
     """One line per behaviour figure, one column per method."""
     methods = by_method(policies)
-    order = {f.key: f for policy in policies for f in policy.summary.behavior}
+    order = {f.key: f for policy in policies for f in policy.behavior}
     rows = []
     for key, first in order.items():
         cells = [
-            _figures([f for r in results for f in r.summary.behavior if f.key == key])
-            for results in methods.values()
+            _figures([f for r in results for f in r.behavior if f.key == key]) for results in methods.values()
         ]
         rows.append(Row(first.label, tuple(cells), _unit(first)))
     return Table(tuple(methods), tuple(rows))
 
 
 def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
-    """The paired tests, a line per pair of policies and step budget, and one for the votes if any."""
-    heads = ("Difference", "95% interval", "Bootstrap p", "Won by only one", "McNemar p")
+    """The paired tests, a line per pair of policies and step budget, and one for the votes if any.
+
+    What was not tested is shown as such: other trainings with a single seed, McNemar with several.
+    """
+    heads = ("Difference", "These policies", "p", "Won by only one", "McNemar p", "Other trainings", "p")
     rows = []
     for pair, comparison in comparisons.items():
         lines = [(f"within {test.budget} steps", test) for test in comparison.tests]
         if comparison.verdicts is not None:
             lines.append((f"SC@{comparison.votes}", comparison.verdicts))
         for position, (note, test) in enumerate(lines):
-            of_what = "" if position else f", {_count(comparison.tasks, 'task')}"
-            rows.append(Row("" if position else pair, _test_values(test), f"{note}{of_what}"))
+            counts = f", {_count(comparison.seeds, 'seed')}, {_count(comparison.tasks, 'task')}"
+            rows.append(
+                Row("" if position else pair, _test_values(test), note if position else f"{note}{counts}")
+            )
     return Table(heads, tuple(rows))
 
 
 def _test_values(test: PairedTest) -> tuple[Value, ...]:
+    of = test.trainings
     return (
         Value(_points(test.difference)),
         Value(f"{_points(test.low)} to {_points(test.high)}"),
         Value(_p(test.bootstrap_p)),
-        Value(f"{test.only_second} : {test.only_first}"),
-        Value(_p(test.mcnemar_p)),
+        Value(NOTHING if test.mcnemar_p is None else f"{test.only_second} : {test.only_first}"),
+        Value(NOTHING if test.mcnemar_p is None else _p(test.mcnemar_p)),
+        Value(NOTHING if of is None else f"{_points(of.low)} to {_points(of.high)}"),
+        Value(NOTHING if of is None else _p(of.p)),
     )
 
 
 @dataclass(frozen=True)
 class PhraseRow:
-    """A learned phrase and what it is worth."""
+    """A learned phrase, its uses and the bits that it saves."""
 
     phrase: tuple[str, ...]
     count: int

@@ -1,20 +1,20 @@
-"""Many episodes at once: the collector that keeps every slot busy, and where its worlds live."""
+"""Many episodes at once: the collector that keeps every slot busy, and where its environments live."""
 
 from __future__ import annotations
 
 from skillpress.rollout.collector import CollectionStatistics, Collector, EpisodeRequest, requests
-from skillpress.rollout.journal import Journal
-from skillpress.rollout.workers import WorkerWorlds
-from skillpress.rollout.worlds import InProcess, WorldError, Worlds
+from skillpress.rollout.episode_log import EpisodeLog
+from skillpress.rollout.vector import BrokenEnvironmentError, SyncVectorEnv, VectorEnvironment
+from skillpress.rollout.worker_vector import WorkerVectorEnv
 
 __all__ = [
+    "BrokenEnvironmentError",
     "CollectionStatistics",
     "Collector",
+    "EpisodeLog",
     "EpisodeRequest",
-    "InProcess",
-    "Journal",
-    "WorkerWorlds",
-    "WorldError",
-    "Worlds",
+    "SyncVectorEnv",
+    "VectorEnvironment",
+    "WorkerVectorEnv",
     "requests",
 ]

@@ -1,10 +1,10 @@
 """Episodes in flight, each slot always busy.
 
-A round lets the agent decide for every episode in flight in one batch and lets every world take one
+A round lets the agent decide for every episode in flight in one batch and lets every environment take one
 step. An episode that ends leaves its slot to the next one waiting, so nobody waits for the longest
 episode of a batch, and no token is ever sampled for an episode that is over: decisions per
-environment step are exactly 1. Where the worlds live is ``worlds.py``'s affair; trajectories do not
-depend on it, nor on the number of slots.
+environment step are exactly 1. Trajectories depend neither on the number of slots nor on the process
+that an environment lives in (``vector.py``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from skillpress.interface import Agent, AgentState, Decision, Info
-from skillpress.rollout.worlds import Answer, Worlds
+from skillpress.interface import Agent, AgentState, Decision, Info, why_invalid
+from skillpress.rollout.vector import StepResult, VectorEnvironment
 from skillpress.seeds import derive
 from skillpress.trajectory import Step, Task, Trajectory
 
@@ -30,6 +30,10 @@ class EpisodeRequest:
     rollout_index: int
     seed: int
     """Every sample of the episode derives from it and from the number of its step."""
+    policy: str = ""
+    """What the experiment calls the policy that plays."""
+    run: int = 0
+    """Which of an evaluation's independent runs."""
 
 
 @dataclass
@@ -42,18 +46,33 @@ class CollectionStatistics:
     """Responses sampled; more than the steps would mean work for episodes that are over."""
 
 
-def requests(tasks: Sequence[Task], per_task: int, *place: int | str) -> list[EpisodeRequest]:
+def requests(
+    tasks: Sequence[Task],
+    per_task: int,
+    *place: int | str,
+    first: int = 0,
+    policy: str = "",
+    run: int = 0,
+) -> list[EpisodeRequest]:
     """``per_task`` episodes of each task, seeded from where in the experiment they are played.
 
     Args:
-        place: what :func:`skillpress.seeds.derive` is given before the task and rollout index; a
-            group's id is made of all of it but the first part, the experiment's seed.
+        place: what :func:`skillpress.seeds.derive` is given before the task and rollout index. A group's
+            id is made of all of it but the first part, the experiment's seed, and of the task.
+        first: the index of each task's first rollout, where it was played at this place before.
     """
-    group = "/".join(str(part) for part in place[1:])
+    prefix = "/".join(str(part) for part in place[1:])
     return [
-        EpisodeRequest(task, group, index, derive(*place, task.task_id, index))
+        EpisodeRequest(
+            task=task,
+            group_id=f"{prefix}/{task.task_id}",
+            rollout_index=index,
+            seed=derive(*place, task.task_id, index),
+            policy=policy,
+            run=run,
+        )
         for task in tasks
-        for index in range(per_task)
+        for index in range(first, first + per_task)
     ]
 
 
@@ -64,17 +83,18 @@ class _Episode:
     slot: int
     request: EpisodeRequest
     state: AgentState
+    first_observation: str
     steps: list[Step] = field(default_factory=list)
 
 
 class Collector:
-    """Plays episodes with one agent in up to ``slots`` worlds at once.
+    """Plays episodes with one agent in up to ``slots`` environments at once.
 
-    A context manager, which closes the worlds.
+    A context manager, which closes the environments.
     """
 
-    def __init__(self, worlds: Worlds, agent: Agent, slots: int) -> None:
-        self.worlds = worlds
+    def __init__(self, environments: VectorEnvironment, agent: Agent, slots: int) -> None:
+        self.environments = environments
         self._agent, self._slots = agent, slots
         self.statistics = CollectionStatistics()
 
@@ -82,7 +102,7 @@ class Collector:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.worlds.close()
+        self.environments.close()
 
     def collect(
         self,
@@ -105,7 +125,7 @@ class Collector:
             begun = [(*waiting.popleft(), free.pop(0)) for _ in range(min(len(waiting), len(free)))]
             flying += self._start(begun)
             decisions = self._decide(flying)
-            answers = self.worlds.step(
+            answers = self.environments.step(
                 {
                     episode.slot: decision.parsed.action
                     for episode, decision in zip(flying, decisions, strict=True)
@@ -125,13 +145,14 @@ class Collector:
         return [finished[number] for number in range(len(wanted))]
 
     def _start(self, begun: Sequence[tuple[int, EpisodeRequest, int]]) -> list[_Episode]:
-        answers = self.worlds.start({slot: request.task for _, request, slot in begun}) if begun else {}
+        answers = self.environments.start({slot: request.task for _, request, slot in begun}) if begun else {}
         return [
             _Episode(
-                number,
-                slot,
-                request,
-                AgentState(request.task, answers[slot].observation, answers[slot].info),
+                number=number,
+                slot=slot,
+                request=request,
+                state=AgentState(request.task, answers[slot].observation, answers[slot].info),
+                first_observation=answers[slot].observation,
             )
             for number, request, slot in begun
         ]
@@ -145,20 +166,20 @@ class Collector:
         return decisions
 
     def _step(
-        self, episode: _Episode, decision: Decision, answer: Answer, policy_version: int
+        self, episode: _Episode, decision: Decision, answer: StepResult, policy_version: int
     ) -> Trajectory | None:
         """Record the step of one episode; its trajectory if that ended it."""
         parsed, observation, info = decision.parsed, answer.observation, answer.info
         self.statistics.environment_steps += 1
         step = Step(
-            decision.prompt_ids,
-            decision.response_ids,
-            decision.logprobs,
-            parsed.thought,
-            info.action or parsed.action,
-            observation,
-            parsed.invalid or info.invalid,
-            self._agent.evaluate_step(episode.state, parsed, observation, info),
+            prompt_ids=decision.prompt_ids,
+            response_ids=decision.response_ids,
+            logprobs=decision.logprobs,
+            thought=parsed.thought,
+            action=info.action or parsed.action,
+            observation=observation,
+            invalid=why_invalid(parsed, info),
+            reward_parts=self._agent.evaluate_step(episode.state, parsed, observation, info),
         )
         episode.steps.append(step)
         if not (answer.terminated or answer.truncated):
@@ -166,19 +187,22 @@ class Collector:
             return None
         request = episode.request
         return Trajectory(
-            request.task.task_id,
-            request.group_id,
-            request.rollout_index,
-            tuple(episode.steps),
-            info.won,
-            answer.terminated,
-            answer.truncated,
-            outcome(info),
-            policy_version,
-            request.seed,
+            task_id=request.task.task_id,
+            group_id=request.group_id,
+            rollout_index=request.rollout_index,
+            steps=tuple(episode.steps),
+            won=info.won,
+            terminated=answer.terminated,
+            truncated=answer.truncated,
+            outcome=outcome(info),
+            policy_version=policy_version,
+            seed=request.seed,
+            first_observation=episode.first_observation,
+            policy=request.policy,
+            run=request.run,
         )
 
 
 def outcome(info: Info) -> str:
-    """How an episode ended: ``won``, the world's name for the loss, or ``timeout``."""
+    """How an episode ended: ``won``, the environment's name for the loss, or ``timeout``."""
     return "won" if info.won else info.lost or "timeout"

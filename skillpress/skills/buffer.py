@@ -1,7 +1,7 @@
 """The global success buffer 𝒢: recent successes that steady the dictionary (section 3.7).
 
-A single batch may hold few successes. The dictionary of a step is therefore fitted to the buffer
-*and* the step's own successes; only afterwards do these enter the buffer, so none counts twice.
+A single batch may hold few successes, so a step's dictionary is fitted to those of earlier batches as
+well. Which of them count beside a batch is for ``step_corpus.py`` to say.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ Skills = tuple[str, ...]
 class SuccessBuffer:
     """The skill sequences of the last ``capacity`` successes, first in, first out.
 
-    A batch may hold more successes than the capacity. Its dictionary is still fitted to all of them
-    (``corpus`` drops nothing); of what ``push`` is given, the last ``capacity`` sequences stay and
-    everything older is gone. Capacity 0 is no buffer: every dictionary sees its own batch alone.
+    A batch may hold more successes than the capacity: of what ``push`` is given, the last ``capacity``
+    sequences stay and everything older is gone. Capacity 0 is no buffer.
     """
 
     def __init__(self, capacity: int, sequences: Iterable[Sequence[str]] = ()) -> None:
@@ -37,9 +36,10 @@ class SuccessBuffer:
     def __len__(self) -> int:
         return len(self._sequences)
 
-    def corpus(self, batch: Iterable[Sequence[str]]) -> list[Skills]:
-        """Buffer ∪ batch, each trajectory's sequence once, oldest first; the buffer stays as it is."""
-        return [*self._sequences, *(tuple(sequence) for sequence in batch)]
+    @property
+    def sequences(self) -> list[Skills]:
+        """What is remembered, oldest first."""
+        return list(self._sequences)
 
     def push(self, batch: Iterable[Sequence[str]]) -> None:
         """Remember a batch's successes, forgetting the oldest beyond the capacity."""

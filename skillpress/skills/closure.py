@@ -16,7 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
+from skillpress.registry import CLOSURES, lookup
 from skillpress.skills.corpus import Phrase
+
+
+def nothing_more(phrase: Phrase) -> Iterable[Phrase]:
+    """The phrase itself."""
+    return (phrase,)
 
 
 def prefixes(phrase: Phrase) -> Iterable[Phrase]:
@@ -29,20 +35,11 @@ def deletions(phrase: Phrase) -> Iterable[Phrase]:
     return (part for size in range(2, len(phrase) + 1) for part in combinations(phrase, size))
 
 
-CLOSURES: dict[str, Callable[[Phrase], Iterable[Phrase]]] = {
-    "none": lambda phrase: (phrase,),
-    "prefixes": prefixes,
-    "deletions": deletions,
-}
-"""``skills.closure`` in params.yaml to what a phrase brings with it."""
-
-
 def close(learned: Sequence[Phrase], closure: str) -> list[Phrase]:
     """The learned phrases, each after the phrases it brings with it.
 
     Raises:
-        ValueError: no closure has this name.
+        ParamsError: no closure has this name.
     """
-    if closure not in CLOSURES:
-        raise ValueError(f"closure {closure!r} is unknown; allowed: {', '.join(CLOSURES)}")
-    return list(dict.fromkeys(part for phrase in learned for part in CLOSURES[closure](phrase)))
+    bring: Callable[[Phrase], Iterable[Phrase]] = lookup(CLOSURES, closure, "skills.closure")
+    return list(dict.fromkeys(part for phrase in learned for part in bring(phrase)))

@@ -35,6 +35,8 @@ class Corpus:
     """(D,) how often the sequence stands in the corpus."""
     alphabet_size: int
     """K."""
+    ranking: NDArray[np.int64] | None = None
+    """(D,) how often the sequence counts where pairs are ranked by frequency; None is ``weights``."""
 
     @cached_property
     def sequences(self) -> int:
@@ -54,8 +56,17 @@ class Corpus:
             yield tuple(skills[starts[row] : starts[row + 1] - 1]), weight
 
 
-def make_corpus(sequences: Iterable[Sequence[str]], alphabet: Sequence[str]) -> Corpus:
+def make_corpus(
+    sequences: Iterable[Sequence[str]],
+    alphabet: Sequence[str],
+    ranked_with: Iterable[Sequence[str]] = (),
+) -> Corpus:
     """Count equal sequences and put numbers for names.
+
+    Args:
+        sequences: the corpus.
+        alphabet: Σ.
+        ranked_with: more sequences, for the ranking alone; see ``Corpus.ranking``.
 
     Raises:
         ValueError: the corpus is empty, or a skill is not in the alphabet.
@@ -65,27 +76,39 @@ def make_corpus(sequences: Iterable[Sequence[str]], alphabet: Sequence[str]) -> 
         raise ValueError("the corpus is empty: without a success there is no dictionary to fit")
     position = {skill: number for number, skill in enumerate(alphabet)}
     try:
-        return _lay_out(counts, position.__getitem__, len(alphabet))
+        return _lay_out(
+            counts, position.__getitem__, len(alphabet), counts + Counter(map(tuple, ranked_with))
+        )
     except KeyError as error:
         allowed = ", ".join(alphabet)
         raise ValueError(f"skill {error.args[0]!r} is not in the alphabet: {allowed}") from None
 
 
-def count_numbers(sequences: Iterable[Phrase], alphabet_size: int) -> Corpus:
+def count_numbers(
+    sequences: Iterable[Phrase], alphabet_size: int, ranked_with: Iterable[Phrase] = ()
+) -> Corpus:
     """A corpus of sequences that are numbers already."""
-    return _lay_out(Counter(sequences), int, alphabet_size)
+    counts = Counter(sequences)
+    return _lay_out(counts, int, alphabet_size, counts + Counter(ranked_with))
 
 
 def _lay_out(
-    counts: Mapping[tuple[Any, ...], int], number: Callable[[Any], int], alphabet_size: int
+    counts: Mapping[tuple[Any, ...], int],
+    number: Callable[[Any], int],
+    alphabet_size: int,
+    ranking: Mapping[tuple[Any, ...], int],
 ) -> Corpus:
-    lengths = np.fromiter(map(len, counts), np.int64, len(counts))
+    """``ranking``: ``counts``, and how often sequences count in the ranking that are not in it."""
+    distinct = len(ranking)
+    lengths = np.fromiter(map(len, ranking), np.int64, distinct)
     starts = np.concatenate(([0], np.cumsum(lengths + 1)))
     skills = np.full(starts[-1], END, np.int32)
     inside = np.ones(len(skills), np.bool_)
     inside[starts[1:] - 1] = False
-    skills[inside] = np.fromiter(map(number, chain.from_iterable(counts)), np.int32, int(lengths.sum()))
-    return Corpus(skills, starts, np.fromiter(counts.values(), np.int64, len(counts)), alphabet_size)
+    skills[inside] = np.fromiter(map(number, chain.from_iterable(ranking)), np.int32, int(lengths.sum()))
+    weights = np.fromiter((counts.get(sequence, 0) for sequence in ranking), np.int64, distinct)
+    ranks = np.fromiter(ranking.values(), np.int64, distinct)
+    return Corpus(skills, starts, weights, alphabet_size, None if np.array_equal(ranks, weights) else ranks)
 
 
 class Found(NamedTuple):

@@ -13,11 +13,12 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
+from skillpress.errors import StorageError
 from skillpress.skills import description_length as mdl
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
-from skillpress.storage import StorageError, read_schema, write_json
+from skillpress.storage import read_json, read_schema, write_json, write_text
 
 SCHEMA = "skillpress.dictionary/2"
 
@@ -187,6 +188,23 @@ def load_dictionary(path: str | Path) -> SkillDictionary:
     if not intact:
         raise StorageError(f"{path}: its bits do not follow from its phrases; delete it and fit it again")
     return dictionary
+
+
+def save_fitted(path: str | Path, dictionary: SkillDictionary | None) -> None:
+    """Write a fitted dictionary; JSON's ``null`` where no success was there to fit one to."""
+    if dictionary is None:
+        write_text(path, "null\n")
+    else:
+        save_dictionary(path, dictionary)
+
+
+def load_fitted(path: str | Path) -> SkillDictionary | None:
+    """The dictionary that :func:`save_fitted` wrote.
+
+    Raises:
+        StorageError: it is missing or damaged.
+    """
+    return None if read_json(path) is None else load_dictionary(path)
 
 
 def _from_json(content: dict[str, Any]) -> SkillDictionary:

@@ -51,6 +51,8 @@ class Grams(NamedTuple):
     starts: NDArray[np.int64]
     weights: NDArray[np.int64]
     """As in the corpus."""
+    ranking: NDArray[np.int64]
+    """(D,) how often a sequence counts where pairs are ranked by frequency."""
     alphabet_size: int
     """K."""
     longest: int
@@ -85,6 +87,7 @@ def number_grams(corpus: Corpus, longest: int) -> Grams:
         row=row,
         starts=corpus.starts,
         weights=corpus.weights,
+        ranking=corpus.weights if corpus.ranking is None else corpus.ranking,
         alphabet_size=corpus.alphabet_size,
         longest=longest,
         sequences=corpus.sequences,

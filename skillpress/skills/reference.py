@@ -31,24 +31,31 @@ MINIMAL_GAIN = 1e-9
 """Bits per sequence that a phrase must save; rounding alone never adds one."""
 
 
-def greedy_reference(corpus: Sequence[Phrase], alphabet_size: int, max_phrase_length: int) -> list[Phrase]:
+def greedy_reference(
+    corpus: Sequence[Phrase],
+    alphabet_size: int,
+    max_phrase_length: int,
+    coded_length: int | None = None,
+    ranked_with: Sequence[Phrase] = (),
+) -> list[Phrase]:
     """The phrases that the greedy search adds to the singletons, in the order accepted.
 
     Args:
         corpus: at least one sequence of numbers below ``alphabet_size``.
         alphabet_size: K.
         max_phrase_length: L.
+        coded_length: L in the description length alone; 1 stores no lengths. None is L.
+        ranked_with: more sequences, whose pairs count in the ranking and nowhere else.
     """
+    coded_length = coded_length or max_phrase_length
     phrases: list[Phrase] = [(skill,) for skill in range(alphabet_size)]
-    tokens: list[list[Phrase]] = [[(skill,) for skill in sequence] for sequence in corpus]
+    tokens: list[list[Phrase]] = [[(skill,) for skill in s] for s in (*corpus, *ranked_with)]
 
     def bits(candidates: list[Phrase]) -> float:
         members = frozenset(candidates)
         segments = sum(segmentation_cost(s, members, max_phrase_length) for s in corpus)
         skills = sum(map(len, candidates))
-        return description_length(
-            skills, len(candidates), segments, len(corpus), alphabet_size, max_phrase_length
-        )
+        return description_length(skills, len(candidates), segments, len(corpus), alphabet_size, coded_length)
 
     current = bits(phrases)
     while True:

@@ -1,38 +1,56 @@
 """What a success costs: the penalties that are taken off the reward (Eq. 5-6).
 
 A penalty is λ · [success] · c(s) / T, where c is what the method charges for a skill sequence s:
-nothing, its length, or the segments it needs under the dictionary. A failure costs nothing, so the
-signal never discourages finishing the task. By Proposition 1, ``round_length`` is ``segcost`` under
-the dictionary of singletons.
+nothing, its length, the segments it needs under the dictionary, or the steps of the episode. A failure
+costs nothing, so the signal never discourages finishing the task. By Proposition 1, ``round_length`` is
+``segcost`` under the dictionary of singletons.
+
+Steps that the projection gives no skill (a malformed answer, looking around) are not in s, so they
+escape both ``round_length`` and ``segcost``; ``rounds`` charges every step alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.registry import SHAPINGS, lookup
 from skillpress.skills.dictionary import SkillDictionary
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a shaping may charge for: the trajectories of a batch, one entry each."""
+
+    won: Sequence[bool]
+    sequences: Sequence[Sequence[str]]
+    """s = φ(τ)."""
+    steps: Sequence[int]
+    """Steps taken, with those that have no skill."""
+
+    def __post_init__(self) -> None:
+        if not len(self.won) == len(self.sequences) == len(self.steps):
+            raise ValueError(
+                f"{len(self.won)} success flags and {len(self.steps)} step counts for "
+                f"{len(self.sequences)} sequences"
+            )
 
 
 class Shaping(Protocol):
     """The penalty of each trajectory of a batch."""
 
-    def __call__(
-        self, won: Sequence[bool], sequences: Sequence[Sequence[str]], dictionary: SkillDictionary | None
-    ) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
         """Penalties in units of reward, one per trajectory; subtract them from R.
 
         Args:
-            won: one flag per trajectory.
-            sequences: s = φ(τ), one per trajectory.
-            dictionary: 𝒞 of this step; None when the batch holds no success.
+            dictionary: 𝒞 of this step; None when no success of the batch has a skill.
 
         Raises:
-            ValueError: the arguments differ in length, or a sequence is longer than T.
+            ValueError: a sequence or an episode is longer than T.
         """
         ...
 
@@ -46,11 +64,9 @@ class NoShaping:
     max_steps: int
     """T."""
 
-    def __call__(
-        self, won: Sequence[bool], sequences: Sequence[Sequence[str]], dictionary: SkillDictionary | None
-    ) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
         """Zeros."""
-        return _penalties(won, [0] * len(sequences), 0.0, self.max_steps)
+        return np.zeros(len(played.won))
 
 
 @dataclass(frozen=True)
@@ -62,12 +78,26 @@ class RoundLength:
     max_steps: int
     """T."""
 
-    def __call__(
-        self, won: Sequence[bool], sequences: Sequence[Sequence[str]], dictionary: SkillDictionary | None
-    ) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
         """See :class:`Shaping`; the dictionary is not looked at."""
-        _check_lengths(sequences, self.max_steps)
-        return _penalties(won, [len(s) for s in sequences], self.efficiency, self.max_steps)
+        lengths = [len(sequence) for sequence in played.sequences]
+        _check_lengths("skills", lengths, self.max_steps)
+        return _penalties(played.won, lengths, self.efficiency, self.max_steps)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """λ · [success] · steps / T: every step costs the same, whether or not it has a skill."""
+
+    efficiency: float
+    """λ."""
+    max_steps: int
+    """T."""
+
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+        """See :class:`Shaping`; neither sequences nor the dictionary are looked at."""
+        _check_lengths("steps", played.steps, self.max_steps)
+        return _penalties(played.won, played.steps, self.efficiency, self.max_steps)
 
 
 @dataclass(frozen=True)
@@ -79,50 +109,38 @@ class SegmentationCost:
     max_steps: int
     """T."""
 
-    def __call__(
-        self, won: Sequence[bool], sequences: Sequence[Sequence[str]], dictionary: SkillDictionary | None
-    ) -> NDArray[np.float64]:
-        """See :class:`Shaping`; without a dictionary there is no success and nothing to charge.
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+        """See :class:`Shaping`; a success without skills needs no segments and pays nothing.
 
         Raises:
-            ValueError: also when there is a success but no dictionary.
+            ValueError: also when a success has skills and there is no dictionary.
         """
-        _check_lengths(sequences, self.max_steps)
+        _check_lengths("skills", [len(sequence) for sequence in played.sequences], self.max_steps)
         if dictionary is None:
-            if any(won):
+            if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
                 raise ValueError("a batch with a success needs the dictionary that was fitted to it")
-            return _penalties(won, [0] * len(sequences), self.efficiency, self.max_steps)
-        return _penalties(won, dictionary.costs(sequences), self.efficiency, self.max_steps)
-
-
-SHAPINGS: dict[str, type[NoShaping] | type[RoundLength] | type[SegmentationCost]] = {
-    "none": NoShaping,
-    "round_length": RoundLength,
-    "segcost": SegmentationCost,
-}
-"""``reward.shaping`` in params.yaml to the class; each takes (efficiency λ, max_steps T)."""
+            return np.zeros(len(played.won))
+        costs = dictionary.costs(played.sequences)
+        return _penalties(played.won, costs, self.efficiency, self.max_steps)
 
 
 def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
     """The shaping called ``name`` with λ = ``efficiency`` and T = ``max_steps``.
 
     Raises:
-        ValueError: no shaping has this name.
+        ParamsError: no shaping has this name.
     """
-    if name not in SHAPINGS:
-        raise ValueError(f"shaping {name!r} is unknown; allowed: {', '.join(SHAPINGS)}")
-    return SHAPINGS[name](efficiency, max_steps)
+    make: Callable[[float, int], Shaping] = lookup(SHAPINGS, name, "reward.shaping")
+    return make(efficiency, max_steps)
 
 
-def _check_lengths(sequences: Sequence[Sequence[str]], max_steps: int) -> None:
-    longest = max(map(len, sequences), default=0)
+def _check_lengths(unit: str, lengths: Sequence[int], max_steps: int) -> None:
+    longest = max(lengths, default=0)
     if longest > max_steps:
-        raise ValueError(f"a sequence of {longest} skills is longer than the {max_steps} steps of an episode")
+        raise ValueError(f"a sequence of {longest} {unit} is longer than the {max_steps} steps of an episode")
 
 
 def _penalties(
     won: Sequence[bool], costs: Sequence[int], efficiency: float, max_steps: int
 ) -> NDArray[np.float64]:
-    if len(won) != len(costs):
-        raise ValueError(f"{len(won)} success flags for {len(costs)} sequences")
     return efficiency * np.asarray(won, dtype=np.float64) * np.asarray(costs, dtype=np.float64) / max_steps

@@ -1,0 +1,1 @@
+"""Reinforcement learning: samples, learner, the step, the loop around it, and its checkpoints."""

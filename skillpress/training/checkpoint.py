@@ -1,6 +1,6 @@
 """Checkpoints that a killed run goes on from, bit for bit.
 
-One folder per experiment, named by its key (``skillpress.unfinished``) and replaced as a whole after
+One folder per experiment, named by its key (``skillpress.resume``) and replaced as a whole after
 every few steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows
 of the training curve, the phrases of every step's dictionary, the number of steps done, and beside it
 the policy of the best step where ``training.keep`` asks for that. No generator's state: every random
@@ -14,8 +14,9 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from skillpress.storage import StorageError, read_json, write_json
-from skillpress.unfinished import Unfinished
+from skillpress.errors import StorageError
+from skillpress.resume import ResumeStore
+from skillpress.storage import read_json, write_json
 
 VERSION = 1
 
@@ -32,13 +33,13 @@ class TrainingState:
     """One row of metrics per step done."""
 
 
-class Checkpoints(Unfinished):
+class Checkpoints(ResumeStore):
     """The checkpoint folder of one experiment."""
 
     @property
-    def peak(self) -> Path:
+    def best(self) -> Path:
         """The policy of the best step so far, where that is to be kept."""
-        return self.folder / "peak"
+        return self.folder / "best"
 
     def step_folder(self, step: int) -> Path:
         """Where the state after ``step`` goes; nothing points to it until :meth:`commit`."""

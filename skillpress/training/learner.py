@@ -20,14 +20,19 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.algorithms.algorithm import PolicyLoss
+from skillpress.policy.agreement import check_agreement, check_family
 from skillpress.policy.policy import copy_model
+from skillpress.policy.precision import require_masters
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.storage import named_disk_errors
-from skillpress.training.distributed import Ranks
-from skillpress.training.losses import ClippedSurrogate
+from skillpress.training.measured import Measured
 from skillpress.training.samples import Microbatch, Samples, microbatches
+from skillpress.workers.distributed import Ranks
 
 CONFIGURATIONS = Path(__file__).parents[2] / "infra" / "deepspeed"
+COMPARED = 4
+"""Real samples whose scores are compared with the model's own before the first update."""
 
 
 class Learner:
@@ -36,12 +41,13 @@ class Learner:
     def __init__(
         self,
         model: PreTrainedModel,
-        loss: ClippedSurrogate,
+        loss: PolicyLoss,
         configuration: str,
         learning_rate: float,
         temperature: float,
         microbatch_tokens: int,
         ranks: Ranks,
+        weight_decay: float = 0.0,
     ) -> None:
         """Hand the model to DeepSpeed; it is trained in place.
 
@@ -49,44 +55,55 @@ class Learner:
             configuration: the name of a file in ``infra/deepspeed``.
             temperature: the sampling temperature, which log-probabilities are computed at.
             microbatch_tokens: tokens in one forward pass at most.
+            weight_decay: AdamW's, of every parameter.
 
         Raises:
             ValueError: there is no such configuration.
+            PolicyError: the model's log-probabilities cannot be computed here as it computes them, or
+                the configuration would round its updates to nothing.
         """
         import deepspeed
 
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+        settings = read_configuration(configuration)
+        require_masters(next(model.parameters()).dtype, configuration, settings)
         self.loss, self.temperature, self.ranks = loss, temperature, ranks
         self.microbatch_tokens = microbatch_tokens
         self.reference = None
         if loss.kl_coefficient:
             self.reference = ResponseScorer(copy_model(model)).to(ranks.device).requires_grad_(False)
-        self.model = model.train()
+        # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
+        self.model = model.eval()
+        check_family(model)
+        self._compared = False
         scorer = ResponseScorer(model)
-        optimizer = torch.optim.AdamW(scorer.parameters(), lr=learning_rate, weight_decay=0.0, fused=True)
-        self.engine: Any
-        self.engine, *_ = deepspeed.initialize(
-            model=scorer, optimizer=optimizer, config=read_configuration(configuration)
+        optimizer = torch.optim.AdamW(
+            scorer.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
         )
+        self.engine: Any
+        self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=optimizer, config=settings)
 
-    def update(self, samples: Samples) -> dict[str, float]:
-        """One optimizer step; returns metrics summed with the samples' weights over all ranks."""
+    def update(self, samples: Samples) -> Measured:
+        """One optimizer step, or none where no rank has a sample; what it measured over all ranks."""
         batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
         batches = self._in_step(batches)
         count = len(batches)
         if not count:
-            return {}
+            return Measured()
+        self._compare(samples)
         totals: dict[str, float] = defaultdict(float)
         for index, batch in enumerate(batches):
             self.engine.set_gradient_accumulation_boundary(index + 1 == count)
             loss, metrics = self._loss(batch)
             self.engine.backward(loss * self.ranks.size)
             self.engine.step()
-            for name, value in {**metrics, "loss": loss.detach()}.items():
+            counted = {"loss": loss.detach(), "weight": batch.weights.sum()}
+            for name, value in {**metrics, **counted}.items():
                 totals[name] += float(value)
         norm = self.engine.get_global_grad_norm()
-        summed = self.ranks.sum(dict(totals))
-        return summed if norm is None else {**summed, "gradient_norm": float(norm)}
+        sums = self.ranks.sum(dict(totals))
+        loss_sum, weight = sums.pop("loss"), sums.pop("weight")
+        return Measured(loss_sum, weight, sums, None if norm is None else float(norm))
 
     def weights(self) -> dict[str, torch.Tensor]:
         """The model's weights as they are now, whole also where ZeRO-3 has partitioned them."""
@@ -113,11 +130,24 @@ class Learner:
         if path is None:
             raise ValueError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
 
+    def _compare(self, samples: Samples) -> None:
+        """Before the first update: do the scores of a few real samples agree with the model's own?
+
+        Not under ZeRO-3, where a rank without samples would leave the others waiting for its layers.
+        """
+        if self._compared or not len(samples) or self.engine.zero_optimization_stage() == 3:
+            return
+        self._compared = True
+        longest = sorted(samples.steps, key=lambda step: len(step.prompt_ids))[-1:]
+        few = [*samples.steps[: COMPARED - 1], *longest]
+        check_agreement(self.model, [(step.prompt_ids, step.response_ids) for step in few])
+
     def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
         """The batches such that every rank makes the same passes through the model."""
-        count = max(self.ranks.gather([len(batches)]))
+        second = any(batch.responses.continuations.shape[1] for batch in batches)
+        count, continued = self.ranks.maximum([len(batches), int(second)])
         batches = batches + [self._weightless()] * (count - len(batches))
-        if any(self.ranks.gather([any(batch.responses.continuations.shape[1] for batch in batches)])):
+        if continued:
             batches = [replace(batch, responses=batch.responses.with_continuations()) for batch in batches]
         return batches
 

@@ -1,7 +1,7 @@
 """From trajectories to training samples: every step is one, conditioned on its own state.
 
-A sample is a step's exact prompt and response tokens with their sampling log-probabilities and the
-trajectory's advantage.
+A sample is a step's exact prompt and response tokens with their sampling log-probabilities and its
+advantage, which may differ from token to token.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from skillpress.policy.scoring import Responses, pack_responses
 from skillpress.trajectory import Step, Trajectory
 
+FAN_OUT = 4
+"""Tokens of keys and values that one pass may fan out to its responses, per token of its limit."""
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -23,16 +26,30 @@ class Samples:
 
     steps: tuple[Step, ...]
     advantages: NDArray[np.float64]
-    """[samples]."""
+    """[samples], or [samples, longest response] per token, the padding ignored."""
     weights: NDArray[np.float64]
     """[samples] weight of each of the sample's tokens in the loss of its update."""
 
     def __len__(self) -> int:
         return len(self.steps)
 
+    @property
+    def with_advantage(self) -> NDArray[np.int64]:
+        """The rows in which some token has an advantage other than 0."""
+        return np.nonzero(some_advantage(self.advantages))[0]
+
     def select(self, rows: NDArray[np.int64]) -> Samples:
         """The samples in these rows."""
         return Samples(tuple(self.steps[r] for r in rows), self.advantages[rows], self.weights[rows])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Samples]) -> Samples:
+        """The samples of all parts, in order."""
+        return cls(
+            tuple(step for part in parts for step in part.steps),
+            np.concatenate(_as_wide([part.advantages for part in parts])),
+            np.concatenate([part.weights for part in parts]),
+        )
 
 
 @dataclass(frozen=True)
@@ -46,23 +63,38 @@ class Microbatch:
     weights: torch.Tensor
 
 
+def _as_wide(advantages: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """The arrays, those per token padded to the longest response of all."""
+    if all(part.ndim == 1 for part in advantages):
+        return list(advantages)
+    width = max(part.shape[1] for part in advantages)
+    return [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in advantages]
+
+
+def some_advantage(advantages: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """[rows] whether some token of each has an advantage other than 0."""
+    nonzero: NDArray[np.bool_] = advantages != 0
+    return nonzero if nonzero.ndim == 1 else np.any(nonzero, axis=1)
+
+
 def step_samples(
     trajectories: Sequence[Trajectory], advantages: NDArray[np.float64]
 ) -> tuple[tuple[Step, ...], NDArray[np.float64]]:
-    """All steps in order, and [steps] the advantage of the trajectory each belongs to.
+    """All steps in order that something was sampled at, and their rows of ``advantages``.
 
     A step at which nothing was sampled (its prompt did not fit) is no sample.
     """
-    sampled = [[step for step in trajectory.steps if step.response_ids] for trajectory in trajectories]
-    steps = tuple(step for steps in sampled for step in steps)
-    return steps, np.repeat(advantages, [len(steps) for steps in sampled])
+    steps = [step for trajectory in trajectories for step in trajectory.steps]
+    sampled = [row for row, step in enumerate(steps) if step.response_ids]
+    return tuple(steps[row] for row in sampled), advantages[sampled]
 
 
 def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:
     """Forward passes of at most ``token_limit`` tokens (or of one sample that is longer than that).
 
     Samples are sorted by the length of their prompts and by the prompts, so that equal prompts meet
-    in one pass and little is padded.
+    in one pass and little is padded. A shared prompt costs its tokens once, but its keys and values
+    and the logits of all its responses take memory for each: both are bounded too.
     """
     steps = samples.steps
     rows: list[int] = []
@@ -70,8 +102,9 @@ def microbatches(samples: Samples, token_limit: int, device: torch.device | str)
     longest = 0
     for row in sorted(range(len(steps)), key=lambda r: (len(steps[r].prompt_ids), steps[r].prompt_ids)):
         prompt, response = steps[row].prompt_ids, len(steps[row].response_ids) - 1
-        size = len(prompts | {prompt}) * len(prompt) + (len(rows) + 1) * max(longest, response)
-        if rows and size > token_limit:
+        if rows and not _fits(
+            len(prompts | {prompt}), len(prompt), len(rows) + 1, max(longest, response), token_limit
+        ):
             yield pack(samples.select(np.array(rows)), device)
             rows, prompts, longest = [], set(), 0
         rows.append(row)
@@ -81,13 +114,27 @@ def microbatches(samples: Samples, token_limit: int, device: torch.device | str)
         yield pack(samples.select(np.array(rows)), device)
 
 
+def _fits(prompts: int, prompt_width: int, rows: int, width: int, limit: int) -> bool:
+    """Whether one pass may hold so many prompts and responses; ``width`` leaves out the last tokens."""
+    fanned_out = rows * (prompt_width + width) if width else 0
+    return (
+        prompts * prompt_width + rows * width <= limit
+        and rows * (width + 1) <= limit
+        and fanned_out <= FAN_OUT * limit
+    )
+
+
 def pack(samples: Samples, device: torch.device | str) -> Microbatch:
     """One microbatch of all these samples."""
     steps = samples.steps
     counts = np.array([len(step.response_ids) for step in steps])
 
     def per_token(values: NDArray[np.float64]) -> torch.Tensor:
-        return torch.tensor(np.repeat(values, counts), dtype=torch.float32, device=device)
+        if values.ndim == 1:
+            values = np.repeat(values, counts)
+        else:
+            values = values[np.arange(values.shape[1]) < counts[:, None]]
+        return torch.tensor(values, dtype=torch.float32, device=device)
 
     logprobs = [logprob for step in steps for logprob in step.logprobs]
     return Microbatch(

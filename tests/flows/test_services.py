@@ -11,6 +11,22 @@ from urllib.request import urlopen
 
 import pytest
 from clone import Clone
+from mlflow import MlflowClient
+from postgresql import cluster
+
+STAGES = dict.fromkeys(
+    (
+        "prepare_tasks",
+        "prepare_policy",
+        "collect_rollouts",
+        "project_skills",
+        "fit_dictionary",
+        "train_policy",
+        "evaluate_policy",
+        "report",
+    ),
+    "FINISHED",
+)
 
 
 def free_port() -> int:
@@ -37,23 +53,100 @@ def test_a_port_in_use_is_one_clear_message_and_nothing_is_started(taken: str, r
     assert f"{taken}=<port>" in message
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        (
+            "PREFECT_API_DATABASE_CONNECTION_URL",
+            "postgresql://user:secret@127.0.0.1/prefect",
+            "begins with postgresql://, not with sqlite+aiosqlite or postgresql+asyncpg",
+        ),
+        (
+            "MLFLOW_TRACKING_URI",
+            "postgresql+pg8000://user:secret@127.0.0.1/mlflow",
+            "the driver of postgresql+pg8000, pg8000, is not installed",
+        ),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_one_clear_message_without_its_password(
+    variable: str, value: str, message: str, repository: Path
+) -> None:
+    ports = {name: str(free_port()) for name in ("MLFLOW_PORT", "PREFECT_PORT")}
+    ui = subprocess.run(
+        [sys.executable, "-m", "flows.services", "ui"],
+        cwd=repository, env=os.environ | ports | {variable: value},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ui.returncode == 2
+    (line,) = ui.stderr.strip().splitlines()
+    assert variable in line and message in line
+    assert "secret" not in line
+
+
 @pytest.mark.slow
+@pytest.mark.xdist_group("schedule on SQLite")
+@pytest.mark.timeout(1000)
 def test_a_schedule_really_runs_and_everything_ends_with_it(repository: Path, tmp_path: Path) -> None:
     clone = Clone(repository, tmp_path)
+    run_schedule(clone, tmp_path / "services.log")
+    assert (clone.folder / ".prefect" / "prefect.db").exists()
+    uri = f"sqlite:///{clone.folder}/mlruns/mlflow.db"
+    assert recorded_stages(uri) == STAGES
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("schedule on PostgreSQL")
+@pytest.mark.timeout(1000)
+def test_on_postgresql_it_runs_as_well_and_nothing_is_left_to_sqlite(
+    repository: Path, tmp_path: Path
+) -> None:
+    clone = Clone(repository, tmp_path)
+    with cluster() as postgresql:
+        uri = f"postgresql://{postgresql.create('mlflow')}"
+        clone.environment |= {
+            "MLFLOW_TRACKING_URI": uri,
+            "PREFECT_API_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{postgresql.create('prefect')}",
+        }
+        create_at_once(clone)
+        run_schedule(clone, tmp_path / "services.log")
+        assert recorded_stages(uri) == STAGES
+        flow_runs = "SELECT count(*) FROM flow_run WHERE state_type = 'COMPLETED' AND auto_scheduled"
+        assert int(postgresql.query("prefect", flow_runs)[0]) >= 1
+    reports = (clone.folder / "mlruns" / "skillpress").glob("*/artifacts/report.html")
+    assert len(list(reports)) == 2  # of the stage and of the experiment
+    assert not (clone.folder / ".prefect" / "prefect.db").exists()
+    assert not (clone.folder / "mlruns" / "mlflow.db").exists()
+
+
+def create_at_once(clone: Clone) -> None:
+    """Processes that create MLflow's database at the same time; a second one must not fail."""
+    both = [clone.start("tasks.tracking.runs", output=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(timeout=300) for process in both] == [0, 0]
+
+
+def recorded_stages(uri: str) -> dict[str, str]:
+    """Each stage that MLflow has a run of, and how that ended."""
+    client = MlflowClient(uri)
+    (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
+    runs = client.search_runs([experiment.experiment_id], "tags.level = 'stage'")
+    return {run.data.tags["dvc.stage"]: run.info.status for run in runs}
+
+
+def run_schedule(clone: Clone, log: Path) -> None:
+    """The default experiment as a deployment that is due every ten seconds, until a run has ended."""
     deployments = clone.folder / "infra" / "prefect.yaml"
-    deployments.write_text(deployments.read_text().replace('cron: "0 2 * * *"', 'cron: "* * * * *"'))
+    deployments.write_text(deployments.read_text().replace('cron: "0 2 * * *"', "interval: 10"))
     mlflow, prefect = free_port(), free_port()
     clone.environment |= {"MLFLOW_PORT": str(mlflow), "PREFECT_PORT": str(prefect)}
-    log = tmp_path / "services.log"
-    report = clone.folder / "results" / "report.html"
     with log.open("w") as output:
         services = clone.start("flows.services", "schedule", output=output)
     try:
-        deadline = time.monotonic() + 500
-        while not report.exists():
+        deadline = time.monotonic() + 800
+        while not has_completed(log):
             assert services.poll() is None, log.read_text()
             assert time.monotonic() < deadline, "no scheduled run has finished: " + log.read_text()
             time.sleep(1)
+        assert (clone.folder / "results" / "report.html").exists()
         for port in (mlflow, prefect):
             with urlopen(f"http://127.0.0.1:{port}/", timeout=30) as page:
                 assert page.status == 200
@@ -61,6 +154,15 @@ def test_a_schedule_really_runs_and_everything_ends_with_it(repository: Path, tm
         os.killpg(services.pid, signal.SIGINT)
         services.wait(timeout=120)
     assert services.returncode == 0, log.read_text()
+    assert "database is locked" not in log.read_text()
     for port in (mlflow, prefect):
         with pytest.raises(OSError, match="refused"), urlopen(f"http://127.0.0.1:{port}/", timeout=5):
             pass
+
+
+def has_completed(log: Path) -> bool:
+    """Whether a flow run has; lines on task runs say it of each stage."""
+    return any(
+        "Flow run '" in line and "Finished in state Completed" in line
+        for line in log.read_text().splitlines()
+    )

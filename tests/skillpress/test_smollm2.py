@@ -15,32 +15,30 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.assembly import (
-    collector_of,
-    engine_of,
-    environment_of,
-    language_agent,
-    starting_policy,
-    training_sampling,
-)
+from skillpress.agents import LanguageAgent
+from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.algorithms.token_weights import token_weights
 from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment import Experiment
 from skillpress.params import Params, load_params
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout import requests
-from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.learner import Learner
-from skillpress.training.losses import ClippedSurrogate, token_weights
+from skillpress.training.measured import mean_metrics
 from skillpress.training.samples import Samples, step_samples
 from skillpress.trajectory import Task, write_tasks
+from skillpress.workers.distributed import Ranks, free_port, join_ranks
 
 ROOT = Path(__file__).parents[2]
 OVERLAY = """
+processes: 1
 environment: {max_steps: 3}
+algorithm: {kl_coefficient: 0.01}
 policy: {model: smollm2-135m, rendering: text, history: 2}
 imitation: {demonstrations: 0}
 sampling: {max_new_tokens: 12, slots: 8}
-training: {steps: 2, tasks_per_step: 1, rollouts_per_task: 2, minibatches: 1, kl_coefficient: 0.01,
+training: {steps: 2, tasks_per_step: 1, rollouts_per_task: 2, minibatches: 1,
            learning_rate: 0.0001, microbatch_tokens: 1024, checkpoint_every: 5}
 """
 
@@ -62,17 +60,22 @@ def params(folder: Path) -> Params:
 @pytest.fixture(scope="module")
 def policy(params: Params, folder: Path) -> Policy:
     """The package's weights, through our own model folder."""
-    save_policy(starting_policy(params), folder / "start")
+    save_policy(Experiment(params).starting_policy(), folder / "start")
     return load_policy(folder / "start")
 
 
 @pytest.fixture(scope="module")
 def tasks(params: Params, folder: Path) -> list[Task]:
-    made = list(environment_of(params).make_tasks(params.environment, SplitSizes(4, 1, 1), params.seed))
+    made = list(Experiment(params).bundle.make_tasks(params.environment, SplitSizes(4, 1, 1), params.seed))
     splits = {split: [t for t in made if t.split == split] for split in ("train", "validation")}
     for split, those in splits.items():
         write_tasks(folder / f"{split}.parquet", those)
     return splits["train"]
+
+
+def acting(params: Params, policy: Policy) -> LanguageAgent:
+    experiment = Experiment(params)
+    return experiment.agent(policy, experiment.engine(policy), experiment.training_sampling)
 
 
 def test_it_is_the_real_model_and_continues_text_sensibly(policy: Policy) -> None:
@@ -85,8 +88,8 @@ def test_it_is_the_real_model_and_continues_text_sensibly(policy: Policy) -> Non
 def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
     params: Params, policy: Policy, tasks: list[Task]
 ) -> None:
-    agent = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
-    trajectories = collector_of(params, agent).collect(requests(tasks[:2], 2, params.seed, "test"))
+    agent = acting(params, policy)
+    trajectories = Experiment(params).collector(agent).collect(requests(tasks[:2], 2, params.seed, "test"))
     for step in (step for trajectory in trajectories for step in trajectory.steps):
         with torch.no_grad():
             logprobs, _ = ResponseScorer(policy.model)(
@@ -98,23 +101,24 @@ def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
 def test_an_update_makes_the_better_of_two_rollouts_likelier(
     params: Params, policy: Policy, tasks: list[Task], folder: Path
 ) -> None:
-    agent = language_agent(params, policy, engine_of(params, policy), training_sampling(params))
-    pair = collector_of(params, agent).collect(requests(tasks[:1], 2, params.seed, "pair"))
-    steps, advantages = step_samples(pair, np.array([1.0, -1.0]))
+    agent = acting(params, policy)
+    pair = Experiment(params).collector(agent).collect(requests(tasks[:1], 2, params.seed, "pair"))
+    judged = np.repeat([1.0, -1.0], [len(trajectory.steps) for trajectory in pair])
+    steps, advantages = step_samples(pair, judged)
     lengths = np.array([len(step.response_ids) for step in steps])
     weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
-    learner = Learner(model, ClippedSurrogate(0.2, 0.01), "zero1_fp32", 1e-5, 1.0, 1024, Ranks())
+    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", 1e-5, 1.0, 1024, Ranks())
     samples = Samples(steps, advantages, weights)
-    first, second = learner.update(samples), learner.update(samples)
+    first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
     assert second["loss"] < first["loss"]
     assert first["reference_kl"] < second["reference_kl"]
 
 
 def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
     """Untrained at this task, all its rollouts may fail alike: what they teach is tested above."""
-    program = Path(__file__).parent / "training" / "loop_program.py"
+    program = Path(__file__).parent / "experiment" / "training_program.py"
     command = [sys.executable, str(program), str(folder), "trained"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
     assert finished.returncode == 0, finished.stderr[-3000:]

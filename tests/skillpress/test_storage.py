@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from skillpress.errors import StorageError
 from skillpress.storage import (
-    StorageError,
     atomic_directory,
     atomic_path,
     read_json,
     read_schema,
+    sweep,
     write_json,
     write_text,
 )
@@ -71,3 +75,44 @@ def test_json_of_another_schema_is_refused_with_the_way_out(tmp_path: Path, cont
     path.write_text(content)
     with pytest.raises(StorageError, match=r"x\.json: schema is .*, this version reads 'x/2'; fit it again"):
         read_schema(path, "x/2", "fit it again")
+
+
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+from skillpress import storage
+target, place = Path(sys.argv[1]), sys.argv[2]
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if place == "file":
+    with storage.atomic_path(target) as temporary:
+        temporary.write_text("half")
+        die()
+with storage.atomic_directory(target) as temporary:
+    (temporary / "a").write_text("1")
+    if place == "folder":
+        die()
+    shutil.rmtree = die  # while the old folder is removed
+"""
+
+
+@pytest.mark.parametrize("place", ["file", "folder", "old folder"])
+def test_what_a_killed_writer_leaves_beside_its_file_is_swept_up_and_nothing_else(
+    place: str, tmp_path: Path, repository: Path
+) -> None:
+    target = tmp_path / "policy"
+    if place == "old folder":
+        with atomic_directory(target) as temporary:
+            (temporary / "a").write_text("0")
+    for other in (".policy", "policy.txt", ".base.x1"):
+        (tmp_path / other).write_text("not mine")
+    before = {path.name for path in tmp_path.iterdir()}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(target), place],
+        env={**os.environ, "PYTHONPATH": str(repository)}, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    assert len({path.name for path in tmp_path.iterdir()} - before) == 1
+    sweep(target)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    if place == "old folder":
+        assert (target / "a").read_text() == "1"

@@ -1,91 +1,248 @@
-"""dvc.yaml against the code: it must name what the stages really depend on."""
+"""dvc.yaml against the code: a stage depends on what it imports, and on nothing that it does not."""
 
+from __future__ import annotations
+
+import ast
+import shutil
+from functools import cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import grimp
 import pytest
 import yaml
 
-from skillpress.environments import ENVIRONMENTS
-
-GLUE = {"params", "interface", "storage", "trajectory", "seeds", "unfinished"}
-"""Modules that every stage uses: reading, checking and naming, which decide no result. ``seeds`` is
-among them because its one function may never change."""
-
-
-@pytest.fixture(scope="module")
-def stages(repository: Path) -> dict[str, dict]:
-    return yaml.safe_load((repository / "dvc.yaml").read_text())["stages"]
-
-
-@pytest.fixture(scope="module")
-def imports() -> grimp.ImportGraph:
-    return grimp.build_graph("skillpress", "tasks")
-
-
-def library_imports(imports: grimp.ImportGraph, stage: str) -> set[str]:
-    """Parts of the library that the stage's modules import, the assembly seen through."""
-    modules = {f"tasks.{stage}"} | {
-        m for m in imports.find_modules_directly_imported_by(f"tasks.{stage}") if m.startswith("tasks.")
-    } - {"tasks.stage", "tasks.tracking", "tasks.data"}
-    found: set[str] = set()
-    for module in modules:
-        found |= imports.find_modules_directly_imported_by(module)
-    if "skillpress.assembly" in found:
-        found |= imports.find_modules_directly_imported_by("skillpress.assembly")
-    return {name.split(".")[1] for name in found if name.startswith("skillpress.")}
-
+from skillpress import registry
+from skillpress.params import load_params
+from tasks.graph import read_stage
 
 STAGES = (
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
     "train_policy", "evaluate_policy", "report",
 )  # fmt: skip
 
+NAMED_BY = {
+    "ENVIRONMENTS": "environment.name",
+    "STATE_UPDATES": "policy.state_update",
+    "PARSERS": "policy.parser",
+    "ENGINES": "sampling.engine",
+    "SEARCHES": "skills.search",
+    "CLOSURES": "skills.closure",
+    "CORPORA": "skills.corpus",
+    "SHAPINGS": "reward.shaping",
+    "ALGORITHMS": "algorithm.name",
+    "SELECTIONS": "algorithm.select.name",
+}
+"""A table of the registry to the parameter that names its entry."""
 
-def test_there_is_one_module_per_stage_and_each_depends_on_its_own(stages: dict[str, dict]) -> None:
-    assert tuple(stages) == STAGES
-    for name, stage in stages.items():
-        assert stage["cmd"] == f"python -m tasks.{name}"
-        assert f"tasks/{name}.py" in stage["deps"]
-        assert callable(import_module(f"tasks.{name}").main)
+
+@pytest.fixture(scope="module")
+def stages(repository: Path) -> dict[str, dict[str, Any]]:
+    return yaml.safe_load((repository / "dvc.yaml").read_text())["stages"]
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_depends_on_every_part_of_the_library_that_it_imports(
-    stage: str, stages: dict[str, dict], imports: grimp.ImportGraph
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("skillpress", "tasks", exclude_type_checking_imports=True, cache_dir=None)
+
+
+def closure(imports: grimp.ImportGraph, start: set[str]) -> set[str]:
+    """The modules that are imported when these are, with the packages around them that import anything."""
+    found, waiting = set(), set(start)
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        parts = module.split(".")
+        around = {".".join(parts[:depth]) for depth in range(2, len(parts))}
+        waiting |= {package for package in around if imports.find_modules_directly_imported_by(package)}
+        waiting |= imports.find_modules_directly_imported_by(module)
+        waiting -= found
+    return found
+
+
+@cache
+def tables_used(module: str) -> set[str]:
+    """The tables of the registry that a module looks names up in."""
+    file = Path(import_module(module).__file__ or "")
+    nodes = ast.walk(ast.parse(file.read_text()))
+    froms = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "skillpress.registry"]
+    names = {alias.name for node in froms for alias in node.names}
+    return names & NAMED_BY.keys() if "lookup" in names else set()
+
+
+def reads(stage: dict[str, Any], parameter: str) -> bool:
+    """Whether the stage depends on a parameter or on the section it is in."""
+    return parameter in stage["params"] or parameter.split(".")[0] in stage["params"]
+
+
+def full_closure(
+    imports: grimp.ImportGraph, name: str, stage: dict[str, Any], chosen: dict[str, str]
+) -> set[str]:
+    """The import closure of a stage with the parts that its experiment names."""
+    found = closure(imports, {f"tasks.stages.{name}"})
+    while True:
+        tables = {table for module in found for table in tables_used(module) if reads(stage, NAMED_BY[table])}
+        parts = set()
+        for table in tables & chosen.keys():
+            module = getattr(registry, table)[chosen[table]].partition(":")[0]
+            parts |= {module, *imports.find_descendants(module)}
+        if parts <= found:
+            return found
+        found |= closure(imports, parts)
+
+
+def covered(module: str, dependencies: tuple[Path, ...], repository: Path) -> bool:
+    file = Path(*module.split("."))
+    file = file / "__init__.py" if (repository / file).is_dir() else file.with_suffix(".py")
+    return any(file == dependency or dependency in file.parents for dependency in dependencies)
+
+
+def experiments() -> list[dict[str, str]]:
+    """Every environment with every engine, state update, parser, and so on, one change at a time."""
+    tables = {table: list(getattr(registry, table)) for table in NAMED_BY}
+    default = {table: names[0] for table, names in tables.items()} | {"ENVIRONMENTS": "countdown"}
+    changes = [{table: name} for table, names in tables.items() for name in names]
+    return [default, *(default | change for change in changes)]
+
+
+def resolved(chosen: dict[str, str]) -> dict[str, Any]:
+    """The default parameters with these names in them, as far as templates of dvc.yaml look."""
+    values = load_params().model_dump(mode="json")
+    for table, name in chosen.items():
+        *sections, key = NAMED_BY[table].split(".")
+        place = values
+        for section in sections:
+            place = place[section]
+        place[key] = name
+    return values
+
+
+def test_there_is_one_module_per_stage(stages: dict[str, dict[str, Any]], repository: Path) -> None:
+    assert tuple(stages)[1:] == STAGES
+    assert {path.stem for path in (repository / "tasks" / "stages").glob("*.py")} - {"__init__"} == set(
+        STAGES
+    )
+    for name in STAGES:
+        assert stages[name]["cmd"] == f"python -m tasks {name}"
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_stage_depends_on_its_import_closure(
+    name: str, stages: dict[str, dict[str, Any]], imports: grimp.ImportGraph, repository: Path
 ) -> None:
-    library = [dep for dep in stages[stage]["deps"] if dep.startswith("skillpress/")]
-    declared = {Path(dep).parts[1].removesuffix(".py") for dep in library}
-    assert library_imports(imports, stage) - GLUE <= declared
+    for chosen in experiments():
+        entry = read_stage(name, resolved(chosen), repository / "dvc.yaml")
+        missing = [
+            module
+            for module in full_closure(imports, name, stages[name], chosen)
+            if not covered(module, entry.dependencies, repository)
+        ]
+        assert not missing, chosen
 
 
-WIRING = {"skillpress.environments", "skillpress.environments.bundle"}
-"""What ties worlds to the rest and decides nothing in them."""
-
-
-@pytest.mark.parametrize("world", ENVIRONMENTS)
-def test_what_a_worlds_folder_imports_from_beside_it_is_a_dependency_too(
-    world: str, stages: dict[str, dict], imports: grimp.ImportGraph
+@pytest.mark.parametrize("name", STAGES)
+def test_a_stage_depends_on_no_code_that_it_does_not_import(
+    name: str, stages: dict[str, dict[str, Any]], imports: grimp.ImportGraph, repository: Path
 ) -> None:
-    folder = f"skillpress.environments.{world}"
-    inside = {folder, *imports.find_descendants(folder)}
-    found = set().union(*map(imports.find_modules_directly_imported_by, inside)) - inside - WIRING
-    beside = {".".join(m.split(".")[:3]) for m in found if m.startswith("skillpress.environments.")}
-    for name, stage in stages.items():
-        if "skillpress/environments/${environment.name}" in stage["deps"]:
-            declared = {dep.removesuffix(".py").replace("/", ".") for dep in stage["deps"]}
-            assert beside <= declared, name
+    found: set[str] = set()
+    for chosen in experiments():
+        found |= full_closure(imports, name, stages[name], chosen)
+    for chosen in experiments():
+        for dependency in read_stage(name, resolved(chosen), repository / "dvc.yaml").dependencies:
+            if dependency.parts[0] in ("skillpress", "tasks"):
+                assert any(covered(module, (dependency,), repository) for module in found), dependency
 
 
-def test_every_dependency_of_the_source_exists(stages: dict[str, dict], repository: Path) -> None:
-    made = {path for stage in stages.values() for kind in ("outs", "metrics") for path in stage.get(kind, [])}
-    for stage in stages.values():
-        for dep in stage["deps"]:
-            path = dep.replace("${environment.name}", "countdown")
-            assert path in made or (repository / path).exists(), path
+def test_every_dependency_of_the_source_exists(stages: dict[str, dict[str, Any]], repository: Path) -> None:
+    made = {
+        path if isinstance(path, str) else next(iter(path))
+        for stage in stages.values()
+        for kind in ("outs", "metrics")
+        for path in stage.get(kind, [])
+    }
+    for name in STAGES:
+        for dependency in read_stage(name, resolved(experiments()[0]), repository / "dvc.yaml").dependencies:
+            assert str(dependency) in made or (repository / dependency).exists(), dependency
 
 
-def test_every_parameter_is_a_dependency_of_the_stage_that_is_named_for_it(stages: dict[str, dict]) -> None:
-    used = {key.split(".")[0] for stage in stages.values() for key in stage["params"]}
-    assert used == set(yaml.safe_load(Path("params.yaml").read_text()))
+def test_every_parameter_is_a_dependency_of_a_stage(
+    stages: dict[str, dict[str, Any]], repository: Path
+) -> None:
+    used = {key.split(".")[0] for name in STAGES for key in stages[name]["params"]}
+    assert used == set(yaml.safe_load((repository / "params.yaml").read_text()))
+
+
+DECIDING = ("skillpress/trajectory.py", "skillpress/interface.py", "skillpress/params.py",
+            "skillpress/training/selected_checkpoint.py", "skillpress/training/learner.py",
+            "skillpress/algorithms/grpo.py", "skillpress/algorithms/group_statistics.py",
+            "skillpress/algorithms/selections/none.py",
+            "infra/deepspeed/zero1_fp32.json", "data/inputs.json", "models/base/config.json")  # fmt: skip
+"""What decides the result of the default experiment, whose algorithm is GRPO."""
+
+DESCRIBING = ("skillpress/algorithms/rloo.py", "skillpress/algorithms/reinforce_pp.py",
+              "skillpress/algorithms/selections/varied_groups.py",
+              "skillpress/paper/text.py", "skillpress/report/page.py", "skillpress/analysis/bounds.py",
+              "skillpress/evaluation/paired.py", "infra/deepspeed/zero3_bf16.json",
+              "tasks/tracking/recorder.py", "skillpress/experiment/estimate.py")  # fmt: skip
+
+
+@pytest.fixture
+def source(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the source with the inputs of training in place."""
+    for folder in ("skillpress", "tasks", "infra"):
+        shutil.copytree(repository / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(repository / "dvc.yaml", tmp_path)
+    for made in ("data/inputs.json", "data/tasks/train.parquet", "models/base/config.json"):
+        (tmp_path / made).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / made).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+KEEPS_WORK = {"prepare_policy", "collect_rollouts", "train_policy", "evaluate_policy"}
+"""The stages that go on with what a killed process of theirs had done."""
+
+
+def test_the_stages_that_take_long_keep_unfinished_work(repository: Path) -> None:
+    modules = (repository / "tasks" / "stages").glob("*.py")
+    assert {module.stem for module in modules if "stage.store" in module.read_text()} == KEEPS_WORK
+
+
+@pytest.mark.parametrize("name", sorted(KEEPS_WORK))
+def test_unfinished_work_has_a_key_of_its_code_its_inputs_and_its_parameters(name: str, source: Path) -> None:
+    values = load_params(Path(__file__).parents[2] / "params.yaml").model_dump(mode="json")
+    entry = read_stage(name, values)
+    for path in entry.dependencies:
+        if not path.exists():  # made by another stage
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("{}")
+    keys = [entry.key(values)]
+    assert entry.key(values) == keys[0]
+    for changed in (f"tasks/stages/{name}.py", "skillpress/resume.py", "data/inputs.json"):
+        with (source / changed).open("a") as file:
+            file.write("\n")
+        keys.append(entry.key(values))
+    keys.append(entry.key(values | {"seed": values["seed"] + 1}))
+    assert len(set(keys)) == 5
+
+
+@pytest.mark.parametrize(("file", "decides"), [*product(DECIDING, [True]), *product(DESCRIBING, [False])])
+def test_the_key_of_unfinished_training_changes_with_what_decides_it_alone(
+    file: str, decides: bool, source: Path
+) -> None:
+    values = load_params(Path(__file__).parents[2] / "params.yaml").model_dump(mode="json")
+    before = read_stage("train_policy", values).key(values)
+    with (source / file).open("a") as changed:
+        changed.write("\n")
+    assert (read_stage("train_policy", values).key(values) != before) == decides
+
+
+def test_the_key_of_unfinished_training_changes_with_its_parameters_alone(source: Path) -> None:
+    values = load_params(Path(__file__).parents[2] / "params.yaml").model_dump(mode="json")
+    key = read_stage("train_policy", values).key(values)
+    values["evaluation"] |= {"runs": 7}
+    assert read_stage("train_policy", values).key(values) == key
+    values["training"] |= {"steps": 7}
+    assert read_stage("train_policy", values).key(values) != key

@@ -30,7 +30,7 @@ import json, subprocess, sys
 from pathlib import Path
 
 def stage(name):
-    return subprocess.run([sys.executable, "-m", f"tasks.{name}"], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "tasks", name], capture_output=True, text=True)
 
 found = {}
 for name in sys.argv[1:]:
@@ -68,7 +68,7 @@ def outputs(clone: Clone) -> dict[str, bytes]:
 @pytest.mark.parametrize("stage", STAGES)
 def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, stage: str) -> None:
     before = outputs(clone)
-    process = clone.start(f"tasks.{stage}")
+    process = clone.start("tasks", stage)
     wait_for_child(process.pid)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
@@ -106,10 +106,10 @@ def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
     folder, clone = tmp_path / "long", copy.copy(clone)
     clone.folder = folder
     clone.set_params(overlay)
-    assert clone.python(f"tasks.{stage}").returncode == 0
+    assert clone.python("tasks", stage).returncode == 0
     before = outputs(clone)
     with (tmp_path / "said").open("w+") as said:
-        process = clone.start(f"tasks.{stage}", output=said)
+        process = clone.start("tasks", stage, output=said)
         if stage == "prepare_policy":  # saves every 10,000 steps
             wait_for(lambda: any(folder.glob(f"checkpoints/*/{kind}-*")), 60)
             process.kill()
@@ -119,7 +119,7 @@ def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
     process.wait(60)
     parts = sorted(folder.glob(f"checkpoints/*/{kind}-*"))
     assert parts and parts[0].stat().st_size > 1000
-    again = clone.python(f"tasks.{stage}")
+    again = clone.python("tasks", stage)
     assert again.returncode == 0, again.stderr
     after = outputs(clone)
     same_rollouts(after.pop(EVALUATION), before.pop(EVALUATION))
@@ -133,7 +133,7 @@ EVALUATION = "data/rollouts/evaluation.parquet"
 def same_rollouts(one: bytes, other: bytes) -> None:
     """Equal but for rounding, which other batches do otherwise and which may turn a rare draw."""
     frames = [pl.read_parquet(io.BytesIO(content)) for content in (one, other)]
-    episode = ["group_id", "task_id", "rollout_index"]
+    episode = ["group_id", "rollout_index"]
     steps = [frame.group_by(episode).agg(pl.exclude("logprobs")) for frame in frames]
     assert len(steps[0]) == len(steps[1])
     shared = steps[0].join(steps[1], on=steps[0].columns)

@@ -14,8 +14,8 @@ import yaml
 from clone import Clone
 from mlflow import MlflowClient
 
-from skillpress.skills.drift import read_history
-from tasks.workspace import FOLDER
+from skillpress.skills.history import read_history
+from tasks.reproduce.workspace import FOLDER
 
 pytestmark = pytest.mark.slow
 
@@ -125,17 +125,21 @@ def test_the_registered_policy_can_be_loaded_by_mlflow_and_is_the_trained_one(cl
 
 def test_every_policy_played_every_test_task_in_every_run(clone: Clone) -> None:
     rollouts = pl.read_parquet(clone.folder / "data" / "rollouts" / "evaluation.parquet")
-    episodes = rollouts.select("group_id", "task_id", "rollout_index").unique()
-    counts = episodes.group_by("group_id").len().sort("group_id")
-    groups = [f"{policy}/run-{run}" for policy in ("explorer", "start", "trained") for run in (0, 1)]
-    assert counts.rows() == [(group, 32) for group in groups]
+    episodes = rollouts.select("policy", "run", "task_id", "rollout_index").unique()
+    counts = episodes.group_by("policy", "run").len().sort("policy", "run")
+    played = [(policy, run) for policy in ("explorer", "start", "trained") for run in (0, 1)]
+    assert counts.rows() == [(*each, 32) for each in played]
+    groups = rollouts.select("group_id", "policy", "run", "task_id").unique()
+    assert len(groups) == groups["group_id"].n_unique() == 6 * 32, "a group is one task's rollouts of one run"
+    assert rollouts["first_observation"].str.len_chars().min() > 0
+    assert set(rollouts["reward_parts"].explode().struct.field("name")) == {"success", "invalid"}
 
 
 def test_a_damaged_file_is_made_again_by_the_next_run(clone: Clone) -> None:
     damaged = clone.folder / "data" / "rollouts" / "base.parquet"
     whole = damaged.read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2])
-    stage = clone.python("tasks.project_skills")
+    stage = clone.python("tasks", "project_skills")
     assert stage.returncode == 2
     assert stage.stderr.strip().startswith(
         "project_skills: data/rollouts/base.parquet: not a readable Parquet"
@@ -153,7 +157,7 @@ def test_splits_that_overlap_are_refused(clone: Clone) -> None:
         test, metadata={"skillpress": metadata["skillpress"]}
     )
     try:
-        stage = clone.python("tasks.evaluate_policy")
+        stage = clone.python("tasks", "evaluate_policy")
     finally:
         test.write_bytes(clean)
     assert stage.returncode == 2
@@ -164,7 +168,7 @@ def test_a_model_folder_that_is_none_is_refused(clone: Clone) -> None:
     before = (clone.folder / "params.yaml").read_text()
     clone.set_params({"policy": {"model": "results", "rendering": "text"}})
     try:
-        stage = clone.python("tasks.prepare_policy")
+        stage = clone.python("tasks", "prepare_policy")
     finally:
         (clone.folder / "params.yaml").write_text(before)
     assert stage.returncode == 2
@@ -192,9 +196,10 @@ def test_a_variant_runs_in_a_workspace_of_its_own_and_shares_what_is_the_same(cl
     assert (clone.folder / "results" / "evaluation.json").read_bytes() == here
 
 
+@pytest.mark.xdist_group("stopped while training")
 @pytest.mark.parametrize(("how", "says"), [(signal.SIGINT, "interrupted"), (signal.SIGKILL, "")])
 def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(
-    how: signal.Signals, says: str, repository: Path, tmp_path: Path, clone: Clone
+    how: signal.Signals, says: str, repository: Path, tmp_path: Path
 ) -> None:
     stopped = Clone(repository, tmp_path)
     stopped.environment |= {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlruns/mlflow.db"}
@@ -224,8 +229,9 @@ import json, sys
 from importlib import import_module
 from pydantic import BaseModel
 from skillpress.params import load_params
+from skillpress.resume import ResumeStore
 from tasks.stage import Stage
-from tasks.recorder import Recorder
+from tasks.tracking.recorder import Recorder
 
 params = load_params()
 sections = {type(value): name for name, value in params if isinstance(value, BaseModel)}
@@ -243,9 +249,10 @@ def watched(self, name):
 BaseModel.__getattribute__ = watched
 found = {}
 for stage in sys.argv[1:]:
-    run = Recorder(stage, params)
+    run = Recorder(stage, params, "key")
     read.clear()
-    import_module(f"tasks.{stage}").main(Stage(stage, params, run))
+    work = import_module(f"tasks.stages.{stage}").main
+    work(Stage(stage, params, run, ResumeStore("checkpoints", "key")))
     run.finish("FINISHED")
     found[stage] = sorted(read)
 print(json.dumps(found))
@@ -256,7 +263,7 @@ OTHER_WAY = {"prepare_policy": {"policy.dtype"}}
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
-    """The report prints all of them; a whole ``environment`` section is handed to the world."""
+    """The report prints all of them; a whole ``environment`` section is handed to the environment."""
     stages = [stage for stage in STAGES if stage != "report"]
     (clone.folder / "watched_stages.py").write_text(WATCHED_STAGES)
     run = clone.python("watched_stages", *stages)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from skillpress.environments.alfworld.behavior import alfworld_behavior
 from skillpress.environments.alfworld.compact import compact, vocabulary
 from skillpress.environments.alfworld.environment import Alfworld, explorer_actions
 from skillpress.environments.alfworld.oracle import oracle
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.prompts import text
 from skillpress.environments.alfworld.skills import AlfworldProjection
-from skillpress.environments.alfworld.tables import TABLES
 from skillpress.environments.alfworld.tasks import check_tasks, make_tasks
 from skillpress.environments.bundle import EnvironmentBundle
 
@@ -23,7 +21,5 @@ BUNDLE = EnvironmentBundle(
     vocabulary=vocabulary,
     oracle=oracle,
     explorer_actions=explorer_actions,
-    behavior=alfworld_behavior,
-    tables=TABLES,
     separate_process=True,
 )

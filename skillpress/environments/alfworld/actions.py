@@ -15,7 +15,7 @@ NOTHING_HAPPENS = "Nothing happens."
 LONGEST = 256
 """Characters of the longest action that is looked at; the longest command has about 60."""
 Reason = Literal["empty", "too_long", "unprintable", "not_admissible"]
-"""Why an action changes nothing; the first three are texts that no world could read."""
+"""Why an action changes nothing; the first three are texts that no environment could read."""
 
 _PUT = re.compile(r"put (?P<what>.+?) (?:in/on|in|on) (?P<where>.+)")
 

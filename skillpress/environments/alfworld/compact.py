@@ -77,15 +77,15 @@ class CompactRendering:
 
     def prompt(self, state: AgentState) -> str:
         """At most :func:`longest` words of :func:`all_words`."""
-        world = state.info.state
-        assert isinstance(world, AlfworldState), "the rendering is for ALFWorld's states"
-        memory, goal = world.memory, split_words(world.goal)
+        environment = state.info.state
+        assert isinstance(environment, AlfworldState), "the rendering is for ALFWorld's states"
+        memory, goal = environment.memory, split_words(environment.goal)
         words = ["task", *goal[:_GOAL_WORDS], *_room(memory), "seen", *_seen(memory, goal)]
         words += ["did", *self._did(state), "hold", *_held(memory), "at", *_here(memory, goal)]
         return " ".join(word if word in self._known else UNKNOWN for word in words)
 
     def response(self, action: str, info: Info) -> str:
-        """The action in the world's own wording."""
+        """The action in the environment's own wording."""
         return info.action or action
 
     def _did(self, state: AgentState) -> list[str]:

@@ -25,6 +25,7 @@ from textworld.envs.pddl import logic, textgen
 from textworld.logic import Rule, State
 
 from skillpress.environments.alfworld.translations import IN_MEMORY, translated
+from skillpress.errors import UserError
 
 KNOWN_VERSIONS = {"textworld": "1.7.0", "alfworld": "0.4.2", "fast-downward-textworld": "20.6.4"}
 """The engine that the patches were compared with."""
@@ -37,7 +38,7 @@ Undo = Callable[[], None]
 Patch = Callable[[], Undo]
 
 
-class UnknownEngineError(RuntimeError):
+class UnknownEngineError(UserError):
     """The installed engine is not the one that the patches were made for."""
 
 

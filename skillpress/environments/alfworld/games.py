@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from skillpress.storage import StorageError
+from skillpress.errors import StorageError, UserError
 
 TREE = "json_2.1.1"
 ARCHIVE = f"{TREE}.tar.xz"
@@ -44,7 +44,7 @@ TASK_TYPES = (
 _NAME = re.compile(r"(?P<type>[a-z_]+)-(?P<object>\w+)-(?P<movable>\w+)-(?P<target>\w+)-(?P<scene>\d+)")
 
 
-class GameError(ValueError):
+class GameError(UserError):
     """The games are missing or not the official ones; the message says where and what to do."""
 
 

@@ -21,6 +21,7 @@ from skillpress.environments.alfworld.environment import IDLE_VERBS
 from skillpress.environments.alfworld.expert import Expert
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 
@@ -41,12 +42,12 @@ class OmniscientOracle:
 
         Raises:
             GameError: the game's file is missing or damaged.
-            ValueError: the walkthrough is longer than ``max_steps``.
+            TaskError: the walkthrough is longer than ``max_steps``.
         """
         path = self.tree / describe(str(task.spec.get("game"))).path
         actions = [str(action) for action in read_game(path)["walkthrough"]]
         if len(actions) > self.max_steps:
-            raise ValueError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+            raise TaskError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
         return actions
 
 
@@ -71,7 +72,7 @@ class SearchingOracle:
 
         Raises:
             GameError: the game's file is missing or damaged.
-            ValueError: even the walkthrough is longer than ``max_steps``.
+            TaskError: even the walkthrough is longer than ``max_steps``.
         """
         for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
             actions = self.search(task, rate, seed)

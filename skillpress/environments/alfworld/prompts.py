@@ -24,19 +24,20 @@ class TextRendering:
 
     def prompt(self, state: AgentState) -> str:
         """The prompt's text; a chat template may be laid around it."""
-        world = state.info.state
-        assert isinstance(world, AlfworldState), "the rendering is for ALFWorld's states"
+        environment = state.info.state
+        assert isinstance(environment, AlfworldState), "the rendering is for ALFWorld's states"
         return game_prompt(
             "You are an expert agent operating in the ALFRED Embodied Environment. "
-            f"Your task is to: {world.goal}",
+            f"Your task is to: {environment.goal}",
             state.history[-self.history :] if self.history else (),
-            world.steps,
+            environment.steps,
             state.observation,
             [action for action in state.info.admissible if action != "help"],
+            state.notes,
         )
 
     def response(self, action: str, info: Info) -> str:
-        """The action in the world's own wording, in the tags that the parser reads."""
+        """The action in the environment's own wording, in the tags that the parser reads."""
         return tagged_answer("I take the next step towards the task.", info.action or action)
 
 

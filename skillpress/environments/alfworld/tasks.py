@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillpress.environments.alfworld.games import COUNTS, describe, find_tree, game_paths
+from skillpress.environments.alfworld.games import COUNTS, GameError, describe, find_tree, game_paths
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
+from skillpress.errors import TaskError
 from skillpress.seeds import derive, generator
 from skillpress.trajectory import Task
 
@@ -30,7 +31,7 @@ def make_tasks(parameters: AlfworldParameters, sizes: SplitSizes, seed: int) -> 
 
     Raises:
         GameError: the games are missing, or not as many as the official ones.
-        ValueError: more tasks are asked for than there are games.
+        TaskError: more tasks are asked for than there are games.
     """
     _check_sizes(sizes)
     tree = find_tree(parameters.data)
@@ -60,16 +61,19 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     """Refuse a task set that is not ALFWorld's, repeats a game, or has one in a split it is not for.
 
     Raises:
-        ValueError: naming the task and what is wrong with it.
+        TaskError: naming the task and what is wrong with it.
     """
     refuse_repetitions(tasks, ENVIRONMENT, "game", _game_of)
 
 
 def _game_of(task: Task) -> str:
-    path = describe(str(task.spec.get("game"))).path
+    try:
+        path = describe(str(task.spec.get("game"))).path
+    except GameError as error:
+        raise TaskError(f"task {task.task_id}: spec.game: {error}") from error
     part = path.split("/")[0]
     if (part in TEST_PARTS) != (task.split == "test") or part not in STRATA:
-        raise ValueError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
+        raise TaskError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
     return path
 
 
@@ -87,9 +91,9 @@ def game_path(task_id: str) -> str:
 
 def _check_sizes(sizes: SplitSizes) -> None:
     if sizes.train + sizes.validation > COUNTS["train"]:
-        raise ValueError(
+        raise TaskError(
             f"tasks.train + tasks.validation: is {sizes.train} + {sizes.validation}; "
             f"there are {COUNTS['train']} training games"
         )
     if sizes.test > _TEST_GAMES:
-        raise ValueError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")
+        raise TaskError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.countdown.behavior import countdown_behavior
 from skillpress.environments.countdown.environment import Countdown, explorer_actions
 from skillpress.environments.countdown.oracle import oracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import compact, text, vocabulary
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.environments.countdown.tables import TABLES
 from skillpress.environments.countdown.tasks import check_tasks, make_tasks
 
 BUNDLE = EnvironmentBundle(
@@ -22,6 +20,4 @@ BUNDLE = EnvironmentBundle(
     vocabulary=vocabulary,
     oracle=oracle,
     explorer_actions=explorer_actions,
-    behavior=countdown_behavior,
-    tables=TABLES,
 )

@@ -1,4 +1,4 @@
-"""The two ways to word an action, and how the world reads them.
+"""The two ways to word an action, and how the environment reads them.
 
 Canonical: ``op(+, 80, 28)``, ``rollback``, ``reset``. Compact: one word per action, where digits
 are slots of the pool sorted ascending: ``-02`` is the number in slot 2 minus the one in slot 0.

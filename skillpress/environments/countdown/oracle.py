@@ -15,6 +15,7 @@ from skillpress.environments.countdown.actions import RESET, ROLLBACK, compact_w
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import Pool, carry_out, successors
 from skillpress.environments.countdown.solver import Solution, solutions
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 
@@ -29,13 +30,13 @@ class CountdownOracle:
         """The demonstration that this seed gives.
 
         Raises:
-            ValueError: the task has no solution, or none within ``max_steps``.
+            TaskError: the task has no solution, or none within ``max_steps``.
         """
         random = Random(seed)
         start: Pool = tuple(sorted(task.spec["numbers"]))
         ways = solutions(start, task.spec["target"], self.largest)
         if not ways or len(start) - 1 > self.max_steps:
-            raise ValueError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+            raise TaskError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
         way = random.choice(ways)
         pools, words = _replay(start, way, self.largest)
         said: list[str] = []

@@ -7,13 +7,13 @@ after verl-agent's, rebuilt each step, with reasoning in ``<think>`` and the act
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillpress.environments.countdown.actions import action_words
 from skillpress.environments.countdown.environment import CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.interface import AgentState, Info, ScratchVocabulary, Turn
+from skillpress.environments.text.prompts import noted, past
+from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 EMPTY = "_"
 """Fills the places of numbers and actions that there are none of."""
@@ -40,10 +40,10 @@ class CompactRendering:
 
     def prompt(self, state: AgentState) -> str:
         """``1 + max_numbers + history`` words."""
-        world = _state(state)
+        environment = _state(state)
         turns = state.history[-self.history :] if self.history else ()
-        words = [str(world.target), *map(str, world.pool)]
-        words += [EMPTY] * (self.max_numbers + self.history - len(world.pool) - len(turns))
+        words = [str(environment.target), *map(str, environment.pool)]
+        words += [EMPTY] * (self.max_numbers + self.history - len(environment.pool) - len(turns))
         words += [turn.action if turn.action in self._known else UNKNOWN for turn in turns]
         return " ".join(words)
 
@@ -61,35 +61,21 @@ class TextRendering:
 
     def prompt(self, state: AgentState) -> str:
         """The prompt's text; a chat template may be laid around it."""
-        world = _state(state)
+        environment = _state(state)
         numbers = " ".join(map(str, sorted(state.task.spec["numbers"])))
         turns = state.history[-self.history :] if self.history else ()
         return _TEXT.format(
-            target=world.target,
+            target=environment.target,
             numbers=numbers,
-            past=_past(turns, world.steps),
-            step=world.steps + 1,
+            past=noted(state.notes) + past(turns, environment.steps),
+            step=environment.steps + 1,
             observation=state.observation,
             admissible=", ".join(f"'{action}'" for action in state.info.admissible),
         )
 
     def response(self, action: str, info: Info) -> str:
-        """The action in the world's own wording, in the tags that the parser reads."""
+        """The action in the environment's own wording, in the tags that the parser reads."""
         return f"<think>I take the next step of a solution.</think><action>{info.action}</action>"
-
-
-def _past(turns: Sequence[Turn], steps: int) -> str:
-    if not turns:
-        return ""
-    first = steps - len(turns) + 1
-    lines = "\n".join(
-        f"[Observation {number}: '{turn.observation}', Action {number}: '{turn.action}']"
-        for number, turn in enumerate(turns, first)
-    )
-    return (
-        f"Prior to this step, you have already taken {steps} step(s). Below are the most recent "
-        f"{len(turns)} observations and the corresponding actions you took:\n{lines}\n"
-    )
 
 
 _TEXT = """\

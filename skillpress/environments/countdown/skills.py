@@ -1,7 +1,7 @@
 """φ for Countdown-Stepwise: 26 target-relative skills (ReuseRL, Table 3 and E.3).
 
 An operation's skill names the operator and the roles of its two operands; roles are relative to the
-target and sorted, so that operands count as unordered. An operation that the world refused still has
+target and sorted, so that operands count as unordered. An operation that the environment refused still has
 its skill, since the rules read the action alone; an action that cannot be read has none.
 """
 

@@ -25,6 +25,7 @@ from skillpress.environments.countdown.parameters import LARGEST_SOURCE, Countdo
 from skillpress.environments.countdown.rules import Pool
 from skillpress.environments.countdown.solver import solutions
 from skillpress.environments.splits import refuse_repetitions
+from skillpress.errors import TaskError
 from skillpress.seeds import derive
 from skillpress.trajectory import Task
 
@@ -40,7 +41,7 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
     """The tasks of all splits, in the order generated, each puzzle once.
 
     Raises:
-        ValueError: there are too few different puzzles of this kind to fill the splits.
+        TaskError: there are too few different puzzles of this kind to fill the splits.
     """
     wanted = {"train": sizes.train, "validation": sizes.validation, "test": sizes.test}
     seen: set[Puzzle] = set()
@@ -59,7 +60,7 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
         idle += 1
         if idle > _PATIENCE:
             missing = ", ".join(f"{number} of {name}" for name, number in wanted.items() if number)
-            raise ValueError(
+            raise TaskError(
                 f"no new puzzle among the last {_PATIENCE} generated, still missing {missing}: "
                 "ask for fewer tasks, fewer solutions, or a wider range of numbers and targets"
             )
@@ -87,7 +88,7 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     """Refuse a task set that is not Countdown's, repeats a puzzle, or has one in two splits.
 
     Raises:
-        ValueError: naming the task and what is wrong with it.
+        TaskError: naming the task and what is wrong with it.
     """
     refuse_repetitions(tasks, ENVIRONMENT, "puzzle", lambda task: name_of(_puzzle(task)))
 
@@ -95,7 +96,7 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 def _puzzle(task: Task) -> Puzzle:
     target, numbers = task.spec.get("target"), task.spec.get("numbers")
     if not isinstance(target, int) or not isinstance(numbers, list | tuple) or len(numbers) < 2:
-        raise ValueError(f"task {task.task_id}: spec {dict(task.spec)} has no target and numbers")
+        raise TaskError(f"task {task.task_id}: spec {dict(task.spec)} has no target and numbers")
     return target, tuple(sorted(numbers))
 
 
@@ -109,7 +110,7 @@ def _generated(parameters: CountdownParameters, base: int) -> Iterator[tuple[int
     """(seed of the item, puzzle) of the generator's items from ``base`` on, without end.
 
     The puzzle is None where the generator gave an item up: after 100 attempts without a target in
-    the range it raises ``ValueError``.
+    the range it raises ``TaskError``.
     """
     dataset = generator(parameters, base)
     for index in count():

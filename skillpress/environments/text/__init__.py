@@ -1,1 +1,1 @@
-"""What worlds that speak English have in common: rule tables, words, the usual prompt."""
+"""What environments that speak English have in common: rule tables, words, the usual prompt."""

@@ -20,25 +20,36 @@ present it within <action> </action> tags.
 
 
 def game_prompt(
-    introduction: str, history: Sequence[Turn], steps: int, observation: str, admissible: Sequence[str]
+    introduction: str,
+    history: Sequence[Turn],
+    steps: int,
+    observation: str,
+    admissible: Sequence[str],
+    notes: str = "",
 ) -> str:
     """The text of the prompt; a chat template may be laid around it.
 
     Args:
-        introduction: who the agent is, its task and the rules of its world, ending without a newline.
+        introduction: who the agent is, its task and the rules of its environment, ending without a newline.
         history: the turns to show, oldest first, the last of them just before this step.
         steps: steps taken so far, those not shown included.
         observation: what is seen now.
         admissible: what can be done now.
+        notes: what the agent's state update wrote down; a text without notes has no place for them.
     """
     choices = ", ".join(f"'{action}'" for action in admissible)
     return (
         f"{introduction}\n"
-        f"{past(history, steps)}"
+        f"{noted(notes)}{past(history, steps)}"
         f"You are now at step {steps + 1} and your current observation is: {observation}\n"
         f"Your admissible actions of the current situation are: [{choices}].\n\n"
         f"{_ANSWER}"
     )
+
+
+def noted(notes: str) -> str:
+    """The agent's notes under a heading; empty when there are none."""
+    return f"What you noted so far:\n{notes}\n" if notes else ""
 
 
 def past(history: Sequence[Turn], steps: int) -> str:

@@ -2,11 +2,11 @@
 
 A pattern is an action's words, where ``*`` stands for one word or more. The first pattern that fits
 decides, so ``examine cookbook`` stands before ``examine *`` and ``eat meal`` before ``eat *``. An
-action that no pattern fits has no skill. The rules read the action alone: one that the world
-refused still has its skill. (A world whose skills depend on more, such as whether something is
+action that no pattern fits has no skill. The rules read the action alone: one that the environment
+refused still has its skill. (An environment whose skills depend on more, such as whether something is
 carried, asks :meth:`RuleTable.skill` of the table that fits its state.)
 
-For a world that nobody has written rules for there is :class:`VerbProjection`. K = |Σ| enters the
+For an environment that nobody has written rules for there is :class:`VerbProjection`. K = |Σ| enters the
 description length and its bound, so Σ must be fixed before an episode is played: the verbs are
 given, and what an untrained policy makes up gets no label instead of a new symbol.
 """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.textworld_cooking.behavior import cooking_behavior
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
 from skillpress.environments.textworld_cooking.skills import PROJECTION
 from skillpress.environments.textworld_cooking.splits import check_tasks
-from skillpress.environments.textworld_cooking.tables import TABLES
 from skillpress.environments.textworld_cooking.tasks import make_tasks
 
 BUNDLE = EnvironmentBundle(
@@ -23,7 +21,5 @@ BUNDLE = EnvironmentBundle(
     vocabulary=vocabulary,
     oracle=CookingOracle,
     explorer_actions=explorer_actions,
-    behavior=cooking_behavior,
-    tables=TABLES,
     separate_process=True,
 )

@@ -23,6 +23,8 @@ import textworld
 from textworld.challenges.tw_cooking import cooking
 from textworld.generator.data import KnowledgeBase
 
+from skillpress.errors import TaskError
+
 
 @dataclass(frozen=True)
 class GameSettings:
@@ -63,14 +65,14 @@ class GameSettings:
         """From a task's row.
 
         Raises:
-            ValueError: it holds other keys, or a number of rooms or ingredients that no game has.
+            TaskError: it holds other keys, or a number of rooms or ingredients that no game has.
         """
         try:
             settings = cls(**spec)
         except TypeError as error:
-            raise ValueError(f"game settings {dict(spec)}: {error}") from error
+            raise TaskError(f"game settings {dict(spec)}: {error}") from error
         if settings.rooms not in (1, 6, 9, 12) or settings.ingredients not in range(1, 6):
-            raise ValueError(f"game settings {dict(spec)}: rooms must be 1, 6, 9 or 12, ingredients 1 to 5")
+            raise TaskError(f"game settings {dict(spec)}: rooms must be 1, 6, 9 or 12, ingredients 1 to 5")
         return settings
 
 

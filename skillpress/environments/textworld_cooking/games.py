@@ -21,13 +21,14 @@ from textworld.generator import CouldNotCompileGameError, compile_game
 
 from skillpress.environments.textworld_cooking.design import GameSettings, design
 from skillpress.environments.textworld_cooking.parameters import GAMES_VARIABLE
-from skillpress.storage import StorageError, atomic_path, write_text
+from skillpress.errors import StorageError, UserError
+from skillpress.storage import atomic_path, write_text
 
 _LOG = logging.getLogger(__name__)
 PROGRAM, DESIGN, DIGEST = "game.z8", "game.json", "digest"
 
 
-class GameError(RuntimeError):
+class GameError(UserError):
     """A game could not be generated; the message says which, why, and what would help."""
 
 

@@ -14,6 +14,7 @@ from random import Random
 
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 _WAY_BACK = {
@@ -29,7 +30,7 @@ class CookingOracle:
 
     def __init__(self, parameters: CookingParameters) -> None:
         self._max_steps = parameters.max_steps
-        self._world = TextWorldCooking(parameters)
+        self._environment = TextWorldCooking(parameters)
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """The demonstration that this seed gives.
@@ -38,11 +39,11 @@ class CookingOracle:
             detour_rate: share of the walkthrough's steps before which a detour is tried.
 
         Raises:
-            ValueError: the task's walkthrough takes more than ``max_steps`` steps.
+            TaskError: the task's walkthrough takes more than ``max_steps`` steps.
         """
         walkthrough = list(task.spec["walkthrough"])
         if len(walkthrough) > self._max_steps:
-            raise ValueError(f"task {task.task_id} takes {len(walkthrough)} steps, not {self._max_steps}")
+            raise TaskError(f"task {task.task_id} takes {len(walkthrough)} steps, not {self._max_steps}")
         random = Random(seed)
         said = walkthrough
         for position in reversed(range(len(walkthrough))):  # so that what stands before is unchanged
@@ -53,9 +54,9 @@ class CookingOracle:
         return said
 
     def _detour(self, task: Task, past: Sequence[str], random: Random) -> list[str]:
-        _, info = self._world.reset(task)
+        _, info = self._environment.reset(task)
         for action in past:
-            *_, info = self._world.step(action)
+            *_, info = self._environment.step(action)
         action = random.choice(info.admissible)
         return [action, _WAY_BACK[action]] if action in _WAY_BACK else [action]
 
@@ -63,9 +64,9 @@ class CookingOracle:
         """Whether every action is carried out and the last one wins."""
         if len(actions) > self._max_steps:
             return False
-        self._world.reset(task)
+        self._environment.reset(task)
         for number, action in enumerate(actions, 1):
-            _, terminated, _, info = self._world.step(action)
+            _, terminated, _, info = self._environment.step(action)
             if info.invalid is not None or terminated:
                 return info.won and number == len(actions)
         return False

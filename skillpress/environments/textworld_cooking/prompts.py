@@ -70,7 +70,12 @@ class TextRendering:
             else ""
         )
         return game_prompt(
-            _INTRODUCTION + recipe, turns, memory.steps, state.observation, state.info.admissible
+            _INTRODUCTION + recipe,
+            turns,
+            memory.steps,
+            state.observation,
+            state.info.admissible,
+            state.notes,
         )
 
     def response(self, action: str, info: Info) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.splits import disjoint_splits
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 ENVIRONMENT = "textworld_cooking"
@@ -48,16 +49,16 @@ def recipe_name(ingredients: Sequence[Sequence[str]]) -> str:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not this world's, repeats a game, or shares recipes between splits.
+    """Refuse a task set that is not this environment's, repeats a game, or shares recipes between splits.
 
     Raises:
-        ValueError: naming the task and what is wrong with it.
+        TaskError: naming the task and what is wrong with it.
     """
     disjoint_splits(tasks, ENVIRONMENT, "recipe", _recipe_of)
     split_of_seed: dict[int, str] = {}
     for task in tasks:
         if task.seed in split_of_seed:
-            raise ValueError(
+            raise TaskError(
                 f"seed {task.seed} of task {task.task_id} stands twice, "
                 f"in {split_of_seed[task.seed]} and in {task.split}"
             )
@@ -67,5 +68,5 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 def _recipe_of(task: Task) -> str:
     missing = {"settings", "ingredients", "walkthrough", "trap"} - set(task.spec)
     if missing:
-        raise ValueError(f"task {task.task_id}: spec has no {', '.join(sorted(missing))}")
+        raise TaskError(f"task {task.task_id}: spec has no {', '.join(sorted(missing))}")
     return repr(recipe_name(task.spec["ingredients"]))

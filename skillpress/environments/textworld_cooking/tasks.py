@@ -33,6 +33,7 @@ from skillpress.environments.textworld_cooking.splits import (
     settings_of,
     split_of,
 )
+from skillpress.errors import TaskError
 from skillpress.seeds import derive
 from skillpress.trajectory import Task
 
@@ -56,7 +57,7 @@ def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> I
     """The tasks of all splits, in a fixed order, each as soon as its game is in the cache.
 
     Raises:
-        ValueError: there are too few different games to fill the splits.
+        TaskError: there are too few different games to fill the splits.
         GameError, StorageError: a game could not be generated or stored.
     """
     wanted = places(sizes, parameters.simple_share)
@@ -125,7 +126,7 @@ def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Ite
             missing = ", ".join(
                 f"{number} {stratum} of {split}" for (stratum, split), number in wanted.items()
             )
-            raise ValueError(f"no fitting game among the last {_PATIENCE}, still missing {missing}")
+            raise TaskError(f"no fitting game among the last {_PATIENCE}, still missing {missing}")
 
 
 def _compiled(compiling: deque[tuple[Task, Future[Path]]]) -> Task:

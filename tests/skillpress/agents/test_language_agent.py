@@ -10,7 +10,7 @@ import pytest
 from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
 from skillpress.agents.parsing import tagged
 from skillpress.interface import AgentState, Completion, Info, ParsedAction, Sampling, StateDict, TokenIds
-from skillpress.trajectory import Task
+from skillpress.trajectory import RewardPart, Task
 
 TASK = Task("t", "none", 0, {})
 
@@ -94,12 +94,18 @@ def test_a_response_without_an_action_is_an_empty_action() -> None:
     assert player.act(START) == ("", "")
 
 
-def test_it_judges_its_own_step_from_the_worlds_facts() -> None:
+def test_it_judges_its_own_step_from_the_environments_facts() -> None:
     player, _ = agent()
     jump, mumble = ParsedAction("", "jump"), ParsedAction("", "", "missing_action")
-    assert player.evaluate_step(START, jump, "you fly", Info(won=True)) == 10.0
-    assert player.evaluate_step(START, jump, "what?", Info(invalid="unreadable")) == pytest.approx(-0.01)
-    assert player.evaluate_step(START, mumble, "what?", Info()) == pytest.approx(-0.01)
+    for parsed, info, success, invalid in (
+        (jump, Info(won=True), 10.0, 0.0),
+        (jump, Info(invalid="unreadable"), 0.0, -0.01),
+        (mumble, Info(), 0.0, -0.01),
+    ):
+        assert player.evaluate_step(START, parsed, "what?", info) == (
+            RewardPart("success", success, "trajectory"),
+            RewardPart("invalid", invalid, "trajectory"),
+        )
 
 
 def test_the_random_explorer_is_uniform_and_decided_by_its_seed() -> None:

@@ -1,25 +1,50 @@
-"""r = R · [won] - penalty · [invalid]: the agent judges facts, the world none."""
+"""r = R · [won] - penalty · [invalid]: the agent judges facts, the environment none."""
 
 from __future__ import annotations
 
 import pytest
 
 from skillpress.agents.reward import OutcomeReward
-from skillpress.interface import Info
+from skillpress.interface import AgentState, Info, ParsedAction
+from skillpress.trajectory import RewardPart, Task
+
+START = AgentState(Task("t", "x", 0, {}), "a cliff", Info())
+JUMP, MUMBLE = ParsedAction("", "jump"), ParsedAction("", "", "missing_action")
+
+
+def judge(reward: OutcomeReward, parsed: ParsedAction, info: Info) -> dict[str, float]:
+    return {part.name: part.value for part in reward(START, parsed, "a net", info)}
 
 
 @pytest.mark.parametrize(
-    ("info", "invalid", "expected"),
+    ("info", "parsed", "success", "invalid"),
     [
-        (Info(won=True), None, 10.0),
-        (Info(), None, 0.0),
-        (Info(lost="stuck"), None, 0.0),
-        (Info(invalid="negative"), "negative", -0.01),
-        (Info(), "missing_action", -0.01),
-        (Info(lost="stuck", invalid="unreadable"), "unreadable", -0.01),
+        (Info(won=True), JUMP, 10.0, 0.0),
+        (Info(), JUMP, 0.0, 0.0),
+        (Info(lost="stuck"), JUMP, 0.0, 0.0),
+        (Info(invalid="negative"), JUMP, 0.0, -0.01),
+        (Info(), MUMBLE, 0.0, -0.01),
+        (Info(lost="stuck", invalid="unreadable"), JUMP, 0.0, -0.01),
     ],
 )
 def test_success_is_rewarded_once_and_every_invalid_action_costs(
-    info: Info, invalid: str | None, expected: float
+    info: Info, parsed: ParsedAction, success: float, invalid: float
 ) -> None:
-    assert OutcomeReward(success=10.0, invalid_penalty=0.01)(info, invalid) == pytest.approx(expected)
+    reward = OutcomeReward(success=10.0, invalid_penalty=0.01)
+    assert judge(reward, parsed, info) == {"success": success, "invalid": invalid}
+
+
+def test_where_the_format_alone_counts_a_refused_action_costs_nothing() -> None:
+    reward = OutcomeReward(success=10.0, invalid_penalty=0.1, invalid_counts="format")
+    assert judge(reward, MUMBLE, Info())["invalid"] == -0.1
+    assert judge(reward, JUMP, Info(invalid="not_admissible"))["invalid"] == 0
+    carried_out_all_the_same = ParsedAction("", "jump", "missing_thought")
+    assert judge(reward, carried_out_all_the_same, Info())["invalid"] == -0.1
+
+
+def test_each_part_says_what_it_counts_for() -> None:
+    reward = OutcomeReward(success=10.0, invalid_penalty=0.1, invalid_credit="step")
+    assert reward(START, MUMBLE, "", Info()) == (
+        RewardPart("success", 0.0, "trajectory"),
+        RewardPart("invalid", -0.1, "step"),
+    )

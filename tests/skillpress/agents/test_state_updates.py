@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from skillpress.agents.state_updates import STATE_UPDATES, Concatenate, Window
+from skillpress.agents.state_updates import Concatenate, Window
+from skillpress.experiment import Experiment
 from skillpress.interface import AgentState, Info, StateUpdate
+from skillpress.params import check_params, merge, read_yaml
+from skillpress.registry import STATE_UPDATES, lookup
 from skillpress.trajectory import Task
 
+ROOT = Path(__file__).parents[3]
 TASK = Task("t", "countdown", 0, {})
 
 
@@ -19,7 +25,7 @@ def after(update: StateUpdate, steps: int) -> AgentState:
 
 
 @pytest.mark.parametrize("update", [Window(0), Window(2), Concatenate()])
-def test_the_next_state_holds_what_the_world_said_last(update: StateUpdate) -> None:
+def test_the_next_state_holds_what_the_environment_said_last(update: StateUpdate) -> None:
     state = after(update, 3)
     assert (state.task, state.observation, state.info, state.notes) == (TASK, "O3", Info(action="A2"), "kept")
 
@@ -37,10 +43,66 @@ def test_a_window_is_the_end_of_the_whole_history(turns: int) -> None:
 
 
 def test_a_rendering_without_a_limit_gets_the_whole_history() -> None:
-    assert len(after(STATE_UPDATES["window"](None), 7).history) == 7
-    assert len(after(STATE_UPDATES["window"](2), 7).history) == 2
-    assert len(after(STATE_UPDATES["concatenate"](2), 7).history) == 7
+    assert len(after(lookup(STATE_UPDATES, "window", "state update")(None), 7).history) == 7
+    assert len(after(lookup(STATE_UPDATES, "window", "state update")(2), 7).history) == 2
+    assert len(after(lookup(STATE_UPDATES, "concatenate", "state update")(2), 7).history) == 7
 
 
 def test_the_environments_own_state_needs_no_history() -> None:
-    assert after(STATE_UPDATES["environment"](2), 7).history == ()
+    assert after(lookup(STATE_UPDATES, "environment", "state update")(2), 7).history == ()
+
+
+def observations(turns: int | None) -> StateUpdate:
+    made: StateUpdate = lookup(STATE_UPDATES, "observations", "state update")(turns)
+    return made
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 9, None])
+def test_observations_keeps_the_windows_turns_and_a_line_for_every_step(turns: int | None) -> None:
+    start = AgentState(TASK, "O0", Info())
+    state, windowed = start, start
+    for k in range(4):
+        step = (f"th{k}", f"A{k}", f"O{k + 1}", Info())
+        state = observations(turns)(state, *step)
+        windowed = lookup(STATE_UPDATES, "window", "state update")(turns)(windowed, *step)
+    assert state.history == windowed.history and state.observation == "O4"
+    assert state.notes.splitlines() == [f"{k + 1}. Thought: th{k} Action: A{k}" for k in range(4)]
+
+
+def test_a_step_is_one_line_of_notes_whatever_was_thought() -> None:
+    state = AgentState(TASK, "O0", Info())
+    for thought, action in (("first\n\n  then", "look"), ("", "wait"), ("lost", "")):
+        state = observations(1)(state, thought, action, "O", Info())
+    assert state.notes.splitlines() == [
+        "1. Thought: first then Action: look", "2. Action: wait", "3. Thought: lost Action: (none)",
+    ]  # fmt: skip
+
+
+def test_a_text_prompt_shows_all_thoughts_and_actions_and_the_last_observation_alone() -> None:
+    experiment = Experiment(
+        check_params(
+            merge(
+                read_yaml(ROOT / "params.yaml"),
+                {
+                    "policy": {
+                        "model": "smollm2-135m", "rendering": "text", "state_update": "observations",
+                        "history": 1,
+                    }
+                },
+            ),
+            "test",
+        )
+    )  # fmt: skip
+    task = Task("t", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
+    environment = experiment.bundle.make(experiment.params.environment)
+    state = AgentState(task, *environment.reset(task))
+    seen = [state.observation]
+    for thought, action in (("go down", "op(-, 80, 28)"), ("halve it", "op(/, 52, 2)"), ("no", "rollback")):
+        observation, _, _, info = environment.step(action)
+        state = experiment.state_update(state, thought, action, observation, info)
+        seen.append(observation)
+    prompt = experiment.rendering.prompt(state)
+    for line in ("1. Thought: go down Action: op(-, 80, 28)", "2. Thought: halve it", "3. Thought: no"):
+        assert line in prompt
+    assert f"[Observation 3: '{seen[2]}', Action 3: 'rollback']" in prompt
+    assert seen[3] in prompt and f"'{seen[0]}'" not in prompt and "Observation 2" not in prompt

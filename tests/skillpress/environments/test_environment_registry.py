@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.agents import PARSERS
-from skillpress.environments import ENVIRONMENTS, bundle, environment_parameters
+from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentParameters
+from skillpress.errors import ParamsError
+from skillpress.registry import ENVIRONMENTS, PARSERS
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -17,11 +18,11 @@ def test_an_environments_alphabet_has_no_doubles(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_an_environments_section_is_an_environment_section(name: str) -> None:
-    assert issubclass(environment_parameters(name), EnvironmentParameters)
+    assert issubclass(bundle(name).parameters, EnvironmentParameters)
 
 
 def test_countdowns_renderings_name_parsers_that_exist_and_the_history_asked_for() -> None:
-    section = environment_parameters("countdown").model_validate(
+    section = bundle("countdown").parameters.model_validate(
         {
             "name": "countdown",
             "max_steps": 30,
@@ -37,5 +38,5 @@ def test_countdowns_renderings_name_parsers_that_exist_and_the_history_asked_for
 
 
 def test_an_unknown_name_is_refused_with_what_is_allowed() -> None:
-    with pytest.raises(ValueError, match=r"environment 'chess' is unknown; allowed: .*countdown"):
+    with pytest.raises(ParamsError, match=r"environment.name: is 'chess'; allowed: .*countdown"):
         bundle("chess")

@@ -1,4 +1,4 @@
-"""Behaviour figures that need no knowledge of the world."""
+"""Behaviour figures that need no knowledge of the environment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from skillpress.agents.parsing import PARSERS
+from skillpress.agents.parsing import lenient, plain, tagged
 from skillpress.evaluation.behavior import count, general_behavior, success_lengths
-from skillpress.evaluation.episodes import episode_table, evaluation_steps
+from skillpress.evaluation.episodes import carried_out, episode_table, evaluation_steps
 from skillpress.evaluation.intervals import wilson
 from skillpress.interface import FORMAT_REASONS
 from skillpress.trajectory import Step, rollout_frame
@@ -69,7 +69,7 @@ def test_success_lengths_count_wins_by_steps(played):
 
 def test_malformed_and_refused_partition_the_invalid_steps(episode):
     reasons = [None, "two_actions", "missing_action", "not_admissible"]
-    steps = tuple(Step((), (), (), "", "x", "", reason, 0.0) for reason in reasons)
+    steps = tuple(Step((), (), (), "", "x", "", reason, ()) for reason in reasons)
     found = figures([replace(episode("a", 0, ["x"], won=False), steps=steps)])
     assert found["invalid_rate"].value == 3 / 4
     assert found["malformed_rate"].value == 2 / 4
@@ -80,10 +80,38 @@ def test_malformed_and_refused_partition_the_invalid_steps(episode):
     "<think></think><action></action>", "<think></think><action>a</action><action>b</action>",
     "<think></think><action>\x00</action>"])  # fmt: skip
 def test_what_a_parser_cannot_read_counts_as_malformed(text):
-    for parse in PARSERS.values():
+    for parse in (plain, tagged, lenient):
         parsed = parse(text)
         assert parsed.invalid is None or parsed.invalid in FORMAT_REASONS
-    assert PARSERS["tagged"](text).invalid in FORMAT_REASONS
+    assert tagged(text).invalid in FORMAT_REASONS
+
+
+def with_steps(trajectory, *steps):
+    """The episode with these (action, reason) for its steps."""
+    return replace(trajectory, steps=tuple(Step((), (), (), "", a, "", reason, ()) for a, reason in steps))
+
+
+def test_an_action_carried_out_in_spite_of_its_format_is_malformed_and_one_refused_as_well_is_malformed_too(
+    episode,
+):
+    taken = [("look", "missing_thought"), ("fly", "missing_thought+not_admissible"), ("look up", None)]
+    played = with_steps(episode("a", 0, ["x"], won=False), *taken)
+    assert figures([played])["malformed_rate"].value == 2 / 3
+    assert figures([played])["refused_rate"].value == 0
+    steps = evaluation_steps(rollout_frame([played]))
+    assert steps.filter(carried_out())["action"].to_list() == ["look", "look up"]
+
+
+def test_a_strict_parser_lets_nothing_through(episode):
+    reasons = ["missing_thought", "missing_action", "two_actions", "empty", "too_long", "not_admissible"]
+    played = with_steps(episode("a", 0, ["x"], won=False), *(("", reason) for reason in reasons))
+    assert evaluation_steps(rollout_frame([played])).filter(carried_out()).height == 0
+
+
+def test_a_step_without_an_action_repeats_none(episode):
+    taken = [("", "missing_action"), ("", "missing_action"), ("look", None), ("look", None), ("go", None)]
+    table = episode_table(evaluation_steps(rollout_frame([with_steps(episode("a", 0, ["x"], True), *taken)])))
+    assert table["repeated_steps"].to_list() == [1]
 
 
 def test_a_count_has_the_interval_of_its_share(episode):

@@ -7,9 +7,11 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
-from skillpress.evaluation import EvaluationError, compare
-from skillpress.evaluation.paired import bootstrap, mcnemar
+from skillpress.evaluation import EvaluationError, compare, compare_trainings
+from skillpress.evaluation.bootstrap import bootstrap
+from skillpress.evaluation.paired import mcnemar
 from skillpress.trajectory import rollout_frame
 
 
@@ -74,3 +76,44 @@ def test_a_win_counts_only_at_budgets_it_fits_into(episode):
 def test_policies_on_different_tasks_are_not_compared(outcomes):
     with pytest.raises(EvaluationError, match="task c was run by one policy only"):
         compare(outcomes({"a": "1"}), outcomes({"a": "1", "c": "1"}), max_steps=3, seed=0)
+
+
+def test_a_task_that_several_seeds_played_is_one_task(outcomes):
+    """The same episodes by three seeds: nothing is known better than by one."""
+    weak, strong = outcomes({"a": "10", "b": "01", "c": "00"}), outcomes({"a": "11", "b": "01", "c": "10"})
+    one = compare(weak, strong, max_steps=5, seed=0)
+    three = compare_trainings([weak] * 3, [strong] * 3, max_steps=5, seed=0)
+    assert (one.tasks, one.seeds, three.tasks, three.seeds) == (3, 1, 3, 3)
+    assert three.first_episodes == 3 * one.first_episodes
+    for single, several in zip(one.tests, three.tests, strict=True):
+        assert (several.low, several.high, several.bootstrap_p) == (
+            single.low,
+            single.high,
+            single.bootstrap_p,
+        )
+        assert several.per_seed == (single.difference,) * 3
+
+
+def test_mcnemar_is_for_a_single_seed_and_other_trainings_for_several(outcomes):
+    weak, strong = outcomes({"a": "0", "b": "0"}), outcomes({"a": "1", "b": "0"})
+    one = compare(weak, strong, max_steps=3, seed=0).tests[-1]
+    two = compare_trainings([weak, weak], [strong, weak], max_steps=3, seed=0).tests[-1]
+    assert (one.only_first, one.only_second, one.mcnemar_p, one.trainings) == (0, 1, 1, None)
+    assert (two.only_first, two.only_second, two.mcnemar_p) == (None, None, None)
+    assert two.trainings is not None and two.trainings.seeds == 2
+    assert two.per_seed == (0.5, 0)
+
+
+def test_seeds_may_have_tasks_of_their_own(outcomes):
+    first = [outcomes({"a": "0", "b": "0"}), outcomes({"c": "0", "d": "0"})]
+    second = [outcomes({"a": "1", "b": "0"}), outcomes({"c": "1", "d": "1"})]
+    comparison = compare_trainings(first, second, max_steps=3, seed=0)
+    assert comparison.tasks == 4
+    assert comparison.tests[-1].difference == pytest.approx(0.75)
+    assert comparison.tests[-1].trainings.p == pytest.approx(ttest_1samp([0.5, 1.0], 0).pvalue)
+
+
+def test_a_seed_without_its_pair_is_refused(outcomes):
+    frame = outcomes({"a": "1"})
+    with pytest.raises(ValueError, match="pairs of trainings are needed, got 2 and 1"):
+        compare_trainings([frame, frame], [frame], max_steps=3, seed=0)

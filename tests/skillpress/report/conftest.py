@@ -8,16 +8,16 @@ import random
 import polars as pl
 import pytest
 
-from skillpress.environments.countdown.behavior import countdown_behavior
+from skillpress.analysis.mdl_report import phrase_table
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.environments.countdown.tables import TABLES
 from skillpress.evaluation import compare, evaluate
 from skillpress.evaluation.episodes import evaluation_steps
-from skillpress.evaluation.paper import paper_tables
-from skillpress.evaluation.play import Play
+from skillpress.paper.countdown.behavior import countdown_behavior
+from skillpress.paper.countdown.tables import PANELS
+from skillpress.paper.layout import paper_tables
+from skillpress.paper.method_episodes import MethodEpisodes
 from skillpress.report import Curve, Example, ExampleStep, PolicyResult, ReportData, Scaling
-from skillpress.skills import fit
-from skillpress.skills.mdl_report import phrase_table
+from skillpress.skills.fit import fit
 from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
 
 TASKS = [
@@ -38,11 +38,13 @@ def episode(task: Task, run: int, skill: float, chance: random.Random) -> Trajec
         a, b = sorted((chance.randint(1, 99), chance.randint(1, 99)), reverse=True)
         actions.append(kind if kind.startswith("r") else f"op({kind}, {a}, {b})")
     steps = tuple(
-        Step((), (), (), "", action, "", "inexact" if chance.random() < 0.12 * (1 - skill) else None, 0.0)
+        Step((), (), (), "", action, "", "inexact" if chance.random() < 0.12 * (1 - skill) else None, ())
         for action in reversed(actions)
     )
     outcome = "won" if won else chance.choice(["timeout", "timeout", "stuck"])
-    return Trajectory(task.task_id, f"run-{run}", 0, steps, won, won, not won, outcome, 0, 0)
+    return Trajectory(
+        task.task_id, f"run-{run}/{task.task_id}", 0, steps, won, won, not won, outcome, 0, 0, run=run
+    )
 
 
 def rollouts(skill: float, seed: int = 0) -> pl.DataFrame:
@@ -52,15 +54,14 @@ def rollouts(skill: float, seed: int = 0) -> pl.DataFrame:
 
 def result(method: str, skill: float, seed: int = 0, baseline: bool = False) -> PolicyResult:
     frame = rollouts(skill, seed)
-    summary = evaluate(frame, TASKS, runs=RUNS, votes=1, max_steps=30, behavior=countdown_behavior)
-    return PolicyResult(method, summary, seed, baseline)
+    summary = evaluate(frame, TASKS, runs=RUNS, votes=1, max_steps=30)
+    own = countdown_behavior(evaluation_steps(frame))
+    return PolicyResult(method, summary, seed, baseline, environment_behavior=own)
 
 
-def play(skill: float, seed: int = 0) -> Play:
-    steps = evaluation_steps(
-        rollouts(skill, seed).with_columns(group_id=pl.format(f"{seed}/{{}}", "group_id"))
-    )
-    return Play(steps, {task.task_id: task for task in TASKS})
+def play(skill: float, seed: int = 0) -> MethodEpisodes:
+    steps = evaluation_steps(rollouts(skill, seed), seed)
+    return MethodEpisodes(steps, {task.task_id: task for task in TASKS})
 
 
 def curve(method: str, skill: float, seed: int = 0, steps: int = 120) -> Curve:
@@ -130,7 +131,7 @@ def examples() -> list[Example]:
 PARAMETERS = {
     "seed": 0,
     "environment": {"name": "countdown", "max_steps": 30},
-    "training": {"steps": 150, "learning_rate": 0.0004, "vote": "per_trajectory", "scale": "none"},
+    "training": {"steps": 150, "learning_rate": 0.0004, "minibatches": 4},
     "skills": {"max_phrase_length": 4, "buffer": 256, "search": "greedy"},
 }
 VERSIONS = {"skillpress": "0.1.0", "torch": "2.13.0", "git revision": "4815765", "Python": "3.11.2"}
@@ -160,7 +161,7 @@ def experiment() -> ReportData:
         examples=examples(),
         paper_tables=paper_tables(
             {"countdown": {"explorer": play(0.0), "vanilla": play(0.5), "segcost": play(0.8)}},
-            {"countdown": TABLES},
+            {"countdown": PANELS},
         ),
         paper_notes=["Checkpoint: last."],
         parameters=PARAMETERS,

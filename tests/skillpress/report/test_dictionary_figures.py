@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.analysis.drift import drift
+from skillpress.analysis.mdl_report import parts
 from skillpress.report import ReportData
 from skillpress.report.dictionary_figures import bits, lifetimes, savings, similarity
 from skillpress.report.dictionary_section import panels
-from skillpress.skills.drift import drift
-from skillpress.skills.mdl_report import parts
 
 AB, BC = ("A", "B"), ("B", "C")
 

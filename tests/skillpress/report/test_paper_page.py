@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from skillpress.evaluation.paper import METHODS
+from skillpress.paper.layout import METHODS
 from skillpress.report import render_report
 from skillpress.report.paper_page import render_paper_page
 

@@ -7,11 +7,11 @@ from math import log2
 
 import pytest
 
+from skillpress.analysis.mdl_report import phrase_table
 from skillpress.report.figures import METRICS, learning_curve, success_lengths
 from skillpress.report.tables import behavior_table, comparison_table, flat, phrase_rows, success_table
 from skillpress.report.theme import looks
-from skillpress.skills import fit
-from skillpress.skills.mdl_report import phrase_table
+from skillpress.skills.fit import fit
 
 
 def test_one_seed_shows_its_interval_and_several_show_their_range(experiment, ablation):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from walking import TASKS, Countdowner, Walker
 
-from skillpress.rollout import Collector, InProcess, requests
+from skillpress.rollout import Collector, SyncVectorEnv, requests
 
 
 def collect(slots: int) -> tuple[Collector, Walker, list[tuple[str, int, bool, tuple[str, ...]]]]:
     walker = Walker()
-    collector = Collector(InProcess(Countdowner), walker, slots)
+    collector = Collector(SyncVectorEnv(Countdowner), walker, slots)
     trajectories = collector.collect(requests(TASKS, 3, 0, "test"), policy_version=5)
-    assert {t.policy_version for t in trajectories} == {5} and {t.group_id for t in trajectories} == {"test"}
+    assert {t.policy_version for t in trajectories} == {5}
+    assert all(t.group_id == f"test/{t.task_id}" for t in trajectories), "a group is one task's rollouts"
     return collector, walker, [(t.task_id, t.rollout_index, t.won, t.actions) for t in trajectories]
 
 
@@ -40,11 +41,18 @@ def test_a_slot_that_falls_free_is_filled_at_once() -> None:
 
 def test_a_trajectory_records_what_was_sampled_and_how_it_ended() -> None:
     walker = Walker()
-    (trajectory,) = Collector(InProcess(Countdowner), walker, 1).collect(requests(TASKS[1:2], 1, 3, "x"))
+    (trajectory,) = Collector(SyncVectorEnv(Countdowner), walker, 1).collect(requests(TASKS[1:2], 1, 3, "x"))
     (step,) = trajectory.steps
     assert (step.response_ids, step.logprobs, step.thought, step.action) == ((1,), (-0.5,), "hm", step.action)
     assert step.action in ("WALK", "JUMP")
     assert trajectory.outcome == ("won" if trajectory.won else "timeout")
+    assert trajectory.first_observation == "1", "O_0 of a task of one step"
+
+
+def test_who_played_and_in_which_run_is_recorded() -> None:
+    wanted = requests(TASKS[:1], 1, 0, "trained", "run-2", policy="trained", run=2)
+    (trajectory,) = Collector(SyncVectorEnv(Countdowner), Walker(), 1).collect(wanted)
+    assert (trajectory.policy, trajectory.run, trajectory.group_id) == ("trained", 2, "trained/run-2/t9")
 
 
 def test_seeds_differ_between_rollouts_steps_and_places() -> None:

@@ -1,4 +1,4 @@
-"""A world that gets its process into trouble, and a program that has workers of it.
+"""An environment that gets its process into trouble, and a program that has workers of it.
 
 python troubled.py FOLDER     waits for workers that never answer; writes their process ids there
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from gymnasium.spaces import Text
 
 from skillpress.interface import Info
-from skillpress.rollout import WorkerWorlds
+from skillpress.rollout import WorkerVectorEnv
 from skillpress.trajectory import Task
 
 STEPS = 5
@@ -87,11 +87,11 @@ class Nosy(Troubled):
 def wait_forever(folder: Path) -> None:
     """One worker is idle and one hangs in a step when the process ids appear."""
     hang = Task("t", "troubled", 0, {"trouble": "hangs", "action": "wait 1"})
-    worlds = WorkerWorlds(Nosy, processes=2)
-    answers = worlds.start({0: hang, 1: hang})
+    environments = WorkerVectorEnv(Nosy, processes=2)
+    answers = environments.start({0: hang, 1: hang})
     (folder / "partial").write_text(" ".join(answer.observation.split()[0] for answer in answers.values()))
     (folder / "partial").rename(folder / "pids")
-    worlds.step({1: "wait"})
+    environments.step({1: "wait"})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A world that counts down and an agent that walks through it, jumping now and then."""
+"""An environment that counts down and an agent that walks through it, jumping now and then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gymnasium.spaces import Text
 
 from skillpress.interface import AgentState, Decision, Info, ParsedAction
-from skillpress.trajectory import Task
+from skillpress.trajectory import RewardPart, Task
 
 
 class Countdowner:
@@ -40,8 +40,10 @@ class Walker:
             for seed in seeds
         ]
 
-    def evaluate_step(self, state: AgentState, parsed: ParsedAction, observation: str, info: Info) -> float:
-        return 10.0 * info.won
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        return (RewardPart("success", 10.0 * info.won, "trajectory"),)
 
     def update_state(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

@@ -63,27 +63,38 @@ def fewest_phrases(sequence: Phrase, phrases: frozenset[Phrase]) -> int:
     return best
 
 
-def best_dictionary_bits(corpus: list[Phrase], alphabet_size: int, max_phrase_length: int) -> float:
+def best_dictionary_bits(
+    corpus: list[Phrase], alphabet_size: int, max_phrase_length: int, coded_length: int | None = None
+) -> float:
     """min 𝓛_BDL over every set of n-grams of the corpus (no other phrase can shorten anything)."""
     grams = {
         s[a : a + n] for s in corpus for n in range(2, max_phrase_length + 1) for a in range(len(s) - n + 1)
     }
     singletons = [(skill,) for skill in range(alphabet_size)]
     return min(
-        total_bits(corpus, [*singletons, *learned], alphabet_size, max_phrase_length)
+        total_bits(corpus, [*singletons, *learned], alphabet_size, max_phrase_length, coded_length)
         for size in range(len(grams) + 1)
         for learned in combinations(sorted(grams), size)
     )
 
 
 def total_bits(
-    corpus: list[Phrase], phrases: list[Phrase], alphabet_size: int, max_phrase_length: int
+    corpus: list[Phrase],
+    phrases: list[Phrase],
+    alphabet_size: int,
+    max_phrase_length: int,
+    coded_length: int | None = None,
 ) -> float:
-    """𝓛_BDL of a dictionary by the definition."""
+    """𝓛_BDL of a dictionary by the definition; ``coded_length`` is L in the formula, if another."""
     members = frozenset(phrases)
     segments = sum(
         times * segmentation_cost(s, members, max_phrase_length) for s, times in Counter(corpus).items()
     )
     return description_length(
-        sum(map(len, phrases)), len(phrases), segments, len(corpus), alphabet_size, max_phrase_length
+        sum(map(len, phrases)),
+        len(phrases),
+        segments,
+        len(corpus),
+        alphabet_size,
+        coded_length or max_phrase_length,
     )

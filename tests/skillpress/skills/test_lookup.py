@@ -9,8 +9,8 @@ from corpora import dictionaries, sequences
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.skills import SkillDictionary
 from skillpress.skills.corpus import count_numbers
+from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.lookup import costs, make_table, uses
 from skillpress.skills.segmentation import segment, segmentation_cost
 

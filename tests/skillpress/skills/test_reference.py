@@ -41,11 +41,27 @@ def test_phrases_are_new_and_hold_2_to_l_skills(corpus):
     assert all(2 <= len(phrase) <= L for phrase in learned)
 
 
+@pytest.mark.parametrize("coded_length", [None, 1])
 @settings(max_examples=30)
 @given(st.lists(sequences(2, max_size=6), min_size=1, max_size=8))
-def test_greedy_is_never_better_than_the_best_of_all_dictionaries(corpus):
-    found = total_bits(corpus, singletons(2) + greedy_reference(corpus, 2, 2), 2, 2)
-    assert found >= best_dictionary_bits(corpus, 2, 2) - 1e-9
+def test_greedy_is_never_better_than_the_best_of_all_dictionaries(coded_length, corpus):
+    phrases = singletons(2) + greedy_reference(corpus, 2, 2, coded_length)
+    found = total_bits(corpus, phrases, 2, 2, coded_length)
+    assert found >= best_dictionary_bits(corpus, 2, 2, coded_length) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("times", "with_lengths", "without"), [(5, [], []), (6, [], [(A, B)]), (7, [(A, B)], [(A, B)])]
+)
+def test_a_phrase_whose_length_costs_nothing_pays_earlier(times, with_lengths, without):
+    """K = 5 and 40 skills: AB costs 2 log2 5 (+ log2 4) and 40 log2 (6/5), each use saves log2 6.
+
+    That is 15.17 (17.17) bits against 2.585 a use: six uses (seven) pay.
+    """
+    rest = 40 - 2 * times
+    corpus = [(A, B)] * times + [(skill,) for skill in range(5)] * (rest // 5) + [(C,)] * (rest % 5)
+    assert greedy_reference(corpus, 5, L) == with_lengths
+    assert greedy_reference(corpus, 5, L, coded_length=1) == without
 
 
 def test_the_most_frequent_pair_is_accepted_first_and_its_parts_stay():

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.skills import SHAPINGS, SkillDictionary, make_shaping
+from skillpress.errors import ParamsError
+from skillpress.registry import SHAPINGS
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.shaping import Played, make_shaping
 
 ALPHABET = ("A", "B", "C")
 SINGLETONS = tuple((skill,) for skill in ALPHABET)
@@ -17,55 +20,86 @@ SINGLETON_DICTIONARY = SkillDictionary(ALPHABET, 2, SINGLETONS, (0, 0, 0), 1, "g
 batches = st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from(ALPHABET), max_size=30).map(tuple)))
 
 
+def played(won, sequences, steps=None):
+    """A batch; where no step is without a skill, a trajectory has as many steps as skills."""
+    return Played(won, sequences, steps or [len(sequence) for sequence in sequences])
+
+
 def test_segcost_charges_segments_of_successes_only():
     """λ = 10, T = 30: ABAB is two phrases, so 10 * 2 / 30; the failure costs nothing."""
-    penalties = make_shaping("segcost", 10.0, 30)([True, False], [("A", "B") * 2, ("C",)], DICTIONARY)
+    penalties = make_shaping("segcost", 10.0, 30)(played([True, False], [("A", "B") * 2, ("C",)]), DICTIONARY)
     assert penalties == pytest.approx([20 / 30, 0.0])
 
 
 def test_round_length_charges_every_skill():
-    penalties = make_shaping("round_length", 10.0, 30)([True, False], [("A", "B") * 2, ("C",)], None)
+    penalties = make_shaping("round_length", 10.0, 30)(played([True, False], [("A", "B") * 2, ("C",)]), None)
     assert penalties == pytest.approx([40 / 30, 0.0])
 
 
+def test_rounds_charges_every_step_whether_or_not_it_has_a_skill():
+    batch = played([True, False], [("A", "B"), ("C",)], steps=[6, 9])
+    assert make_shaping("rounds", 10.0, 30)(batch, None) == pytest.approx([60 / 30, 0.0])
+
+
+@given(batches)
+def test_rounds_is_round_length_where_every_step_has_a_skill(batch):
+    everything = played([w for w, _ in batch], [s for _, s in batch])
+    by_rounds, by_length = (make_shaping(n, 10.0, 30)(everything, None) for n in ("rounds", "round_length"))
+    assert by_rounds.tolist() == by_length.tolist()
+
+
 def test_no_shaping_charges_nothing():
-    assert make_shaping("none", 10.0, 30)([True, False], [("A", "B"), ("C",)], DICTIONARY).tolist() == [0, 0]
+    assert make_shaping("none", 10.0, 30)(
+        played([True, False], [("A", "B"), ("C",)]), DICTIONARY
+    ).tolist() == [0, 0]
 
 
 @given(batches)
 def test_proposition_1_round_length_is_segcost_under_singletons(batch):
     won, sequences = [w for w, _ in batch], [s for _, s in batch]
-    by_length = make_shaping("round_length", 10.0, 30)(won, sequences, None)
-    by_segments = make_shaping("segcost", 10.0, 30)(won, sequences, SINGLETON_DICTIONARY)
+    by_length = make_shaping("round_length", 10.0, 30)(played(won, sequences), None)
+    by_segments = make_shaping("segcost", 10.0, 30)(played(won, sequences), SINGLETON_DICTIONARY)
     assert by_length.tolist() == by_segments.tolist()
 
 
 @given(batches, st.sampled_from(sorted(SHAPINGS)))
 def test_penalties_lie_between_0_and_lambda(batch, name):
-    penalties = make_shaping(name, 10.0, 30)([w for w, _ in batch], [s for _, s in batch], DICTIONARY)
+    penalties = make_shaping(name, 10.0, 30)(played([w for w, _ in batch], [s for _, s in batch]), DICTIONARY)
     assert penalties.shape == (len(batch),)
     assert ((penalties >= 0) & (penalties <= 10)).all()
 
 
 def test_without_a_success_there_is_no_dictionary_and_no_penalty():
     shaping = make_shaping("segcost", 10.0, 30)
-    assert shaping([False, False], [("A",), ()], None).tolist() == [0, 0]
+    assert shaping(played([False, False], [("A",), ()]), None).tolist() == [0, 0]
     with pytest.raises(ValueError, match="needs the dictionary"):
-        shaping([True], [("A",)], None)
+        shaping(played([True], [("A",)]), None)
+
+
+@pytest.mark.parametrize("name", sorted(SHAPINGS))
+@pytest.mark.parametrize("dictionary", [None, DICTIONARY])
+def test_a_success_without_skills_pays_nothing(name, dictionary):
+    """seg(()) = |()| = 0, whether or not another success gave the batch a dictionary."""
+    assert make_shaping(name, 10.0, 30)(played([True, False], [(), ("A",)]), dictionary).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("name", ["round_length", "segcost"])
 def test_a_sequence_longer_than_the_episode_is_refused(name):
     with pytest.raises(ValueError, match="4 skills is longer than the 3 steps"):
-        make_shaping(name, 1.0, 3)([True], [("A",) * 4], DICTIONARY)
+        make_shaping(name, 1.0, 3)(played([True], [("A",) * 4]), DICTIONARY)
 
 
-@pytest.mark.parametrize("name", sorted(SHAPINGS))
-def test_flags_and_sequences_must_match(name):
-    with pytest.raises(ValueError):  # noqa: PT011
-        make_shaping(name, 1.0, 30)([True, False], [("A",)], DICTIONARY)
+def test_an_episode_of_too_many_steps_is_refused():
+    with pytest.raises(ValueError, match="4 steps is longer than the 3 steps"):
+        make_shaping("rounds", 1.0, 3)(played([True], [("A",)], steps=[4]), None)
+
+
+def test_flags_sequences_and_steps_must_match():
+    for won, sequences, steps in (([True, False], [("A",)], [1]), ([True], [("A",)], [1, 2])):
+        with pytest.raises(ValueError, match="success flags"):
+            Played(won, sequences, steps)
 
 
 def test_an_unknown_shaping_is_refused():
-    with pytest.raises(ValueError, match="allowed: none, round_length, segcost"):
+    with pytest.raises(ParamsError, match="allowed: none, round_length, rounds, segcost"):
         make_shaping("entropy", 1.0, 30)

@@ -7,8 +7,9 @@ from math import log2
 
 import pytest
 
-from skillpress.skills import SkillDictionary, fit, load_dictionary, save_dictionary
-from skillpress.storage import StorageError
+from skillpress.errors import ParamsError, StorageError
+from skillpress.skills.dictionary import SkillDictionary, load_dictionary, save_dictionary
+from skillpress.skills.fit import fit
 
 ALPHABET = ("Explore", "Take", "Transport", "Deliver")
 CORPUS = [("Explore", "Take", "Transport", "Deliver")] * 50 + [("Take",)]
@@ -77,7 +78,7 @@ def test_fit_refuses_what_it_cannot_fit():
         fit([("Take",)], ("Take", "Take"), 4)
     with pytest.raises(ValueError, match="at least 1"):
         fit([("Take",)], ALPHABET, 0)
-    with pytest.raises(ValueError, match="'magic' is unknown; allowed: greedy"):
+    with pytest.raises(ParamsError, match=r"skills\.search: is 'magic'; allowed: greedy"):
         fit(CORPUS, ALPHABET, 4, search="magic")
 
 

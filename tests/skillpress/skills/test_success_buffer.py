@@ -1,4 +1,4 @@
-"""The buffer keeps the latest successes; a step's own successes count once."""
+"""The buffer keeps the latest successes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.skills import SuccessBuffer
+from skillpress.skills.buffer import SuccessBuffer
 
 batches = st.lists(st.lists(st.integers(0, 99).map(lambda n: (str(n),)), max_size=6), max_size=6)
 
@@ -17,29 +17,13 @@ def test_it_holds_the_last_capacity_sequences_pushed(capacity, pushed):
     for batch in pushed:
         buffer.push(batch)
     everything = [sequence for batch in pushed for sequence in batch]
-    assert buffer.corpus([]) == everything[max(0, len(everything) - capacity) :]
+    assert buffer.sequences == everything[max(0, len(everything) - capacity) :]
 
 
-def test_a_batch_counts_once_before_and_after_it_is_pushed():
-    buffer = SuccessBuffer(4)
-    buffer.push([("A",), ("B",)])
-    assert buffer.corpus([("C",)]) == [("A",), ("B",), ("C",)]
-    buffer.push([("C",)])
-    assert buffer.corpus([]) == [("A",), ("B",), ("C",)]
-
-
-def test_equal_sequences_of_two_trajectories_are_two():
-    buffer = SuccessBuffer(4)
-    buffer.push([("A",)])
-    assert buffer.corpus([("A",)]) == [("A",), ("A",)]
-
-
-def test_a_batch_larger_than_the_capacity_is_fitted_whole_and_its_end_remembered():
+def test_of_a_batch_larger_than_the_capacity_the_end_is_remembered():
     buffer = SuccessBuffer(2)
-    batch = [("A",), ("B",), ("C",)]
-    assert buffer.corpus(batch) == batch
-    buffer.push(batch)
-    assert buffer.corpus([]) == [("B",), ("C",)]
+    buffer.push([("A",), ("B",), ("C",)])
+    assert buffer.sequences == [("B",), ("C",)]
 
 
 def test_its_state_restores_it():
@@ -48,7 +32,7 @@ def test_its_state_restores_it():
     restored = SuccessBuffer(2, buffer.state())
     restored.push([("D",)])
     assert buffer.state() == [["B", "C"], []]
-    assert restored.corpus([]) == [(), ("D",)]
+    assert restored.sequences == [(), ("D",)]
 
 
 def test_impossible_buffers_are_refused():

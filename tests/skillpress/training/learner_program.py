@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
 
 from tiny import tiny_policy
 
+from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.policy import Policy
 from skillpress.policy.policy import copy_model
 from skillpress.policy.scoring import ResponseScorer
-from skillpress.training.distributed import Ranks, free_port, join_ranks
 from skillpress.training.learner import Learner
-from skillpress.training.losses import ClippedSurrogate
 from skillpress.training.samples import Samples, pack
 from skillpress.trajectory import Step
+from skillpress.workers.distributed import Ranks, free_port, join_ranks
 
 UPDATES, SAMPLES, LEARNING_RATE, KL = 3, 12, 1e-2, 0.05
 
@@ -35,7 +35,7 @@ def samples(update: int) -> Samples:
     steps = []
     for _ in range(SAMPLES):
         prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
-        steps.append(Step(prompt, response, (-3.5,) * len(response), "", "", "", None, 0.0))
+        steps.append(Step(prompt, response, (-3.5,) * len(response), "", "", "", None, ()))
     tokens = sum(len(step.response_ids) for step in steps)
     return Samples(tuple(steps), random.normal(size=SAMPLES), np.full(SAMPLES, 1.0 / tokens))
 
@@ -65,7 +65,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
     join_ranks(ranks, port)
 
     def new_learner() -> Learner:
-        loss = ClippedSurrogate(0.2, KL)
+        loss = ClippedSurrogate(0.2, 0.2, KL)
         return Learner(tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks)
 
     learner = new_learner()

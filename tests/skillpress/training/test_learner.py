@@ -5,16 +5,22 @@ Each configuration trains in a process of its own: DeepSpeed keeps global state.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from tiny import tiny_policy
 
-from skillpress.training.learner import CONFIGURATIONS, read_configuration
+from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.training.learner import CONFIGURATIONS, Learner, read_configuration
+from skillpress.workers.distributed import Ranks
 
 PROGRAM = Path(__file__).parent / "learner_program.py"
+FIGURES = Path(__file__).parent / "learner_figures_program.py"
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.3}
 """bfloat16 keeps 8 bits, and AdamW turns a small gradient's sign error into a whole step."""
 
@@ -71,6 +77,25 @@ def test_a_learner_restored_from_its_checkpoint_goes_on_bit_for_bit(tmp_path: Pa
     assert all(torch.equal(whole[name], restored[name]) for name in whole)
 
 
+@pytest.fixture(scope="module")
+def figures() -> dict[str, dict[str, float]]:
+    command = [sys.executable, str(FIGURES)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    reported: dict[str, dict[str, float]] = json.loads(finished.stdout.splitlines()[-1])
+    return reported
+
+
+@pytest.mark.parametrize("name", ["entropy", "clip_fraction", "gradient_norm"])
+def test_figures_are_means_over_what_was_trained(name: str, figures: dict[str, dict[str, float]]) -> None:
+    """Two of six samples have no advantage and one of three minibatches is empty: neither counts."""
+    assert figures["found"][name] == pytest.approx(figures["expected"][name], rel=1e-5)
+
+
+def test_dropout_is_off_in_policy_gradient_steps(figures: dict[str, dict[str, float]]) -> None:
+    assert figures["again"] == pytest.approx(figures["found"], rel=1e-5)
+
+
 def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_names() -> None:
     names = {path.stem for path in CONFIGURATIONS.glob("*.json")}
     assert names == {f"zero{stage}_{dtype}" for stage in range(4) for dtype in ("fp32", "bf16")}
@@ -86,3 +111,22 @@ def compare(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], t
     length = torch.cat([value.flatten() for value in expected.values()]).norm()
     assert length > 0
     assert float(distance / length) < tolerance
+
+
+@pytest.mark.parametrize(("asked", "expected"), [((), 0.0), ((0.01,), 0.01)])
+def test_weight_decay_is_the_optimizers_and_nothing_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: tuple[float, ...], expected: float
+) -> None:
+    made: dict[str, Any] = {}
+
+    def initialize(**arguments: Any) -> tuple[None]:
+        made.update(arguments)
+        return (None,)
+
+    import deepspeed
+
+    monkeypatch.setattr(deepspeed, "initialize", initialize)
+    Learner(
+        tiny_policy().model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", 1e-3, 1.0, 64, Ranks(), *asked
+    )
+    assert [group["weight_decay"] for group in made["optimizer"].param_groups] == [expected]

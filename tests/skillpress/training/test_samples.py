@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.training.samples import Samples, microbatches, pack, step_samples
+from skillpress.training.samples import FAN_OUT, Samples, microbatches, pack, step_samples
 from skillpress.trajectory import Step, Trajectory
 
 tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
@@ -15,7 +15,7 @@ tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
 
 def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples:
     steps = tuple(
-        Step(prompt, response, tuple(-float(t) for t in response), "", "", "", None, 0.0)
+        Step(prompt, response, tuple(-float(t) for t in response), "", "", "", None, ())
         for prompt, response in rows
     )
     return Samples(steps, np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
@@ -40,6 +40,20 @@ def test_microbatches_hold_every_sample_once_within_the_token_limit(
     assert all(batch.responses.size <= limit for batch in batches)
 
 
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 60), st.integers(8, 40))
+def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
+    width: int, response: int, rows: int, limit: int
+) -> None:
+    """Its tokens count once, its keys and values and the logits of its responses for each response."""
+    batches = list(microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu"))
+    assert sum(len(batch.responses.owner) for batch in batches) == rows
+    for batch in batches:
+        held = len(batch.responses.owner)
+        if held > 1:
+            assert len(batch.responses.targets) <= limit
+            assert response == 1 or held * (width + response - 1) <= FAN_OUT * limit
+
+
 def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> None:
     rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
     (batch,) = microbatches(make_samples(rows), 100, "cpu")
@@ -47,12 +61,22 @@ def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> Non
     assert batch.responses.owner.tolist() == [0, 0, 1]
 
 
-def test_every_sampled_step_carries_its_trajectorys_advantage_and_others_are_no_samples() -> None:
+def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() -> None:
     def played(*responses: tuple[int, ...]) -> Trajectory:
-        steps = tuple(Step((1,), r, (-0.5,) * len(r), "", "", "", None, 0.0) for r in responses)
+        steps = tuple(Step((1,), r, (-0.5,) * len(r), "", "", "", None, ()) for r in responses)
         return Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)
 
     trajectories = [played((2,), (), (3, 4)), played(()), played((5,))]
-    steps, advantages = step_samples(trajectories, np.array([1.0, 2.0, 3.0]))
+    steps, advantages = step_samples(trajectories, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert [step.response_ids for step in steps] == [(2,), (3, 4), (5,)]
-    assert advantages.tolist() == [1.0, 1.0, 3.0]
+    assert advantages.tolist() == [1.0, 3.0, 5.0]
+
+
+def test_an_advantage_may_differ_from_token_to_token() -> None:
+    steps = make_samples([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))]).steps
+    credit = np.array([[0.1, 0.2, 9.0], [0.0, 9.0, 9.0], [0.4, 0.5, 0.6]])  # 9 is padding
+    batch = pack(Samples(steps, credit, np.ones(3)), "cpu")
+    np.testing.assert_allclose(batch.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
+    teaching = Samples(steps, np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]), np.ones(3)).with_advantage
+    assert teaching.tolist() == [0, 2]
+    assert not len(Samples((), np.zeros(0), np.zeros(0)).with_advantage)

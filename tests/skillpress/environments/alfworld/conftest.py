@@ -27,7 +27,7 @@ def parameters(alfworld_data: str) -> AlfworldParameters:
 
 
 @pytest.fixture(scope="session")
-def world(parameters: AlfworldParameters) -> Alfworld:
+def environment(parameters: AlfworldParameters) -> Alfworld:
     return Alfworld(parameters)
 
 

@@ -26,42 +26,42 @@ def known(info_state: object) -> AlfworldState:
 
 
 def test_the_walkthrough_wins_each_type(
-    world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
+    environment: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
 ) -> None:
     for task in six_tasks:
-        first, info = world.reset(task)
+        first, info = environment.reset(task)
         assert known(info.state).goal in first
         *before, last = walkthrough(task)
         for action in before:
-            _, terminated, truncated, info = world.step(action)
+            _, terminated, truncated, info = environment.step(action)
             assert not (terminated or truncated or info.won or info.invalid)
-        _, terminated, truncated, info = world.step(last)
+        _, terminated, truncated, info = environment.step(last)
         assert (terminated, truncated, info.won, info.lost) == (True, False, True, None)
         with pytest.raises(RuntimeError, match="call reset first"):
-            world.step("look")
+            environment.step("look")
 
 
 def test_an_episode_is_cut_off_after_its_budget(
     parameters: AlfworldParameters, six_tasks: list[Task]
 ) -> None:
-    world: Environment = Alfworld(parameters.model_copy(update={"max_steps": 3}))
-    world.reset(six_tasks[0])
-    ends = [world.step(action)[1:3] for action in ("look", "no such action", "look")]
+    environment: Environment = Alfworld(parameters.model_copy(update={"max_steps": 3}))
+    environment.reset(six_tasks[0])
+    ends = [environment.step(action)[1:3] for action in ("look", "no such action", "look")]
     assert ends == [(False, False), (False, False), (False, True)]
 
 
 def test_both_grammars_put_things_down(
-    world: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
+    environment: Alfworld, six_tasks: list[Task], walkthrough: Walkthrough
 ) -> None:
     task = six_tasks[0]
     *before, move = walkthrough(task)
     words = move.split()
     assert words[0] == "move"
     for wording in (move, *(" ".join(("put", *words[1:3], on, *words[4:])) for on in ("in/on", "in", "on"))):
-        world.reset(task)
+        environment.reset(task)
         for action in before:
-            world.step(action)
-        _, _, _, info = world.step(f"  {wording.upper()} ")
+            environment.step(action)
+        _, _, _, info = environment.step(f"  {wording.upper()} ")
         assert info.won
         assert info.action == move
 
@@ -98,83 +98,83 @@ def test_a_text_is_a_command_or_there_is_a_reason(text: str, command: str | None
     ],
 )
 def test_what_cannot_be_done_costs_a_step_and_changes_nothing(
-    world: Alfworld, six_tasks: list[Task], text: str, reason: str
+    environment: Alfworld, six_tasks: list[Task], text: str, reason: str
 ) -> None:
-    _, before = world.reset(six_tasks[0])
-    observation, terminated, truncated, info = world.step(text)
+    _, before = environment.reset(six_tasks[0])
+    observation, terminated, truncated, info = environment.step(text)
     assert (observation, terminated, truncated, info.invalid) == ("Nothing happens.", False, False, reason)
     assert info.admissible == before.admissible
     assert known(info.state).memory == known(before.state).memory
     assert known(info.state).steps == 1
 
 
-def test_every_admissible_action_is_carried_out(world: Alfworld, six_tasks: list[Task]) -> None:
+def test_every_admissible_action_is_carried_out(environment: Alfworld, six_tasks: list[Task]) -> None:
     drawn = random.Random(0)
     for task in six_tasks[:3]:
-        _, info = world.reset(task)
+        _, info = environment.reset(task)
         for _ in range(20):
-            observation, terminated, _, info = world.step(drawn.choice(info.admissible))
+            observation, terminated, _, info = environment.step(drawn.choice(info.admissible))
             assert info.invalid is None
             assert observation != "Nothing happens."
             if terminated:
                 break
 
 
-def test_the_explorer_leaves_out_what_does_nothing(world: Alfworld, six_tasks: list[Task]) -> None:
-    _, info = world.reset(six_tasks[0])
+def test_the_explorer_leaves_out_what_does_nothing(environment: Alfworld, six_tasks: list[Task]) -> None:
+    _, info = environment.reset(six_tasks[0])
     assert set(info.admissible) - set(explorer_actions(info)) == {"help", "inventory", "look"}
 
 
 def test_an_episode_is_recreated_from_its_task_and_actions(
-    world: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task]
+    environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task]
 ) -> None:
     drawn = random.Random(1)
-    first = world.reset(six_tasks[3])
+    first = environment.reset(six_tasks[3])
     actions, answers = [], []
     for _ in range(25):
         actions.append(drawn.choice([*first[1].admissible, "no such action"]) if not actions else
                        drawn.choice([*answers[-1][3].admissible, "no such action"]))  # fmt: skip
-        answers.append(world.step(actions[-1]))
+        answers.append(environment.step(actions[-1]))
     again = Alfworld(parameters)
     assert again.reset(six_tasks[3]) == first
     assert [again.step(action) for action in actions] == answers
 
 
-def test_worlds_played_in_turns_do_not_disturb_each_other(
-    world: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], walkthrough: Walkthrough
+def test_environments_played_in_turns_do_not_disturb_each_other(
+    environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], walkthrough: Walkthrough
 ) -> None:
     other = Alfworld(parameters)
     tasks = six_tasks[1], six_tasks[4]
-    alone = [[world.reset(task), *map(world.step, walkthrough(task))] for task in tasks]
-    in_turns = [[world.reset(tasks[0])], [other.reset(tasks[1])]]
+    alone = [[environment.reset(task), *map(environment.step, walkthrough(task))] for task in tasks]
+    in_turns = [[environment.reset(tasks[0])], [other.reset(tasks[1])]]
     steps = [walkthrough(task) for task in tasks]
     for number in range(max(map(len, steps))):
-        for playing, said, actions in zip((world, other), in_turns, steps, strict=True):
+        for playing, said, actions in zip((environment, other), in_turns, steps, strict=True):
             said += [playing.step(actions[number])] if number < len(actions) else []
     assert in_turns == alone
 
 
-def test_answers_cross_processes(world: Alfworld, six_tasks: list[Task]) -> None:
-    first = world.reset(six_tasks[1])
-    answer = world.step(first[1].admissible[5])
+def test_answers_cross_processes(environment: Alfworld, six_tasks: list[Task]) -> None:
+    first = environment.reset(six_tasks[1])
+    answer = environment.step(first[1].admissible[5])
     assert pickle.loads(pickle.dumps((first, answer))) == (first, answer)
 
 
 def test_the_record_agrees_with_the_engine_on_all_that_was_seen(
-    world: Alfworld, six_tasks: list[Task]
+    environment: Alfworld, six_tasks: list[Task]
 ) -> None:
     drawn = random.Random(2)
     looked_into = 0
     for task in six_tasks:
-        _, info = world.reset(task)
+        _, info = environment.reset(task)
         for _ in range(40):
             choices = explorer_actions(info)
             busy = [a for a in choices if a.split()[0] in ("open", "take", "move", "heat", "cool", "clean")]
-            _, terminated, _, info = world.step(
+            _, terminated, _, info = environment.step(
                 drawn.choice(busy if busy and drawn.random() < 0.6 else choices)
             )
             memory = known(info.state).memory
-            facts = world._engine.facts("inreceptacle", "holds")
+            facts = environment._engine.facts("inreceptacle", "holds")
             assert [fact[2] for fact in facts if fact[0] == "holds"] == (
                 [memory.carrying] if memory.carrying else []
             )
@@ -217,17 +217,17 @@ def test_a_damaged_or_foreign_game_is_named(
     tree: Path, six_tasks: list[Task], tmp_path: Path, change: Callable[[Path, Task], bytes], message: str
 ) -> None:
     task = six_tasks[0]
-    world = Alfworld(damaged(tree, task, tmp_path, change(tree, task)))
+    environment = Alfworld(damaged(tree, task, tmp_path, change(tree, task)))
     with pytest.raises(GameError, match=message) as raised:
-        world.reset(task)
+        environment.reset(task)
     assert task.spec["game"] in str(raised.value)
 
 
-def test_a_missing_game_and_a_foreign_task_are_named(world: Alfworld, six_tasks: list[Task]) -> None:
+def test_a_missing_game_and_a_foreign_task_are_named(environment: Alfworld, six_tasks: list[Task]) -> None:
     missing = six_tasks[0].spec["game"].replace("trial_", "trial_X")
     with pytest.raises(GameError, match=r"trial_X.*No such file"):
-        world.reset(Task("x", "alfworld", 0, {"game": missing}))
+        environment.reset(Task("x", "alfworld", 0, {"game": missing}))
     with pytest.raises(GameError, match="not an ALFWorld game"):
-        world.reset(Task("54=1,2", "countdown", 0, {"target": 54}))
-    observation, _ = world.reset(six_tasks[0])
+        environment.reset(Task("54=1,2", "countdown", 0, {"target": 54}))
+    observation, _ = environment.reset(six_tasks[0])
     assert "Your task is to" in observation

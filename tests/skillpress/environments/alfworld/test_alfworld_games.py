@@ -17,7 +17,7 @@ from skillpress.environments.alfworld.games import (
     game_paths,
     unpacked,
 )  # fmt: skip
-from skillpress.storage import StorageError
+from skillpress.errors import StorageError
 
 PATH = "train/pick_clean_then_place_in_recep-ButterKnife-None-SideTable-21/trial_T2019/game.tw-pddl"
 

@@ -10,6 +10,7 @@ import pytest
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 
@@ -18,11 +19,11 @@ def searching(parameters: AlfworldParameters) -> SearchingOracle:
     return oracle(parameters)
 
 
-def finish(world: Alfworld, task: Task, actions: list[str]) -> Memory:
-    """Play a demonstration, which must win with its last action and be admissible throughout."""
-    _, info = world.reset(task)
+def finish(environment: Alfworld, task: Task, actions: list[str]) -> Memory:
+    """MethodEpisodes a demonstration, which must win with its last action and be admissible throughout."""
+    _, info = environment.reset(task)
     for number, action in enumerate(actions, 1):
-        _, terminated, _, info = world.step(action)
+        _, terminated, _, info = environment.step(action)
         assert info.invalid is None, action
         assert terminated == (number == len(actions)), action
     assert info.won
@@ -31,22 +32,22 @@ def finish(world: Alfworld, task: Task, actions: list[str]) -> Memory:
 
 @pytest.mark.parametrize("rate", [0.0, 0.2])
 def test_a_demonstration_of_each_type_wins(
-    world: Alfworld, searching: SearchingOracle, six_tasks: list[Task], rate: float
+    environment: Alfworld, searching: SearchingOracle, six_tasks: list[Task], rate: float
 ) -> None:
     for task in six_tasks:
-        finish(world, task, searching(task, rate, seed=5))
+        finish(environment, task, searching(task, rate, seed=5))
 
 
 def test_the_searcher_takes_only_what_it_has_seen(
-    world: Alfworld, searching: SearchingOracle, six_tasks: list[Task]
+    environment: Alfworld, searching: SearchingOracle, six_tasks: list[Task]
 ) -> None:
     for task in six_tasks:
-        _, info = world.reset(task)
+        _, info = environment.reset(task)
         for action in searching.search(task, 0.0, 1) or ():
             if action.startswith("take "):
                 thing, place = action.removeprefix("take ").split(" from ")
                 assert thing in info.state.memory.contents[place]  # type: ignore[attr-defined]
-            _, _, _, info = world.step(action)
+            _, _, _, info = environment.step(action)
 
 
 def test_the_searcher_walks_more_than_one_who_knows(
@@ -78,7 +79,7 @@ def test_detours_are_about_the_share_asked_for(searching: SearchingOracle, six_t
 
 
 def test_where_the_search_takes_too_long_the_walkthrough_is_shown(
-    world: Alfworld,
+    environment: Alfworld,
     parameters: AlfworldParameters,
     six_tasks: list[Task],
     walkthrough: Callable[[Task], list[str]],
@@ -89,13 +90,13 @@ def test_where_the_search_takes_too_long_the_walkthrough_is_shown(
     assert lost, "no search took longer than the longest walkthrough"
     for task in lost:
         assert hurried(task, 0.0, 0) == walkthrough(task)
-        finish(world, task, walkthrough(task))
+        finish(environment, task, walkthrough(task))
 
 
 def test_a_budget_below_the_walkthrough_cannot_be_met(
     parameters: AlfworldParameters, six_tasks: list[Task]
 ) -> None:
-    with pytest.raises(ValueError, match="cannot be solved within 2 steps"):
+    with pytest.raises(TaskError, match="cannot be solved within 2 steps"):
         OmniscientOracle(parameters.data, 2)(six_tasks[0], 0.0, 0)
 
 

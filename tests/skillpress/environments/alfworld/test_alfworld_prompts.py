@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from skillpress.agents import PARSERS
 from skillpress.agents.state_updates import window
 from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters, explorer_actions
 from skillpress.environments.alfworld.compact import END, UNKNOWN, all_words, compact, longest, vocabulary
@@ -15,6 +14,7 @@ from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.prompts import text
 from skillpress.interface import AgentState, Info, Turn
 from skillpress.policy.scratch import build_scratch_policy
+from skillpress.registry import PARSERS, lookup
 from skillpress.trajectory import Task
 
 HISTORY = 4
@@ -54,18 +54,20 @@ def test_a_word_of_no_action_is_marked_and_no_history_shows_none() -> None:
     assert "did hold" in compact(SECTION, 0).prompt(state)
 
 
-def test_everything_that_is_said_in_play_is_in_the_vocabulary(world: Alfworld, six_tasks: list[Task]) -> None:
+def test_everything_that_is_said_in_play_is_in_the_vocabulary(
+    environment: Alfworld, six_tasks: list[Task]
+) -> None:
     rendering, words = compact(SECTION, HISTORY), set(vocabulary(SECTION, HISTORY).words)
     drawn, update = random.Random(3), window(HISTORY)
     for task in six_tasks:
-        observation, info = world.reset(task)
+        observation, info = environment.reset(task)
         state = AgentState(task, observation, info)
         for _ in range(30):
             prompt = rendering.prompt(state).split()
             assert set(prompt) <= words - {UNKNOWN}
             assert len(prompt) <= longest(HISTORY)
             action = drawn.choice(explorer_actions(info))
-            observation, terminated, _, info = world.step(action)
+            observation, terminated, _, info = environment.step(action)
             assert set(rendering.response(action, info).split()) <= words
             if terminated:
                 break
@@ -92,7 +94,7 @@ def test_a_response_of_several_words_ends_with_its_own_and_comes_back_without_it
         assert len(ids) == len(action.split()) + 1
         assert ids[-1] in policy.stop_token_ids
         assert policy.decode(ids) == action
-        assert PARSERS["plain"](policy.decode(ids)).action == action
+        assert lookup(PARSERS, "plain", "parser")(policy.decode(ids)).action == action
     assert policy.tokenizer.convert_tokens_to_ids(END) in policy.stop_token_ids
 
 
@@ -119,4 +121,4 @@ def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:
 def test_a_response_is_read_back_as_the_action(name: str) -> None:
     rendering = BUNDLE.renderings[name](SECTION, 2)
     response = rendering.response("put mug 1 in/on bed 1", Info(action="move mug 1 to bed 1"))
-    assert PARSERS[rendering.parser](response).action == "move mug 1 to bed 1"
+    assert lookup(PARSERS, rendering.parser, "parser")(response).action == "move mug 1 to bed 1"

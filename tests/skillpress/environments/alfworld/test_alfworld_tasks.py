@@ -11,6 +11,7 @@ from skillpress.environments.alfworld import AlfworldParameters, check_tasks, ma
 from skillpress.environments.alfworld.games import TASK_TYPES
 from skillpress.environments.alfworld.tasks import spread
 from skillpress.environments.bundle import SplitSizes
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 SMALL = SplitSizes(train=60, validation=12, test=24)
@@ -58,9 +59,9 @@ def test_the_order_of_training_tasks_mixes_types(small: list[Task]) -> None:
 
 
 def test_more_tasks_than_games_are_refused(parameters: AlfworldParameters) -> None:
-    with pytest.raises(ValueError, match=r"3550 \+ 4; there are 3553 training games"):
+    with pytest.raises(TaskError, match=r"3550 \+ 4; there are 3553 training games"):
         list(make_tasks(parameters, SplitSizes(3550, 4, 1), 0))
-    with pytest.raises(ValueError, match=r"tasks\.test: is 275; there are 274"):
+    with pytest.raises(TaskError, match=r"tasks\.test: is 275; there are 274"):
         list(make_tasks(parameters, SplitSizes(1, 1, 275), 0))
 
 
@@ -85,6 +86,6 @@ def test_what_is_wrong_with_a_task_set_is_named() -> None:
         "1 tasks repeat a game": [task, task],
     }
     for message, tasks in wrong.items():
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(TaskError, match=message):
             check_tasks(tasks)
     check_tasks([task, dataclasses.replace(unseen, split="test")])

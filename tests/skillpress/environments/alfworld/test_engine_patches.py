@@ -23,7 +23,7 @@ from skillpress.environments.alfworld.engine_patches import (
     patched,
 )
 from skillpress.environments.alfworld.games import game_paths
-from skillpress.storage import StorageError
+from skillpress.errors import StorageError
 
 
 @cache

@@ -22,12 +22,12 @@ Outcome = tuple[str, bool, bool, Info]
 
 
 def play(task: Task, actions: Sequence[str], max_steps: int = 30) -> list[Outcome]:
-    """The world's answers up to the end of the episode or of the actions."""
-    world = Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps}))
-    world.reset(task)
+    """The environment's answers up to the end of the episode or of the actions."""
+    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": max_steps}))
+    environment.reset(task)
     answers: list[Outcome] = []
     for action in actions:
-        answers.append(world.step(action))
+        answers.append(environment.step(action))
         if answers[-1][1] or answers[-1][2]:
             break
     return answers
@@ -141,19 +141,21 @@ def test_the_episode_is_cut_off_after_the_step_budget(worked_example: Task) -> N
 
 
 def test_an_episode_that_is_over_takes_no_more_actions(worked_example: Task) -> None:
-    world = Countdown(PARAMETERS.model_copy(update={"max_steps": 1}))
+    environment = Countdown(PARAMETERS.model_copy(update={"max_steps": 1}))
     with pytest.raises(RuntimeError, match="reset first"):
-        world.step("+01")
-    world.reset(worked_example)
-    world.step("+01")
+        environment.step("+01")
+    environment.reset(worked_example)
+    environment.step("+01")
     with pytest.raises(RuntimeError, match="reset first"):
-        world.step("+01")
+        environment.step("+01")
 
 
 def test_it_is_an_environment_with_gymnasium_spaces() -> None:
-    world: Environment = Countdown(PARAMETERS)
-    assert world.action_space.contains("op(+, 80, 28)")
-    assert world.observation_space.contains("Nothing happens: the division is not exact. Numbers: 1 2 28 80")
+    environment: Environment = Countdown(PARAMETERS)
+    assert environment.action_space.contains("op(+, 80, 28)")
+    assert environment.observation_space.contains(
+        "Nothing happens: the division is not exact. Numbers: 1 2 28 80"
+    )
 
 
 numbers = st.lists(st.integers(1, 100), min_size=3, max_size=4)

@@ -53,18 +53,18 @@ def test_it_solves_what_is_known_of_it(tasks: list[Task]) -> None:
         assert sum(chance(task, budget) for task in tasks) / len(tasks) == pytest.approx(known, abs=0.05)
 
 
-def test_in_the_world_it_wins_exactly_as_often_as_it_must(
+def test_in_the_environment_it_wins_exactly_as_often_as_it_must(
     parameters: CountdownParameters, tasks: list[Task]
 ) -> None:
     explorer = RandomExplorer(BUNDLE.explorer_actions, OutcomeReward(10.0, 0.01))
-    world = BUNDLE.make(parameters)
+    environment = BUNDLE.make(parameters)
     won = expected = variance = 0.0
     for index, task in enumerate(tasks):
-        observation, info = world.reset(task)
+        observation, info = environment.reset(task)
         over = False
         for step in range(30):
             (decision,) = explorer.decide([AgentState(task, observation, info)], [100 * index + step])
-            observation, terminated, truncated, info = world.step(decision.parsed.action)
+            observation, terminated, truncated, info = environment.step(decision.parsed.action)
             assert info.invalid is None
             over = terminated or truncated
             if over:

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.agents import PARSERS, STATE_UPDATES
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.interface import AgentState
+from skillpress.registry import PARSERS, STATE_UPDATES, lookup
 from skillpress.trajectory import Task
 
 
 def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:
     """The agent's state after it played these actions."""
-    world = Countdown(parameters)
-    update = STATE_UPDATES["window"](keep)
-    state = AgentState(task, *world.reset(task))
+    environment = Countdown(parameters)
+    update = lookup(STATE_UPDATES, "window", "state update")(keep)
+    state = AgentState(task, *environment.reset(task))
     for action in actions:
-        observation, _, _, info = world.step(action)
+        observation, _, _, info = environment.step(action)
         state = update(state, "", action, observation, info)
     return state
 
@@ -98,6 +98,6 @@ def test_a_demonstrators_response_is_read_back_as_its_action(
 ) -> None:
     rendering = BUNDLE.renderings[name](parameters, 2)
     info = state_after(worked_example, parameters, "-23").info
-    parsed = PARSERS[rendering.parser](rendering.response("-23", info))
+    parsed = lookup(PARSERS, rendering.parser, "parser")(rendering.response("-23", info))
     assert parsed.invalid is None
     assert state_after(worked_example, parameters, parsed.action).info == info

@@ -9,7 +9,7 @@ from skillpress.trajectory import Step, Task, Trajectory
 
 
 def trajectory(*actions: str) -> Trajectory:
-    steps = tuple(Step((), (), (), "", action, "", None, 0.0) for action in actions)
+    steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     return Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
 
 

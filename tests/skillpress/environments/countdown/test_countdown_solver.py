@@ -13,16 +13,17 @@ from skillpress.environments.countdown.oracle import oracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import OPERATORS
 from skillpress.environments.countdown.solver import solutions
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 
 def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    """All winning action sequences without undoing, by trying every wording in the world itself."""
-    world = Countdown(parameters)
-    _, info = world.reset(task)
+    """All winning action sequences without undoing, by trying every wording in the environment itself."""
+    environment = Countdown(parameters)
+    _, info = environment.reset(task)
     said: list[str] = []
     for action in past:
-        *_, info = world.step(action)
+        *_, info = environment.step(action)
         if info.invalid:
             return set()
         said.append(str(info.action))
@@ -40,7 +41,7 @@ def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=3), st.integers(1, 40))
-def test_the_solver_lists_exactly_the_sequences_that_win_in_the_world(
+def test_the_solver_lists_exactly_the_sequences_that_win_in_the_environment(
     parameters: CountdownParameters, numbers: list[int], target: int
 ) -> None:
     task = Task("t", "countdown", 0, {"target": target, "numbers": numbers})
@@ -79,14 +80,14 @@ def test_every_demonstration_wins_within_the_budget_with_valid_actions_only(
     if rate == 0:
         assert len(words) == len(numbers) - 1
     assert oracle(section)(task, rate, seed) == words
-    world = Countdown(section)
-    _, info = world.reset(task)
+    environment = Countdown(section)
+    _, info = environment.reset(task)
     for step, word in enumerate(words):
         undo = word in ("rollback", "reset")
         assert isinstance(info.state, CountdownState)
         out_of_reach = not solutions(info.state.pool, target, 999)
         assert undo == out_of_reach, "a demonstration undoes what cannot win, and only that"
-        *_, info = world.step(word)
+        *_, info = environment.step(word)
         assert info.invalid is None
         assert info.won == (step == len(words) - 1)
 
@@ -107,5 +108,5 @@ def test_different_seeds_show_different_solutions(
 
 
 def test_an_unsolvable_task_is_refused_by_name(parameters: CountdownParameters, make_task) -> None:
-    with pytest.raises(ValueError, match="999=1,1,1"):
+    with pytest.raises(TaskError, match="999=1,1,1"):
         oracle(parameters)(make_task(999, 1, 1, 1), 0.1, 0)

@@ -11,6 +11,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.solver import solutions
 from skillpress.environments.countdown.tasks import check_tasks, generator, make_tasks
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 SIZES = SplitSizes(train=120, validation=20, test=30)
@@ -89,7 +90,7 @@ def test_sizes_out_of_reach_are_refused_with_what_is_missing(
     few = parameters.model_copy(
         update={"min_numbers": 2, "max_numbers": 2, "min_target": 100, "max_target": 100}
     )
-    with pytest.raises(ValueError, match=r"still missing 9\d+ of train.*fewer tasks"):
+    with pytest.raises(TaskError, match=r"still missing 9\d+ of train.*fewer tasks"):
         list(make_tasks(few, SplitSizes(1000, 1, 1), 0))
 
 
@@ -97,15 +98,15 @@ def test_overlapping_splits_are_refused_naming_the_puzzle(make_task) -> None:
     good = [make_task(54, 80, 2, 28, 1), make_task(54, 80, 2, 28, 3, split="test")]
     check_tasks(good)
     shuffled = make_task(54, 1, 28, 2, 80, split="test")
-    with pytest.raises(ValueError, match="splits overlap: puzzle 54=1,2,28,80 is in train and in test"):
+    with pytest.raises(TaskError, match="splits overlap: puzzle 54=1,2,28,80 is in train and in test"):
         check_tasks([*good, shuffled])
 
 
 def test_repeated_foreign_and_malformed_tasks_are_refused(make_task) -> None:
     task = make_task(54, 80, 2, 28, 1)
-    with pytest.raises(ValueError, match="1 tasks repeat a puzzle"):
+    with pytest.raises(TaskError, match="1 tasks repeat a puzzle"):
         check_tasks([task, task])
-    with pytest.raises(ValueError, match="belongs to 'alfworld'"):
+    with pytest.raises(TaskError, match="belongs to 'alfworld'"):
         check_tasks([dataclasses.replace(task, environment="alfworld")])
-    with pytest.raises(ValueError, match="no target and numbers"):
+    with pytest.raises(TaskError, match="no target and numbers"):
         check_tasks([dataclasses.replace(task, spec={"target": "54", "numbers": [1, 2]})])

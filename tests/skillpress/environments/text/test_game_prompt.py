@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skillpress.agents.parsing import PARSERS
 from skillpress.environments.text.prompts import game_prompt, tagged_answer
 from skillpress.interface import Turn
+from skillpress.registry import PARSERS, lookup
 
 
 def test_the_first_step_shows_task_observation_and_choices() -> None:
@@ -20,13 +20,22 @@ def test_the_first_step_shows_task_observation_and_choices() -> None:
 
 def test_past_turns_carry_the_numbers_of_their_steps() -> None:
     turns = (Turn("a", "", "look"), Turn("b", "", "wait"))
-    prompt = game_prompt("Play.", turns, 7, "c", [])
+    prompt = game_prompt("MethodEpisodes.", turns, 7, "c", [])
     assert "you have already taken 7 step(s)" in prompt
     assert "the most recent 2 observations" in prompt
     assert "[Observation 6: 'a', Action 6: 'look']\n[Observation 7: 'b', Action 7: 'wait']" in prompt
     assert "now at step 8" in prompt
 
 
+def test_notes_stand_before_the_last_turns_and_no_notes_change_nothing() -> None:
+    turns = (Turn("a", "", "look"),)
+    plain = game_prompt("You cook.", turns, 1, "c", [])
+    assert game_prompt("You cook.", turns, 1, "c", [], notes="") == plain
+    prompt = game_prompt("You cook.", turns, 1, "c", [], notes="1. Thought: hm Action: look")
+    added = "What you noted so far:\n1. Thought: hm Action: look\n"
+    assert prompt == plain.replace("You cook.\n", f"You cook.\n{added}")
+
+
 def test_the_tagged_parser_reads_a_tagged_answer() -> None:
-    parsed = PARSERS["tagged"](tagged_answer("Hm.", "go east"))
+    parsed = lookup(PARSERS, "tagged", "parser")(tagged_answer("Hm.", "go east"))
     assert (parsed.thought, parsed.action, parsed.invalid) == ("Hm.", "go east", None)

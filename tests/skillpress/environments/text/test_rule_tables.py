@@ -22,7 +22,7 @@ TASK = Task("t", "any", 0, {})
 
 
 def trajectory(*actions: str) -> Trajectory:
-    steps = tuple(Step((), (), (), "", action, "", None, 0.0) for action in actions)
+    steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     return Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
 
 

@@ -32,7 +32,7 @@ def cooking_parameters(cooking_games: Path) -> CookingParameters:
 
 
 @pytest.fixture(scope="session")
-def world(cooking_parameters: CookingParameters) -> TextWorldCooking:
+def environment(cooking_parameters: CookingParameters) -> TextWorldCooking:
     return TextWorldCooking(cooking_parameters)
 
 

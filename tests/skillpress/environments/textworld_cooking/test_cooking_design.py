@@ -13,6 +13,7 @@ import pytest
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings, design, is_trap
 from skillpress.environments.textworld_cooking.games import GameCache
 from skillpress.environments.textworld_cooking.tasks import describe
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task
 
 _DECLARED_ORDER = """
@@ -121,5 +122,5 @@ def test_the_trap_is_a_cookbook_that_says_cook_where_nothing_must_be_cooked(trap
     ],
 )
 def test_settings_that_no_game_has_are_refused(spec: dict[str, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(TaskError, match=message):
         GameSettings.from_spec(spec)

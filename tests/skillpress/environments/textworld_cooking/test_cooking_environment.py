@@ -19,12 +19,12 @@ from skillpress.trajectory import Task
 Outcome = tuple[str, bool, bool, Info]
 
 
-def play(world: TextWorldCooking, task: Task, actions: Sequence[str]) -> list[Outcome]:
-    """The world's answers up to the end of the episode or of the actions."""
-    world.reset(task)
+def play(environment: TextWorldCooking, task: Task, actions: Sequence[str]) -> list[Outcome]:
+    """The environment's answers up to the end of the episode or of the actions."""
+    environment.reset(task)
     answers: list[Outcome] = []
     for action in actions:
-        answers.append(world.step(action))
+        answers.append(environment.step(action))
         if answers[-1][1] or answers[-1][2]:
             break
     return answers
@@ -43,9 +43,11 @@ def memory(info: Info) -> CookingState:
 
 
 @pytest.mark.parametrize("name", ["cook_and_cut", "trap", "hard"])
-def test_the_walkthrough_wins(name: str, world: TextWorldCooking, request: pytest.FixtureRequest) -> None:
+def test_the_walkthrough_wins(
+    name: str, environment: TextWorldCooking, request: pytest.FixtureRequest
+) -> None:
     task: Task = request.getfixturevalue(name)
-    answers = play(world, task, task.spec["walkthrough"])
+    answers = play(environment, task, task.spec["walkthrough"])
     assert len(answers) == len(task.spec["walkthrough"])
     assert [info.action for *_, info in answers] == task.spec["walkthrough"]
     assert {info.invalid for *_, info in answers} == {None}
@@ -55,30 +57,30 @@ def test_the_walkthrough_wins(name: str, world: TextWorldCooking, request: pytes
 
 
 def test_cooking_what_arrives_cooked_burns_it_though_the_cookbook_says_cook(
-    world: TextWorldCooking, trap: Task
+    environment: TextWorldCooking, trap: Task
 ) -> None:
     food, cooked, _ = trap.spec["ingredients"][0]
     verb = {"fried": "fry", "roasted": "roast", "grilled": "grill"}[cooked]
-    answers = play(world, trap, [*up_to_taking(trap), f"cook {food} with stove"])
+    answers = play(environment, trap, [*up_to_taking(trap), f"cook {food} with stove"])
     assert f"{verb} the {food}" in memory(answers[-2][3]).recipe
     observation, terminated, _, info = answers[-1]
     assert (info.won, info.lost, terminated) == (False, "burned", True)
     assert observation.startswith(f"You burned the {food}!")
 
 
-def test_the_wrong_appliance_is_wrong_processing(world: TextWorldCooking, cook_and_cut: Task) -> None:
+def test_the_wrong_appliance_is_wrong_processing(environment: TextWorldCooking, cook_and_cut: Task) -> None:
     food, cooked, _ = cook_and_cut.spec["ingredients"][0]
     wrong = "oven" if cooked == "fried" else "stove"
     observation, terminated, _, info = play(
-        world, cook_and_cut, [*up_to_taking(cook_and_cut), f"cook {food} with {wrong}"]
+        environment, cook_and_cut, [*up_to_taking(cook_and_cut), f"cook {food} with {wrong}"]
     )[-1]
     assert (info.won, info.lost, terminated) == (False, "wrong_processing", True)
     assert "burned" not in observation
 
 
-def test_eating_the_ingredient_is_wrong_processing(world: TextWorldCooking, cook_and_cut: Task) -> None:
+def test_eating_the_ingredient_is_wrong_processing(environment: TextWorldCooking, cook_and_cut: Task) -> None:
     food = cook_and_cut.spec["ingredients"][0][0]
-    *_, info = play(world, cook_and_cut, [*up_to_taking(cook_and_cut), f"eat {food}"])[-1]
+    *_, info = play(environment, cook_and_cut, [*up_to_taking(cook_and_cut), f"eat {food}"])[-1]
     assert info.lost == "wrong_processing"
 
 
@@ -117,45 +119,47 @@ def test_the_episode_is_cut_off_after_the_step_budget(
     ],
 )
 def test_an_invalid_action_says_why_costs_a_step_and_changes_nothing(
-    world: TextWorldCooking, cook_and_cut: Task, action: str, reason: str
+    environment: TextWorldCooking, cook_and_cut: Task, action: str, reason: str
 ) -> None:
-    _, before = world.reset(cook_and_cut)
-    _, terminated, truncated, info = world.step(action)
+    _, before = environment.reset(cook_and_cut)
+    _, terminated, truncated, info = environment.step(action)
     assert (info.invalid, terminated, truncated) == (reason, False, False)
     assert memory(info).steps == 1
     assert info.admissible == before.admissible
     assert memory(info).rooms == memory(before).rooms
-    won = [world.step(step)[3] for step in cook_and_cut.spec["walkthrough"]][-1].won
+    won = [environment.step(step)[3] for step in cook_and_cut.spec["walkthrough"]][-1].won
     assert won
 
 
 def test_what_textworld_lists_and_the_game_declines_is_refused(
-    world: TextWorldCooking, cook_and_cut: Task
+    environment: TextWorldCooking, cook_and_cut: Task
 ) -> None:
-    *_, info = play(world, cook_and_cut, [*up_to_taking(cook_and_cut), "prepare meal"])[-1]
+    *_, info = play(environment, cook_and_cut, [*up_to_taking(cook_and_cut), "prepare meal"])[-1]
     assert "prepare meal" in info.admissible
     assert (info.action, info.invalid) == ("prepare meal", "refused")
 
 
-def test_other_wordings_are_reported_in_textworlds_own(world: TextWorldCooking, cook_and_cut: Task) -> None:
+def test_other_wordings_are_reported_in_textworlds_own(
+    environment: TextWorldCooking, cook_and_cut: Task
+) -> None:
     taken = up_to_taking(cook_and_cut)
     short = [*taken[:-1], taken[-1].partition(" from ")[0].replace("take", "GET") + "."]
-    *_, info = play(world, cook_and_cut, short)[-1]
+    *_, info = play(environment, cook_and_cut, short)[-1]
     assert (info.action, info.invalid) == (taken[-1], None)
-    assert play(world, cook_and_cut, ["read cookbook"])[-1][3].action == "examine cookbook"
+    assert play(environment, cook_and_cut, ["read cookbook"])[-1][3].action == "examine cookbook"
 
 
 def test_logic_and_game_agree_on_what_is_carried_however_it_was_taken(
-    world: TextWorldCooking, hard: Task
+    environment: TextWorldCooking, hard: Task
 ) -> None:
     random = Random(3)
-    _, info = world.reset(hard)
+    _, info = environment.reset(hard)
     for _ in range(15):
         takes = [action for action in info.admissible if action.startswith("take ")]
         others = [action for action in info.admissible if action.split()[0] in ("go", "open", "drop", "put")]
         action = random.choice(takes or others).partition(" from ")[0] if random.random() < 0.5 else ""
-        *_, info = world.step(action or random.choice(others))
-        listed, *_, info = world.step("inventory")
+        *_, info = environment.step(action or random.choice(others))
+        listed, *_, info = environment.step("inventory")
         carried = {str(item) for item in memory(info).carrying}
         told = listed.removeprefix("You are carrying: ").rstrip(".").replace(" and ", ", ").split(", ")
         assert carried == {
@@ -163,9 +167,9 @@ def test_logic_and_game_agree_on_what_is_carried_however_it_was_taken(
         } - {"You are carrying nothing"}
 
 
-def test_neither_score_nor_banner_nor_status_line_is_seen(world: TextWorldCooking, hard: Task) -> None:
-    introduction, _ = world.reset(hard)
-    seen = [introduction, *(answer[0] for answer in play(world, hard, hard.spec["walkthrough"]))]
+def test_neither_score_nor_banner_nor_status_line_is_seen(environment: TextWorldCooking, hard: Task) -> None:
+    introduction, _ = environment.reset(hard)
+    seen = [introduction, *(answer[0] for answer in play(environment, hard, hard.spec["walkthrough"]))]
     assert introduction.startswith("You are hungry! Let's cook a delicious meal.")
     for text in seen:
         assert "score" not in text.lower()
@@ -176,34 +180,34 @@ def test_neither_score_nor_banner_nor_status_line_is_seen(world: TextWorldCookin
 
 
 def test_an_episode_is_recreated_from_its_task_and_actions(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task, trap: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task, trap: Task
 ) -> None:
     random = Random(0)
-    _, info = world.reset(hard)
+    _, info = environment.reset(hard)
     actions: list[str] = []
     answers: list[Outcome] = []
     while not answers or not any(answers[-1][1:3]):
         actions.append(random.choice([*info.admissible, "sing"]))
-        answers.append(world.step(actions[-1]))
+        answers.append(environment.step(actions[-1]))
         info = answers[-1][3]
     other = TextWorldCooking(cooking_parameters)
     play(other, trap, ["look"])
     assert play(other, hard, actions) == answers
 
 
-def test_whatever_is_returned_can_be_pickled_and_is_small(world: TextWorldCooking, hard: Task) -> None:
-    answers = play(world, hard, hard.spec["walkthrough"])
+def test_whatever_is_returned_can_be_pickled_and_is_small(environment: TextWorldCooking, hard: Task) -> None:
+    answers = play(environment, hard, hard.spec["walkthrough"])
     assert pickle.loads(pickle.dumps(answers)) == answers
     assert max(len(pickle.dumps(info.state)) for *_, info in answers) < 5_000
 
 
 @pytest.mark.parametrize("name", ["cook_and_cut", "hard"])
 def test_the_memory_names_only_what_was_observed(
-    name: str, world: TextWorldCooking, request: pytest.FixtureRequest
+    name: str, environment: TextWorldCooking, request: pytest.FixtureRequest
 ) -> None:
     task: Task = request.getfixturevalue(name)
     random = Random(1)
-    observation, info = world.reset(task)
+    observation, info = environment.reset(task)
     seen = observation.lower()
     over = False
     while not over:
@@ -217,7 +221,7 @@ def test_the_memory_names_only_what_was_observed(
             assert all(item in seen or item.split()[0] in ACHIEVED for item in items)
         assert all(line in seen for line in state.recipe)
         action = random.choice([*explorer_actions(info), "examine cookbook"])
-        observation, terminated, truncated, info = world.step(action)
+        observation, terminated, truncated, info = environment.step(action)
         seen += "\n" + observation.lower()
         over = terminated or truncated
 
@@ -226,8 +230,8 @@ ACHIEVED = ("chopped", "sliced", "diced", "fried", "roasted", "grilled", "burned
 """Words for what the player did: the game says ``You dice the carrot``, not yet ``a diced carrot``."""
 
 
-def test_the_explorer_draws_from_what_does_something(world: TextWorldCooking, hard: Task) -> None:
-    _, info = world.reset(hard)
+def test_the_explorer_draws_from_what_does_something(environment: TextWorldCooking, hard: Task) -> None:
+    _, info = environment.reset(hard)
     choices = explorer_actions(info)
     assert choices
     assert set(choices) < set(info.admissible)
@@ -236,7 +240,7 @@ def test_the_explorer_draws_from_what_does_something(world: TextWorldCooking, ha
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=20) | st.sampled_from(["look", "open fridge", "go north"]), max_size=4))
-def test_any_text_is_an_action(world: TextWorldCooking, cook_and_cut: Task, actions: list[str]) -> None:
-    for _, terminated, truncated, info in play(world, cook_and_cut, actions):
+def test_any_text_is_an_action(environment: TextWorldCooking, cook_and_cut: Task, actions: list[str]) -> None:
+    for _, terminated, truncated, info in play(environment, cook_and_cut, actions):
         assert (terminated, truncated, info.lost) == (False, False, None)
         assert (info.invalid is None) <= (info.action is not None)

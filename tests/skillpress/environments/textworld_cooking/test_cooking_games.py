@@ -12,7 +12,7 @@ import pytest
 from skillpress.environments.textworld_cooking.design import SIMPLE
 from skillpress.environments.textworld_cooking.games import DESIGN, DIGEST, PROGRAM, GameCache, GameError
 from skillpress.environments.textworld_cooking.parameters import GAMES_VARIABLE, CookingParameters
-from skillpress.storage import StorageError
+from skillpress.errors import StorageError
 
 _GENERATE = """
 import sys

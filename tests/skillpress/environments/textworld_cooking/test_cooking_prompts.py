@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from skillpress.agents.parsing import PARSERS
 from skillpress.agents.state_updates import Window
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
@@ -14,17 +13,18 @@ from skillpress.environments.textworld_cooking.memory_words import first_steps
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
 from skillpress.interface import AgentState, Turn
+from skillpress.registry import PARSERS, lookup
 from skillpress.trajectory import Task
 
 HISTORY = 3
 
 
-def states(world: TextWorldCooking, task: Task, actions: list[str]) -> list[AgentState]:
+def states(environment: TextWorldCooking, task: Task, actions: list[str]) -> list[AgentState]:
     """The agent's state before each action and after the last."""
-    observation, info = world.reset(task)
+    observation, info = environment.reset(task)
     found = [AgentState(task, observation, info)]
     for action in actions:
-        observation, *_, info = world.step(action)
+        observation, *_, info = environment.step(action)
         found.append(Window(HISTORY)(found[-1], "", info.action or action, observation, info))
     return found
 
@@ -34,14 +34,14 @@ def states(world: TextWorldCooking, task: Task, actions: list[str]) -> list[Agen
 def test_all_that_is_said_while_playing_is_in_the_vocabulary_and_short(
     name: str,
     seed: int,
-    world: TextWorldCooking,
+    environment: TextWorldCooking,
     cooking_parameters: CookingParameters,
     request: pytest.FixtureRequest,
 ) -> None:
     task: Task = request.getfixturevalue(name)
     rendering, said = compact(cooking_parameters, HISTORY), vocabulary(cooking_parameters, HISTORY)
     random = Random(seed)
-    observation, info = world.reset(task)
+    observation, info = environment.reset(task)
     state, over = AgentState(task, observation, info), False
     while not over:
         prompt = rendering.prompt(state).split()
@@ -50,7 +50,7 @@ def test_all_that_is_said_while_playing_is_in_the_vocabulary_and_short(
         for action in info.admissible:
             assert set(rendering.response(action, info).split()) <= set(said.words)
         action = random.choice([*info.admissible, "examine cookbook", "xyzzy", "tomato tomato " * 9])
-        observation, terminated, truncated, info = world.step(action)
+        observation, terminated, truncated, info = environment.step(action)
         state, over = Window(HISTORY)(state, "", action, observation, info), terminated or truncated
 
 
@@ -65,24 +65,24 @@ def test_the_vocabulary_has_each_word_once_and_ends_responses_with_a_full_stop(
 
 
 def test_a_compact_response_is_read_back_as_its_action(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, hard: Task
 ) -> None:
     rendering = compact(cooking_parameters, HISTORY)
-    _, info = world.reset(hard)
+    _, info = environment.reset(hard)
     for action in hard.spec["walkthrough"]:
         response = rendering.response(action, info)
         assert "." not in response
-        *_, info = world.step(PARSERS[rendering.parser](response).action)
+        *_, info = environment.step(lookup(PARSERS, rendering.parser, "parser")(response).action)
         assert (info.action, info.invalid) == (action, None)
     assert info.won
 
 
 def test_the_recipe_stands_in_both_prompts_from_the_moment_it_was_read(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     food = cook_and_cut.spec["ingredients"][0][0]
-    before, after = states(world, cook_and_cut, ["examine cookbook"])
-    far = states(world, cook_and_cut, ["examine cookbook", *["look"] * (HISTORY + 1)])[-1]
+    before, after = states(environment, cook_and_cut, ["examine cookbook"])
+    far = states(environment, cook_and_cut, ["examine cookbook", *["look"] * (HISTORY + 1)])[-1]
     short, long = compact(cooking_parameters, HISTORY), text(cooking_parameters, HISTORY)
     assert short.prompt(before).startswith("recipe unread | have nothing | room kitchen |")
     for state in (after, far):
@@ -93,9 +93,9 @@ def test_the_recipe_stands_in_both_prompts_from_the_moment_it_was_read(
 
 
 def test_the_text_prompt_shows_the_last_turns_the_observation_and_the_admissible_actions(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
-    state = states(world, cook_and_cut, ["look", "inventory", "look", "examine stove", "inventory"])[-1]
+    state = states(environment, cook_and_cut, ["look", "inventory", "look", "examine stove", "inventory"])[-1]
     prompt = text(cooking_parameters, HISTORY).prompt(state)
     assert "you have already taken 5 step(s)" in prompt
     assert "Action 2:" not in prompt
@@ -103,7 +103,7 @@ def test_the_text_prompt_shows_the_last_turns_the_observation_and_the_admissible
     assert "now at step 6 and your current observation is: You are carrying nothing." in prompt
     assert "'examine cookbook', " in prompt
     response = text(cooking_parameters, HISTORY).response("look", state.info)
-    assert PARSERS["tagged"](response).action == "inventory"
+    assert lookup(PARSERS, "tagged", "parser")(response).action == "inventory"
 
 
 def test_known_rooms_are_reached_by_the_shortest_known_way() -> None:
@@ -120,16 +120,16 @@ def test_known_rooms_are_reached_by_the_shortest_known_way() -> None:
 
 
 def test_words_of_no_command_are_shown_as_unknown(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
-    _, info = world.reset(cook_and_cut)
+    _, info = environment.reset(cook_and_cut)
     state = AgentState(cook_and_cut, "", info, (Turn("", "", "take the Ü sword"),))
     assert compact(cooking_parameters, 1).prompt(state).endswith("| past take ? ? ?")
 
 
 def test_a_failed_action_is_marked(
-    world: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
 ) -> None:
     rendering = compact(cooking_parameters, HISTORY)
     for action, ending in (("eat meal", "eat meal failed"), ("inventory", "inventory")):
-        assert rendering.prompt(states(world, cook_and_cut, [action])[-1]).endswith(f"| past {ending}")
+        assert rendering.prompt(states(environment, cook_and_cut, [action])[-1]).endswith(f"| past {ending}")

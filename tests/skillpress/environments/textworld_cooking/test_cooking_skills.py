@@ -24,7 +24,7 @@ def test_the_papers_worked_example() -> None:
         "examine cookbook", "open fridge", "take carrot from fridge", "dice carrot",
         "cook carrot with stove", "prepare meal", "eat meal",
     )  # fmt: skip
-    steps = tuple(Step((), (), (), "", action, "", None, 0.0) for action in actions)
+    steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     trajectory = Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
     assert PROJECTION(Task("t", "textworld_cooking", 0, {}), trajectory) == (
         "Read_Recipe", "Open", "Take", "Cut", "Cook", "Prepare_Meal", "Eat_Meal",
@@ -54,13 +54,13 @@ def test_each_row_of_the_table(action: str, skill: str | None) -> None:
     assert PROJECTION.skill(action) == skill
 
 
-def test_every_admissible_action_but_drinking_has_a_skill(world: TextWorldCooking, hard: Task) -> None:
+def test_every_admissible_action_but_drinking_has_a_skill(environment: TextWorldCooking, hard: Task) -> None:
     random = Random(0)
-    _, info = world.reset(hard)
+    _, info = environment.reset(hard)
     met = set(info.admissible)
     over = False
     while not over:
-        _, terminated, truncated, info = world.step(random.choice(info.admissible))
+        _, terminated, truncated, info = environment.step(random.choice(info.admissible))
         met |= set(info.admissible)
         over = terminated or truncated
     assert len(met) > 30

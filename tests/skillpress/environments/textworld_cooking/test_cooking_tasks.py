@@ -23,6 +23,7 @@ from skillpress.environments.textworld_cooking.splits import (
     split_of,
 )
 from skillpress.environments.textworld_cooking.tasks import Designed, make_tasks, task_of
+from skillpress.errors import TaskError
 from skillpress.trajectory import Task, read_tasks, write_tasks
 
 COOKINGS = ("raw", "fried", "roasted", "grilled")
@@ -121,11 +122,11 @@ def test_foreign_tasks_shared_recipes_and_repeated_seeds_are_refused(
     twin = replace(task, seed=4, task_id="simple-4")
     check_tasks([task, twin])
     recipe = recipe_name(task.spec["ingredients"])
-    with pytest.raises(ValueError, match=f"recipe '{recipe}' is in train and in test"):
+    with pytest.raises(TaskError, match=f"recipe '{recipe}' is in train and in test"):
         check_tasks([task, replace(twin, split="test")])
-    with pytest.raises(ValueError, match="seed 3 of task simple-3 stands twice"):
+    with pytest.raises(TaskError, match="seed 3 of task simple-3 stands twice"):
         check_tasks([task, task])
-    with pytest.raises(ValueError, match="belongs to 'countdown'"):
+    with pytest.raises(TaskError, match="belongs to 'countdown'"):
         check_tasks([replace(task, environment="countdown")])
-    with pytest.raises(ValueError, match="spec has no trap"):
+    with pytest.raises(TaskError, match="spec has no trap"):
         check_tasks([replace(task, spec={key: task.spec[key] for key in task.spec if key != "trap"})])

@@ -1,0 +1,1 @@
+"""Reinforcement-learning algorithms, one file each, and the files that several of them share."""

@@ -1,0 +1,96 @@
+"""What an algorithm is: which rollouts teach, how good each step was, and what the optimizer minimises.
+
+Everything else of a training step (playing, shaping, minibatches, ranks) is the same for all of them and
+stands in ``training/step.py``. The contract lies here and not in ``interface.py``, so that editing it
+reruns training and not imitation. No algorithm imports torch: parameters are checked without it, and a
+loss needs no more than the methods of the tensors that it is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.algorithms.batch import Batch, Floats, Indices, SumOverRanks
+from skillpress.algorithms.parameters import AlgorithmParameters, SelectionParameters
+from skillpress.algorithms.token_weights import token_weights
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Selection(Protocol):
+    """Which trajectories of a batch teach. Made from its own parameters."""
+
+    Parameters: ClassVar[type[SelectionParameters]]
+
+    def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+        """[trajectories] True for those to keep; ``seed`` is for a selection that draws."""
+        ...
+
+
+class PolicyLoss(Protocol):
+    """What an update minimises, as a sum over tokens that any split of the batch can add up."""
+
+    @property
+    def kl_coefficient(self) -> float:
+        """Weight of the KL to the start policy; at 0 the learner keeps no reference policy."""
+        ...
+
+    def __call__(
+        self,
+        logprobs: torch.Tensor,
+        old_logprobs: torch.Tensor,
+        advantages: torch.Tensor,
+        weights: torch.Tensor,
+        reference_logprobs: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens, each argument [tokens], and metrics: weighted sums too."""
+        ...
+
+
+@dataclass(frozen=True)
+class Algorithm(ABC):
+    """A method of reinforcement learning; subclass it in a file of its own and name it in the registry."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]]
+    """Its section of params.yaml."""
+
+    parameters: AlgorithmParameters
+    selection: Selection
+
+    def select(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+        """[trajectories] which teach; the others are as if they had not been played."""
+        return self.selection(batch, seed)
+
+    @abstractmethod
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """How much better each step was than expected.
+
+        Args:
+            batch: what ``select`` kept, shaped; this process's share.
+            add: sums over all processes, for statistics of the whole step.
+
+        Returns:
+            [steps], or [steps, longest response] for credit per token, the padding ignored. A step at 0
+            teaches nothing and is left out of the model's passes, unless there is a KL term.
+        """
+
+    @property
+    @abstractmethod
+    def loss(self) -> PolicyLoss:
+        """What an update minimises."""
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """[samples] the weight of each token of a sample in the step's loss; they sum to 1 over the step.
+
+        Args:
+            lengths: [samples] response tokens of this process's samples.
+            tokens: response tokens of the whole step.
+            sequences: samples of the whole step.
+        """
+        return token_weights(lengths, "token_mean", tokens, sequences)

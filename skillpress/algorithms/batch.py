@@ -1,0 +1,148 @@
+"""One training step's rollouts as flat arrays: what algorithms look at instead of trajectories.
+
+A reward comes in named parts, and each part says for what it counts: a part credited to the
+*trajectory* is a reward of the whole episode and every step of it answers for the sum; a part credited
+to its *step* is taken up by that step alone. The penalty that shaping takes off a success belongs to
+the trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.trajectory import Credit, Trajectory
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+CORE = "success"
+"""The part of the reward that says how well the task itself was done."""
+
+SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
+"""Adds each value up over the processes that share a training step."""
+
+
+def one_process(values: dict[str, float]) -> dict[str, float]:
+    """The sum where there is a single process."""
+    return values
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rollouts of one step that one process holds; groups are never split between processes.
+
+    The steps of a trajectory stand together and in order, trajectories in the order of their numbers.
+    """
+
+    parts: Mapping[str, Floats]
+    """Part of the reward to [steps] its values; 0 at a step that does not have it."""
+    credit: Mapping[str, Credit]
+    """Part of the reward to what it counts for."""
+    trajectory: Indices
+    """[steps] the trajectory that each belongs to, counted from 0."""
+    state: Indices
+    """[steps] a number that steps share where the policy saw the very same prompt."""
+    tokens: Indices
+    """[steps] sampled tokens; 0 where the prompt did not fit and nothing was asked."""
+    group: Indices
+    """[trajectories] the group that each belongs to, counted from 0."""
+    won: NDArray[np.bool_]
+    """[trajectories]."""
+    length: Indices
+    """[trajectories] steps."""
+    core_reward: Floats
+    """[trajectories] the sum of the part ``success``."""
+    core_maximum: float
+    """The largest core reward that there is."""
+    segments: Floats
+    """[trajectories] seg(s, 𝒞), phrases that the skills need under the step's dictionary; 0 before it is
+    fitted, and where there is none."""
+    penalty: Floats
+    """[trajectories] what shaping takes off; 0 before it has been done."""
+
+    @property
+    def step_group(self) -> Indices:
+        """[steps] the group that each belongs to."""
+        found: Indices = self.group[self.trajectory]
+        return found
+
+    @property
+    def returns(self) -> Floats:
+        """[trajectories] the sum of the parts credited to the trajectory, less the penalty."""
+        summed = np.bincount(self.trajectory, self._sum("trajectory"), minlength=len(self.group))
+        returns: Floats = summed - self.penalty
+        return returns
+
+    @property
+    def own(self) -> Floats:
+        """[steps] the sum of the parts that count for their own step alone."""
+        return self._sum("step")
+
+    @property
+    def scores(self) -> Floats:
+        """[steps] what each is judged by without discount: its trajectory's return and its own parts."""
+        scores: Floats = self.returns[self.trajectory] + self.own
+        return scores
+
+    def rewards_to_go(self, discount: float) -> Floats:
+        """[steps] Σ_{k' >= k} γ^(k'-k) r_k' over the trajectory, with the step's own parts at k alone.
+
+        The penalty is part of the last reward, as a success is.
+        """
+        rewards = self._sum("trajectory")
+        if len(rewards):
+            rewards[np.cumsum(self.length) - 1] -= self.penalty
+        for step in range(len(rewards) - 2, -1, -1):
+            if self.trajectory[step] == self.trajectory[step + 1]:
+                rewards[step] += discount * rewards[step + 1]
+        returned: Floats = rewards + self.own
+        return returned
+
+    def _sum(self, credit: Credit) -> Floats:
+        total = np.zeros(len(self.trajectory))
+        for name, values in self.parts.items():
+            if self.credit[name] == credit:
+                total += values
+        return total
+
+
+def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_maximum: float) -> Batch:
+    """The batch of these trajectories before it is shaped.
+
+    Args:
+        groups: the group of each trajectory, counted from 0.
+        core_maximum: the core reward of a perfect episode.
+
+    Raises:
+        ValueError: a part of the reward is credited to steps here and to trajectories there.
+    """
+    steps = [step for trajectory in trajectories for step in trajectory.steps]
+    credit: dict[str, Credit] = {}
+    values: dict[str, Floats] = {}
+    for number, step in enumerate(steps):
+        for part in step.reward_parts:
+            if credit.setdefault(part.name, part.credit) != part.credit:
+                raise ValueError(f"reward part {part.name!r} is credited both to steps and to trajectories")
+            values.setdefault(part.name, np.zeros(len(steps)))[number] += part.value
+    lengths = np.array([len(trajectory.steps) for trajectory in trajectories], np.int64)
+    index = np.repeat(np.arange(len(trajectories)), lengths)
+    core: Floats = values.get(CORE, np.zeros(len(steps)))
+    prompts: dict[tuple[int, ...], int] = {}
+    return Batch(
+        parts=values,
+        credit=credit,
+        trajectory=index,
+        state=np.array([prompts.setdefault(step.prompt_ids, len(prompts)) for step in steps], np.int64),
+        tokens=np.array([len(step.response_ids) for step in steps], np.int64),
+        group=np.array(groups, np.int64),
+        won=np.array([trajectory.won for trajectory in trajectories], np.bool_),
+        length=lengths,
+        core_reward=np.bincount(index, core, minlength=len(trajectories)).astype(np.float64),
+        core_maximum=core_maximum,
+        segments=np.zeros(len(trajectories)),
+        penalty=np.zeros(len(trajectories)),
+    )

@@ -1,0 +1,59 @@
+"""The clipped surrogate with a KL to the start policy, as sums that any batch split can add up.
+
+    L = - sum_t w_t min(rho_t A_t, clip(rho_t, 1 - c_low, 1 + c_high) A_t) + beta sum_t w_t k3_t
+    rho_t = exp(logp_t - logp_t^old)
+
+The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillpress.algorithms.kl import low_variance_kl
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class ClippedSurrogate:
+    """PPO's pessimistic surrogate (Schulman et al. 2017) with GRPO's KL term."""
+
+    clip_low: float
+    """c_low: ratios below 1 - c_low stop giving gradient where the advantage is negative."""
+    clip_high: float
+    """c_high: ratios above 1 + c_high stop giving gradient where the advantage is positive."""
+    kl_coefficient: float
+    """beta; 0 needs no reference."""
+
+    def __call__(
+        self,
+        logprobs: torch.Tensor,
+        old_logprobs: torch.Tensor,
+        advantages: torch.Tensor,
+        weights: torch.Tensor,
+        reference_logprobs: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens, each argument [tokens].
+
+        Returns:
+            The weighted sum over tokens (a scalar to minimise), and metrics that are weighted sums
+            too: ``approximate_kl`` to the sampling policy, ``clip_fraction``, ``reference_kl``.
+        """
+        log_ratio = logprobs - old_logprobs
+        ratio = log_ratio.exp()
+        low, high = 1 - self.clip_low, 1 + self.clip_high
+        clipped = ratio.clamp(low, high)
+        loss = -(weights * (ratio * advantages).minimum(clipped * advantages)).sum()
+        seen = ratio.detach()
+        metrics = {
+            "approximate_kl": (weights * (seen - 1 - log_ratio.detach())).sum(),
+            "clip_fraction": (weights * ((seen < low) | (seen > high))).sum(),
+        }
+        if reference_logprobs is not None:
+            kl = (weights * low_variance_kl(logprobs, reference_logprobs)).sum()
+            loss = loss + self.kl_coefficient * kl
+            metrics["reference_kl"] = kl.detach()
+        return loss, metrics

@@ -1,0 +1,1 @@
+"""Which rollouts of a step teach (``algorithm.select``), one file each."""

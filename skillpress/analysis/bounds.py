@@ -1,0 +1,204 @@
+"""How well a dictionary is guaranteed to describe *future* successes (Theorem 3, Proposition 4).
+
+The loss of a sequence is its share of the bits that the longest episode would need,
+l(s) = (L_dict/m + seg(s, 𝒞) log2|𝒞|) / U, with U = L_dict/m + T log2|𝒞|. Each bound below holds with
+probability at least 1 - δ over m sequences drawn i.i.d.; times U it is one in bits per sequence.
+
+    theorem_3            mean + sqrt((L_dict ln 2 + ln(m/δ)) / 2m)                             (Eq. 7)
+    theorem_3_exact_z    the same with the prior normalised: ln(1/P(𝒞)) = L_dict ln 2 + ln Z
+    kl_inverse           the largest l with kl(mean || l) <= (ln(1/P(𝒞)) + ln(2 sqrt(m)/δ)) / m
+    union                the largest l with kl(mean || l) <= (ln(1/P(𝒞)) + ln(1/δ)) / m
+    half_sample          𝒞 from one half; on the other, kl(mean || l) <= ln(1/δ) / (m/2)
+    proposition_4        Eq. 8, in bits, if no sequence ever needs more than K* segments
+
+``union`` needs no more than a Chernoff bound per dictionary, since only one is used in the end;
+``half_sample`` pays nothing for the size of the class, but for half of the data. Both work on the
+paper's premise, which training does not meet: the buffer keeps sequences of older policies, and the
+rollouts of one task belong together. The numbers say what the theorem would give, no more.
+
+Two things to know when reading them. In normalised loss a dictionary with large U looks good for that
+alone; compare in bits. And in bits Eq. 7 puts the singletons first at the sample sizes met in training,
+as its price for a dictionary exceeds what the phrases save, while the half-sample certificate puts the
+learned dictionary first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, log, log1p, log2, sqrt
+
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.fit import fit
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One bound on the expected loss of a future success."""
+
+    name: str
+    loss: float
+    """Normalised; at 1 or above it says nothing."""
+    bits: float
+    """Bits per sequence: the loss times U."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is guaranteed of a dictionary, and of no dictionary."""
+
+    learned: tuple[Bound, ...]
+    """Of the dictionary in question."""
+    singletons: tuple[Bound, ...]
+    """The same bounds, in the same order, of the singletons alone."""
+
+
+def log_normaliser(alphabet_size: int, max_phrase_length: int) -> float:
+    """ln Z of the prior P(𝒞) = 2^-L_dict(𝒞) / Z over all dictionaries with the singletons (A.2).
+
+    Each of the K^l possible phrases of length l is in or out on its own, so the sum over dictionaries
+    is a product over phrases. Never above 0.
+    """
+    total = -alphabet_size * log(max_phrase_length * alphabet_size)
+    for length in range(2, max_phrase_length + 1):
+        phrases = float(alphabet_size) ** length
+        total += phrases * log1p(1 / (max_phrase_length * phrases))
+    return total
+
+
+def kl_inverse(mean: float, complexity: float) -> float:
+    """The largest l in [mean, 1] with kl(mean || l) <= complexity (nats), by bisection."""
+    low, high = mean, 1.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        if _binary_kl(mean, middle) <= complexity:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def losses(dictionary: SkillDictionary, sample: Sequence[Sequence[str]], max_steps: int) -> list[float]:
+    """l(s) of every sequence of a sample of size m, each in [0, 1].
+
+    Raises:
+        ValueError: a sequence is longer than the ``max_steps`` of an episode, or the sample is empty.
+    """
+    check_sample(sample, max_steps)
+    scale, share, index = _scale(dictionary, len(sample), max_steps)
+    return [(share + cost * index) / scale if scale else 0.0 for cost in dictionary.costs(sample)]
+
+
+def bounds(
+    dictionary: SkillDictionary, sample: Sequence[Sequence[str]], max_steps: int, delta: float = 0.05
+) -> list[Bound]:
+    """All bounds for a dictionary that was fitted to ``sample``, and the sample's own mean loss.
+
+    ``proposition_4`` takes the sample's own largest segment count for K*, which is an assumption about
+    future sequences and not something the sample proves.
+
+    Args:
+        dictionary: 𝒞, however it was found.
+        sample: the m sequences.
+        max_steps: T.
+        delta: δ, probability that a bound may fail.
+
+    Raises:
+        ValueError: see :func:`losses`.
+    """
+    values = losses(dictionary, sample, max_steps)
+    count = len(sample)
+    mean = sum(values) / count
+    scale, share, index = _scale(dictionary, count, max_steps)
+    described = dictionary.dictionary_bits * log(2)
+    surprise = described + log_normaliser(len(dictionary.alphabet), dictionary.max_phrase_length)
+    bound = {
+        "empirical": mean,
+        "theorem_3": mean + sqrt((described + log(count / delta)) / (2 * count)),
+        "theorem_3_exact_z": mean + sqrt((surprise + log(count / delta)) / (2 * count)),
+        "kl_inverse": kl_inverse(mean, (surprise + log(2 * sqrt(count) / delta)) / count),
+        "union": kl_inverse(mean, (surprise + log(1 / delta)) / count),
+    }
+    found = [Bound(name, loss, loss * scale) for name, loss in bound.items()]
+    reach = share + max(dictionary.costs(sample)) * index
+    bits = mean * scale + reach * sqrt((described + log(count / delta)) / (2 * count))
+    return [*found, Bound("proposition_4", bits / scale if scale else 0.0, bits)]
+
+
+def half_sample(
+    dictionary: SkillDictionary,
+    held_out: Sequence[Sequence[str]],
+    max_steps: int,
+    sample_size: int,
+    delta: float = 0.05,
+) -> Bound:
+    """A bound for a dictionary that was fitted without looking at ``held_out``.
+
+    Only seg is random now, so the bound is on seg / T. L_dict is spread over the whole sample of
+    ``sample_size`` sequences, as the other bounds spread it.
+
+    Raises:
+        ValueError: see :func:`losses`.
+    """
+    check_sample(held_out, max_steps)
+    scale, share, index = _scale(dictionary, sample_size, max_steps)
+    mean = sum(dictionary.costs(held_out)) / len(held_out) / max_steps
+    bits = share + kl_inverse(mean, log(1 / delta) / len(held_out)) * max_steps * index
+    return Bound("half_sample", bits / scale if scale else 0.0, bits)
+
+
+def certify(
+    dictionary: SkillDictionary, sample: Sequence[Sequence[str]], max_steps: int, delta: float = 0.05
+) -> Certificate:
+    """Every bound for a dictionary that was fitted to ``sample``, and for the singletons.
+
+    For ``half_sample`` the dictionary's search learns again from the first half alone. Sequences of one
+    task, where they stand together, then lie in one half (but for the task in the middle).
+
+    Raises:
+        ValueError: fewer than two sequences, or see :func:`losses` and ``fit``.
+    """
+    if len(sample) < 2:
+        raise ValueError(f"a half-sample bound needs at least two sequences, there are {len(sample)}")
+    middle = (len(sample) + 1) // 2
+
+    def every_bound(whole: SkillDictionary) -> tuple[Bound, ...]:
+        half = fit(
+            sample[:middle], whole.alphabet, whole.max_phrase_length, whole.search, whole.seed, whole.closure
+        )
+        held_out = half_sample(half, sample[middle:], max_steps, len(sample), delta)
+        return (*bounds(whole, sample, max_steps, delta), held_out)
+
+    singletons = fit(sample, dictionary.alphabet, dictionary.max_phrase_length, "singletons")
+    return Certificate(every_bound(dictionary), every_bound(singletons))
+
+
+def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
+    """Refuse an empty sample and sequences that no episode of ``max_steps`` can have.
+
+    Raises:
+        ValueError: the sample is one of these.
+    """
+    if not sample:
+        raise ValueError("the sample is empty")
+    longest = max(map(len, sample))
+    if longest > max_steps:
+        raise ValueError(f"a sequence of {longest} skills is longer than the {max_steps} steps of an episode")
+
+
+def _scale(dictionary: SkillDictionary, count: int, max_steps: int) -> tuple[float, float, float]:
+    """U, L_dict/m and log2|𝒞|, in bits."""
+    share, index = dictionary.dictionary_bits / count, log2(len(dictionary.phrases))
+    return share + max_steps * index, share, index
+
+
+def _binary_kl(mean: float, other: float) -> float:
+    """kl(mean || other) in nats."""
+    if other >= 1:
+        return 0.0 if mean >= 1 else inf
+    kl = 0.0
+    if mean > 0:
+        kl += mean * log(mean / other)
+    if mean < 1:
+        kl += (1 - mean) * log((1 - mean) / (1 - other))
+    return kl

@@ -1,0 +1,1 @@
+"""Who samples: each engine satisfies ``interface.Engine``."""

@@ -1,0 +1,47 @@
+"""What one rank of a collection does: play its share of every policy's episodes, with a log of its own."""
+
+from __future__ import annotations
+
+import torch
+
+from skillpress.experiment.collection import CollectionJob, Play, owners_of
+from skillpress.experiment.experiment import Experiment
+from skillpress.interface import Agent
+from skillpress.policy import load_policy
+from skillpress.rollout import CollectionStatistics, EpisodeLog
+from skillpress.workers.distributed import Ranks
+from skillpress.workers.ranks import Report
+
+
+def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:
+    """Play as one of ``size`` ranks; reports how many more episodes are there."""
+    if size > 1:
+        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
+    experiment, total = Experiment(job.params), CollectionStatistics()
+    with EpisodeLog(job.store.of_rank(rank)) as log:
+        for play in job.plays:
+            owners = owners_of(play.wanted, size)
+            mine = [request for request, owner in zip(play.wanted, owners, strict=True) if owner == rank]
+            missing = len(log.missing(mine))
+            report(len(mine) - missing)
+            if not missing:
+                continue
+            with experiment.collector(
+                _agent(job, play, experiment, Ranks(rank, size)), sharing=size
+            ) as collector:
+                log.play(collector, mine, play.version, lambda: report(1))
+            total.episodes += collector.statistics.episodes
+            total.environment_steps += collector.statistics.environment_steps
+            total.decisions += collector.statistics.decisions
+        log.save()
+    return total
+
+
+def _agent(job: CollectionJob, play: Play, experiment: Experiment, ranks: Ranks) -> Agent:
+    """Who plays; loaded when it is its turn, so that one model is in memory."""
+    if play.policy is None:
+        return experiment.explorer()
+    policy = load_policy(play.policy, job.params.policy.dtype)
+    torch.nn.Module.to(policy.model, ranks.device)
+    sampling = experiment.training_sampling if job.sampling == "training" else experiment.evaluation_sampling
+    return experiment.agent(policy, experiment.engine(policy), sampling)

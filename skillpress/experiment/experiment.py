@@ -1,0 +1,186 @@
+"""An experiment's parts, made from its parameters.
+
+This is the one place where names in params.yaml meet the registries and where the whole parameters are
+read. Everything else is handed the parts it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from skillpress.agents.agent import LanguageAgent
+from skillpress.agents.context import Prompter
+from skillpress.agents.explorer import RandomExplorer
+from skillpress.agents.reward import OutcomeReward
+from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.errors import ParamsError
+from skillpress.interface import Agent, Engine, Parser, Rendering, Sampling, StateUpdate
+from skillpress.params import RENDERINGS_OWN, SCRATCH, Params
+from skillpress.policy import Policy
+from skillpress.policy.pretrained import load_pretrained
+from skillpress.policy.scratch import build_scratch_policy
+from skillpress.registry import ALGORITHMS, ENGINES, PARSERS, SELECTIONS, STATE_UPDATES, lookup
+from skillpress.rollout import Collector, SyncVectorEnv, WorkerVectorEnv
+from skillpress.seeds import derive
+from skillpress.workers import cores
+
+if TYPE_CHECKING:  # training alone depends on the algorithms' files
+    from skillpress.algorithms.algorithm import Algorithm
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one params file describes."""
+
+    params: Params
+
+    @cached_property
+    def bundle(self) -> EnvironmentBundle:
+        """The environment's parts."""
+        return bundle(self.params.environment.name)
+
+    @cached_property
+    def turns_shown(self) -> int:
+        """How many past turns a prompt shows at most."""
+        match self.params.policy.state_update:
+            case "window" | "observations":
+                return self.params.policy.history
+            case "concatenate":
+                return self.params.environment.max_steps
+            case _:
+                return 0
+
+    @cached_property
+    def rendering(self) -> Rendering:
+        """How the environment is put into words.
+
+        Raises:
+            ParamsError: the environment has no such rendering.
+        """
+        known, name = self.bundle.renderings, self.params.policy.rendering
+        if name not in known:
+            raise ParamsError(
+                f"policy.rendering: is {name!r}; {self.params.environment.name} has {', '.join(known)}"
+            )
+        return known[name](self.params.environment, self.turns_shown)
+
+    @cached_property
+    def parser(self) -> Parser:
+        """What reads the responses: the rendering's own parser, or the one that is asked for."""
+        asked = self.params.policy.parser
+        name = self.rendering.parser if asked == RENDERINGS_OWN else asked
+        made: Parser = lookup(PARSERS, name, "policy.parser")
+        return made
+
+    @cached_property
+    def state_update(self) -> StateUpdate:
+        """What the agent keeps of its past."""
+        make = lookup(STATE_UPDATES, self.params.policy.state_update, "policy.state_update")
+        made: StateUpdate = make(self.turns_shown)
+        return made
+
+    @cached_property
+    def reward(self) -> OutcomeReward:
+        """How the agent judges its own steps."""
+        section = self.params.reward
+        return OutcomeReward(
+            success=section.success,
+            invalid_penalty=section.invalid_penalty,
+            invalid_counts=section.invalid_counts,
+            invalid_credit=section.invalid_credit,
+        )
+
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """The reinforcement-learning algorithm with its selection."""
+        section = self.params.algorithm
+        selection = lookup(SELECTIONS, section.select.name, "algorithm.select.name")(section.select)
+        made: Algorithm = lookup(ALGORITHMS, section.name, "algorithm.name")(section, selection)
+        return made
+
+    @cached_property
+    def training_sampling(self) -> Sampling:
+        """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
+        section = self.params.sampling
+        return Sampling(section.temperature, max_new_tokens=section.max_new_tokens)
+
+    @cached_property
+    def evaluation_sampling(self) -> Sampling:
+        """How tokens are drawn while evaluating."""
+        section = self.params.evaluation
+        return Sampling(
+            section.temperature, section.top_p, section.top_k, self.params.sampling.max_new_tokens
+        )
+
+    def starting_policy(self) -> Policy:
+        """The policy before any training: fresh weights, or the named pretrained model.
+
+        Raises:
+            ParamsError: a scratch model was asked for where the environment has no compact vocabulary.
+            PolicyError: the named model cannot be loaded.
+        """
+        section = self.params.policy
+        if section.model != SCRATCH:
+            return load_pretrained(section.model, section.dtype)
+        vocabulary = self.bundle.vocabulary
+        if vocabulary is None or section.rendering != "compact":
+            raise ParamsError(
+                f"policy.model: {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
+                f"got {section.rendering!r} of {self.params.environment.name!r}"
+            )
+        return build_scratch_policy(
+            vocabulary(self.params.environment, self.turns_shown),
+            section.width,
+            section.layers,
+            section.heads,
+            self.params.sampling.max_new_tokens,
+            derive(self.params.seed, "weights") % 2**32,
+        )
+
+    def engine(self, policy: Policy) -> Engine:
+        """The engine that samples from a policy.
+
+        Raises:
+            ParamsError: no engine has this name.
+        """
+        make = lookup(ENGINES, self.params.sampling.engine, "sampling.engine")
+        engine = make(policy)
+        assert isinstance(engine, Engine)
+        return engine
+
+    def prompter(self, policy: Policy) -> Prompter:
+        """How prompts are made: within their budget, and within what the model can take."""
+        room = policy.context_length - self.params.sampling.max_new_tokens
+        return Prompter(self.rendering, policy.encode, min(self.params.policy.context_tokens, room))
+
+    def agent(self, policy: Policy, engine: Engine, sampling: Sampling) -> LanguageAgent:
+        """The policy as an agent in the environment."""
+        return LanguageAgent(
+            prompter=self.prompter(policy),
+            parse=self.parser,
+            state_update=self.state_update,
+            reward=self.reward,
+            decode=policy.decode,
+            engine=engine,
+            sampling=sampling,
+        )
+
+    def explorer(self) -> RandomExplorer:
+        """The random explorer in the environment."""
+        return RandomExplorer(self.bundle.explorer_actions, self.reward)
+
+    def collector(self, agent: Agent, sharing: int = 1) -> Collector:
+        """A collector for the environment, to be closed after use.
+
+        Args:
+            sharing: processes that each have such a collector on this machine.
+        """
+        make = partial(self.bundle.make, self.params.environment)
+        environments = (
+            WorkerVectorEnv(make, max(1, cores() // sharing))
+            if self.bundle.separate_process
+            else SyncVectorEnv(make)
+        )
+        return Collector(environments, agent, self.params.sampling.slots)

@@ -1,0 +1,95 @@
+"""What one rank of an imitation does: demonstrate a block of tasks, then learn from everybody's.
+
+The demonstrations are dealt out in blocks and read back in their order, so the samples are the same
+whatever the number of ranks. Every update's batch is then shared out among them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
+from skillpress.imitation.dataset import Sample, demonstrated
+from skillpress.imitation.demonstrations import demonstrate
+from skillpress.imitation.trainer import imitate
+from skillpress.policy import Policy, save_policy
+from skillpress.resume import SaveTimer
+from skillpress.trajectory import read_tasks
+from skillpress.workers.distributed import Ranks, join_ranks
+from skillpress.workers.pool import cores
+from skillpress.workers.ranks import Report
+
+REPORT_SECONDS = 0.5
+"""Between two reports of demonstrations; Countdown's oracle makes a thousand in a second."""
+
+
+def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Report) -> ImitationResult:
+    """Imitate as one of ``size`` ranks that meet at ``port``; rank 0 writes the policy."""
+    ranks = Ranks(rank, size)
+    if size > 1:
+        join_ranks(ranks, port)
+    policy = Experiment(job.params).starting_policy()
+    torch.nn.Module.to(policy.model, ranks.device)
+    samples = _samples(job, policy, ranks, report)
+    losses = imitate(
+        policy,
+        samples,
+        job.params.imitation,
+        job.params.seed,
+        on_update=lambda done, total, loss: report(ImitationProgress(done, total, loss)),
+        checkpoint=job.store.folder / "imitation.pt",
+        ranks=ranks,
+    )
+    if rank == 0:
+        save_policy(policy, job.output)
+    return ImitationResult(losses, policy.parameters)
+
+
+def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) -> list[Sample]:
+    """The samples of all demonstrations, in their order; a block of them is made here."""
+    count = job.params.imitation.demonstrations
+    edges = [count * rank // ranks.size for rank in range(ranks.size + 1)]
+    own = _block(job, policy, ranks.rank, edges, ranks.size, report)
+    ranks.barrier()
+    blocks = [
+        own if rank == ranks.rank else _block(job, policy, rank, edges, ranks.size)
+        for rank in range(ranks.size)
+    ]
+    return [sample for block in blocks for sample in block]
+
+
+def _block(
+    job: ImitationJob, policy: Policy, block: int, edges: list[int], size: int, report: Report | None = None
+) -> list[Sample]:
+    """One rank's samples: made where they are missing, otherwise read."""
+    experiment, section = Experiment(job.params), job.params.imitation
+    start, end = edges[block], edges[block + 1]
+    show = partial(
+        demonstrate,
+        tasks=read_tasks(job.tasks),
+        count=end,
+        bundle=experiment.bundle,
+        section=job.params.environment,
+        rendering=experiment.rendering,
+        update_state=experiment.state_update,
+        detour_rate=section.detour_rate,
+        seed=job.params.seed,
+        processes=max(1, cores() // size),
+    )
+    often = SaveTimer(REPORT_SECONDS)
+
+    def on_demonstration(done: int) -> None:
+        if report is not None and (done == end - start or often()):
+            report(ImitationProgress(done, section.demonstrations))
+
+    return demonstrated(
+        demonstrate=lambda done: show(first=start + done),
+        count=end - start,
+        prompter=experiment.prompter(policy),
+        policy=policy,
+        store=job.store.of_rank(block),
+        on_demonstration=on_demonstration,
+    )

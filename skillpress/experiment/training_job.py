@@ -1,0 +1,80 @@
+"""What one rank of a training run does: build its parts, here and once, and hand them to the loop."""
+
+from __future__ import annotations
+
+import torch
+
+from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.training import TrainingJob
+from skillpress.policy import load_policy
+from skillpress.training.groups import GroupCollector
+from skillpress.training.learner import Learner
+from skillpress.training.loop import TrainingLoop
+from skillpress.training.reward_shaping import RewardShaper
+from skillpress.training.step import TrainingStep
+from skillpress.trajectory import read_tasks
+from skillpress.workers.distributed import Ranks, join_ranks
+from skillpress.workers.ranks import Report
+
+
+def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report) -> list[dict[str, float]]:
+    """Train as one of ``size`` ranks that meet at ``port``; rank 0 reports (step, metrics).
+
+    Returns:
+        The training curve, those rows before a resumption included.
+    """
+    params, section, experiment = job.params, job.params.training, Experiment(job.params)
+    ranks = Ranks(rank, size)
+    join_ranks(ranks, port)
+    policy = load_policy(job.start, params.policy.dtype)
+    torch.nn.Module.to(policy.model, ranks.device)
+    engine = experiment.engine(policy)
+    learner = Learner(
+        policy.model,
+        experiment.algorithm.loss,
+        section.deepspeed,
+        section.learning_rate,
+        params.sampling.temperature,
+        section.microbatch_tokens,
+        ranks,
+        section.weight_decay,
+    )
+    shaper = RewardShaper(
+        projection=experiment.bundle.projection,
+        skills=params.skills,
+        reward=params.reward,
+        max_steps=params.environment.max_steps,
+        ranks=ranks,
+        seed=params.seed,
+    )
+    agent = experiment.agent(policy, engine, experiment.training_sampling)
+    with experiment.collector(agent, sharing=ranks.size) as collector:
+        loop = TrainingLoop(
+            step=TrainingStep(
+                seed=params.seed,
+                minibatches=section.minibatches,
+                minibatch_size=section.minibatch_size,
+                algorithm=experiment.algorithm,
+                collect=GroupCollector(
+                    tasks=read_tasks(job.tasks),
+                    collector=collector,
+                    algorithm=experiment.algorithm,
+                    groups=section.tasks_per_step,
+                    size=section.rollouts_per_task,
+                    core_maximum=params.reward.success,
+                    seed=params.seed,
+                    ranks=ranks,
+                ),
+                shaper=shaper,
+                learner=learner,
+                engine=engine,
+                ranks=ranks,
+            ),
+            policy=policy,
+            checkpoints=job.checkpoints,
+            validation=read_tasks(job.validation),
+            steps=section.steps,
+            checkpoint_every=section.checkpoint_every,
+            keep=section.keep,
+        )
+        return loop.run(job.output, job.history, lambda step, metrics: report((step, metrics)))

@@ -1,0 +1,81 @@
+"""What imitation learns from: the tokens of demonstrated steps.
+
+As text they take much more memory than as tokens, and a searching expert takes its time; so they are
+tokenized some at a time, and what is tokenized is written at once. A process that is killed leaves
+these parts to the next one. A part's name says which demonstrations are in it, so that one that is
+missing is made again and not skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+
+from skillpress.agents import Prompter
+from skillpress.imitation.demonstrations import DemonstratedStep
+from skillpress.interface import TokenIds
+from skillpress.policy.policy import Policy
+from skillpress.resume import ResumeStore, SaveTimer
+from skillpress.trajectory import scan_table, write_table
+
+KIND = "demonstrations"
+STEPS_AT_ONCE = 10_000
+"""Demonstrated steps that are held as text, at most."""
+SCHEMA = {"prompt": pl.List(pl.Int64), "response": pl.List(pl.Int64)}
+
+Sample = tuple[TokenIds, TokenIds]
+"""A prompt and the response to learn."""
+
+
+def demonstrated(
+    demonstrate: Callable[[int], Iterator[list[DemonstratedStep]]],
+    count: int,
+    prompter: Prompter,
+    policy: Policy,
+    store: ResumeStore,
+    on_demonstration: Callable[[int], None] = lambda done: None,
+) -> list[Sample]:
+    """The samples of ``count`` demonstrations, those of an interrupted process included.
+
+    Args:
+        demonstrate: makes those from a number on.
+        store: keeps the parts.
+        on_demonstration: told how many are done.
+
+    Raises:
+        StorageError: a part is damaged; the message names it.
+    """
+    parts = store.spans(KIND)
+    samples = [
+        (tuple(prompt), tuple(response))
+        for _, path in parts
+        for prompt, response in scan_table(path, KIND, SCHEMA).collect().iter_rows()
+    ]
+    done = parts[-1][0] if parts else 0
+    on_demonstration(done)
+    saved = done
+    steps: list[DemonstratedStep] = []
+    timer = SaveTimer()
+    for number, demonstration in enumerate(demonstrate(done), done + 1):
+        steps += demonstration
+        if len(steps) >= STEPS_AT_ONCE or timer() or number == count:
+            fresh = tokenize(steps, prompter, policy)
+            table = pl.DataFrame(fresh, schema=SCHEMA, orient="row")
+            write_table(store.span(KIND, saved + 1, number), table, KIND)
+            saved = number
+            samples += fresh
+            steps.clear()
+        on_demonstration(number)
+    return samples
+
+
+def tokenize(steps: Sequence[DemonstratedStep], prompter: Prompter, policy: Policy) -> list[Sample]:
+    """(prompt, response) tokens of demonstrated steps; those without a prompt that fits are left out."""
+    prompts = prompter([step.state for step in steps])
+    known = {response: policy.encode_response(response) for response in {s.response for s in steps}}
+    return [
+        (prompt, known[step.response])
+        for prompt, step in zip(prompts, steps, strict=True)
+        if prompt is not None
+    ]

@@ -1,0 +1,115 @@
+"""Demonstrations: an oracle plays tasks, and each of its steps is what a policy is to imitate.
+
+Where an environment lives in worker processes its demonstrations are made there, several at once. Each is a
+pure function of its task and seed, and they come in their order, so that the number of processes
+changes nothing but the time. No torch here: workers import this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.environments.bundle import Oracle
+from skillpress.interface import AgentState, Environment, Rendering, StateUpdate
+from skillpress.rollout.worker_vector import cannot
+from skillpress.seeds import derive
+from skillpress.trajectory import Task
+from skillpress.workers.pool import WorkerPool, cores
+from skillpress.workers.worker import Failure, Limits
+
+_BATCH = 4
+"""Demonstrations asked for in one message: few, so that progress is seen."""
+
+
+@dataclass(frozen=True)
+class DemonstratedStep:
+    """What a demonstration says at one step."""
+
+    state: AgentState
+    """X_k, from which the prompt is made."""
+    response: str
+
+
+@dataclass(frozen=True)
+class Demonstrator:
+    """What one process needs; made there from parts that can be pickled."""
+
+    oracle: Oracle
+    environment: Environment
+    rendering: Rendering
+    update_state: StateUpdate
+    detour_rate: float
+
+    def __call__(self, wish: tuple[Task, int]) -> list[DemonstratedStep]:
+        """The demonstration of a task that a seed gives."""
+        task, seed = wish
+        return list(self._follow(task, self.oracle(task, self.detour_rate, seed)))
+
+    def _follow(self, task: Task, words: Sequence[str]) -> Iterator[DemonstratedStep]:
+        observation, info = self.environment.reset(task)
+        state = AgentState(task, observation, info)
+        for word in words:
+            observation, _, _, info = self.environment.step(word)
+            yield DemonstratedStep(state, self.rendering.response(word, info))
+            state = self.update_state(state, "", word, observation, info)
+
+
+def demonstrate(
+    tasks: Sequence[Task],
+    count: int,
+    bundle: EnvironmentBundle,
+    section: EnvironmentParameters,
+    rendering: Rendering,
+    update_state: StateUpdate,
+    detour_rate: float,
+    seed: int,
+    first: int = 0,
+    processes: int | None = None,
+) -> Iterator[list[DemonstratedStep]]:
+    """``count`` demonstrations, the tasks visited in order and again from the start.
+
+    Args:
+        first: how many of them are there already and left out.
+        processes: to make them in, where the environment lives in processes of its own; None is as
+            many as there are cores.
+
+    Raises:
+        BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
+    """
+
+    def wish(number: int) -> tuple[Task, int]:
+        return tasks[number % len(tasks)], derive(seed, "demonstration", number)
+
+    make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
+    if not bundle.separate_process:
+        yield from map(make(), map(wish, range(first, count)))
+        return
+    size = processes or cores()
+    numbers = [range(start, min(start + _BATCH, count)) for start in range(first, count, _BATCH)]
+    pool = WorkerPool(make, size, Limits())
+    try:
+        done: dict[int, list[DemonstratedStep]] = {}
+        following = first
+        for number, steps in pool.run({worker: numbers[worker::size] for worker in range(size)}, wish):
+            if isinstance(steps, Failure):
+                raise cannot("be demonstrated", wish(number)[0], steps)
+            done[number] = steps
+            while following in done:
+                yield done.pop(following)
+                following += 1
+    finally:
+        pool.close()
+
+
+def _demonstrator(
+    oracle: Callable[[EnvironmentParameters], Oracle],
+    make: Callable[[EnvironmentParameters], Environment],
+    section: EnvironmentParameters,
+    rendering: Rendering,
+    update_state: StateUpdate,
+    detour_rate: float,
+) -> Demonstrator:
+    return Demonstrator(oracle(section), make(section), rendering, update_state, detour_rate)

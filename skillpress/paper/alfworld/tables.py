@@ -1,0 +1,98 @@
+"""ALFWorld's rows of the paper's tables.
+
+Table 7 labels a failed out-of-distribution episode by what it lacked, within two task types and over
+all; an episode that fits no label counts among the failures alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+from skillpress.evaluation.behavior import (
+    BehaviorFigure,
+    count,
+    invalid_rate_of_successes,
+    repetition_rate,
+    success_length,
+)
+from skillpress.evaluation.episodes import EPISODE_KEY
+from skillpress.evaluation.strata import within
+from skillpress.paper.alfworld.behavior import failure_mode, redundant_visits
+from skillpress.paper.layout import Panel
+from skillpress.paper.main_table import table_1
+from skillpress.paper.method_episodes import MethodEpisodes
+
+MODES = {
+    "clean": ("never_picked_target", "picked_no_transform"),
+    "two": ("never_picked_target", "two_partial_deliver"),
+    "all": ("never_picked_target",),
+}
+"""Part of Table 7 to the failure modes that the paper counts there."""
+
+
+def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """Length, invalid and repeated actions of in-distribution successes."""
+    episodes = played.where(lambda task: within(task.stratum, "iid")).episodes
+    return success_length(episodes), invalid_rate_of_successes(episodes), repetition_rate(episodes)
+
+
+def table_6(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """The same, and walks to where the agent had been before."""
+    return *table_2(played), redundant_visits(played.where(lambda task: within(task.stratum, "iid")).steps)
+
+
+def table_7(played: MethodEpisodes, stratum: str, part: str) -> tuple[BehaviorFigure, ...]:
+    """Failed episodes of a class of tasks, and how many of them lacked what."""
+    episodes = with_failure_modes(played.where(lambda task: within(task.stratum, stratum)))
+    return (
+        count(f"{part}_fails", "total fails", episodes, ~pl.col("won"), "Table 7"),
+        *(count(f"{part}_{mode}", mode, episodes, pl.col("mode") == mode, "Table 7") for mode in MODES[part]),
+    )
+
+
+def with_failure_modes(played: MethodEpisodes) -> pl.DataFrame:
+    """Rows of ``episode_table`` with ``mode``: the failure mode, empty for a success."""
+    failed = MethodEpisodes(played.steps.filter(~pl.col("won")), played.tasks)
+    modes = failed.episodes.select(EPISODE_KEY).with_columns(
+        mode=pl.Series(
+            [
+                failure_mode(
+                    played.tasks[trajectory.task_id],
+                    trajectory.actions,
+                    [step.observation for step in trajectory.steps],
+                )
+                for trajectory in failed.trajectories()
+            ],
+            dtype=pl.String,
+        )
+    )
+    return played.episodes.join(modes, on=EPISODE_KEY, how="left").with_columns(pl.col("mode").fill_null(""))
+
+
+PANELS = (
+    Panel(1, "ALFWorld", table_1),
+    Panel(2, "ALFWorld (IID successes)", table_2),
+    Panel(6, "ALFWorld IID (successes)", table_6),
+    Panel(
+        7,
+        "Clean+Place, out of distribution",
+        partial(table_7, stratum="ood/pick_clean_then_place_in_recep", part="clean"),
+    ),
+    Panel(
+        7,
+        "Two-Obj+Place, out of distribution",
+        partial(table_7, stratum="ood/pick_two_obj_and_place", part="two"),
+    ),
+    Panel(7, "All OOD tasks", partial(table_7, stratum="ood", part="all")),
+)
+
+NAMED_PHRASES = (
+    ("Transport", "Transform"),
+    ("Explore", "Explore", "Explore", "Explore"),
+    ("Transport", "Deliver"),
+    ("Explore", "Take", "Transport", "Deliver"),
+    ("Take", "Transport", "Transform", "Deliver"),
+)
+"""Table 11's learned phrases, each of which the paper matches with a skill that SkillRL wrote down."""

@@ -1,0 +1,37 @@
+"""What an environment's folder of ``paper/`` offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from skillpress.evaluation.behavior import BehaviorFigure
+from skillpress.paper.layout import Panel
+
+
+@dataclass(frozen=True)
+class EnvironmentBehavior:
+    """How a policy acts, in figures that only this environment's actions show."""
+
+    figures: tuple[BehaviorFigure, ...] = ()
+    action_mix: Mapping[str, int] = field(default_factory=dict)
+    """Kind of action (in the environment's words) to steps of successful episodes."""
+
+
+def no_behavior(steps: pl.DataFrame) -> EnvironmentBehavior:
+    """Of an environment without figures of its own."""
+    return EnvironmentBehavior()
+
+
+@dataclass(frozen=True)
+class EnvironmentFigures:
+    """One environment's part of the tables and of the report."""
+
+    panels: Sequence[Panel] = ()
+    """Its rows of the paper's tables."""
+    behavior: Callable[[pl.DataFrame], EnvironmentBehavior] = no_behavior
+    """From the rows of ``evaluation_steps`` to its own behaviour figures."""
+    named_phrases: Sequence[tuple[str, ...]] = ()
+    """Phrases that the paper says were learned (Table 11)."""

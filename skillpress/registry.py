@@ -1,0 +1,103 @@
+"""Every part that params.yaml can name, and where it stands.
+
+A method is one file and one line here. A table maps a name to ``module:attribute``; the module is
+imported when an experiment asks for it. So names are checked before any heavy import, and a stage
+depends on the parts that its experiment names and on no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from skillpress.errors import ParamsError
+
+Registry = Mapping[str, str]
+"""Name to ``module:attribute``."""
+
+ENVIRONMENTS: Registry = {
+    "alfworld": "skillpress.environments.alfworld:BUNDLE",
+    "countdown": "skillpress.environments.countdown:BUNDLE",
+    "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
+}
+"""``environment.name`` to its ``EnvironmentBundle``."""
+
+STATE_UPDATES: Registry = {
+    "window": "skillpress.agents.state_updates:window",
+    "concatenate": "skillpress.agents.state_updates:concatenate",
+    "environment": "skillpress.agents.state_updates:environment",
+    "observations": "skillpress.agents.state_updates:observations",
+}
+"""``policy.state_update`` to a state update made for the number of turns that the prompt shows."""
+
+PARSERS: Registry = {
+    "plain": "skillpress.agents.parsing:plain",
+    "tagged": "skillpress.agents.parsing:tagged",
+    "lenient": "skillpress.agents.parsing:lenient",
+}
+"""``policy.parser`` (or what a rendering names as its own) to the function."""
+
+ENGINES: Registry = {"local": "skillpress.engines.local:LocalEngine"}
+"""``sampling.engine`` to the class, which is made from a policy."""
+
+SEARCHES: Registry = {
+    "greedy": "skillpress.skills.search.greedy:search_greedily",
+    "refined": "skillpress.skills.search.refined:search_refined",
+    "exact": "skillpress.skills.search.exact:search_exactly",
+    "frequency": "skillpress.skills.search.frequency:search_by_frequency",
+    "random": "skillpress.skills.search.random:search_randomly",
+    "singletons": "skillpress.skills.search.singletons:no_phrases",
+}
+"""``skills.search`` to a function from a corpus to phrases."""
+
+CORPORA: Registry = {
+    "algorithm_1": "skillpress.skills.step_corpus:algorithm_1",
+    "buffer_and_batch": "skillpress.skills.step_corpus:buffer_and_batch",
+    "batch_accepts": "skillpress.skills.step_corpus:batch_accepts",
+}
+"""``skills.corpus`` to a function from the buffer and a batch to what a step's dictionary is fitted to."""
+
+CLOSURES: Registry = {
+    "none": "skillpress.skills.closure:nothing_more",
+    "prefixes": "skillpress.skills.closure:prefixes",
+    "deletions": "skillpress.skills.closure:deletions",
+}
+"""``skills.closure`` to what a phrase brings with it."""
+
+SHAPINGS: Registry = {
+    "none": "skillpress.skills.shaping:NoShaping",
+    "round_length": "skillpress.skills.shaping:RoundLength",
+    "rounds": "skillpress.skills.shaping:Rounds",
+    "segcost": "skillpress.skills.shaping:SegmentationCost",
+}
+"""``reward.shaping`` to the class, which is made from λ and T."""
+
+ALGORITHMS: Registry = {
+    "grpo": "skillpress.algorithms.grpo:GRPO",
+    "rloo": "skillpress.algorithms.rloo:RLOO",
+    "reinforce_pp": "skillpress.algorithms.reinforce_pp:ReinforcePP",
+}
+"""``algorithm.name`` to the class, which is made from its section and a selection."""
+
+SELECTIONS: Registry = {
+    "none": "skillpress.algorithms.selections.none:NoSelection",
+    "varied_groups": "skillpress.algorithms.selections.varied_groups:VariedGroups",
+    "dynamic_sampling": "skillpress.algorithms.selections.dynamic_sampling:DynamicSampling",
+}
+"""``algorithm.select.name`` to the class, which is made from its section."""
+
+
+def lookup(registry: Registry, name: str, parameter: str) -> Any:
+    """What a registry holds under a name.
+
+    Args:
+        parameter: the key of params.yaml that gives the name, for the message.
+
+    Raises:
+        ParamsError: nothing has this name; the message lists the names there are.
+    """
+    if name not in registry:
+        raise ParamsError(f"{parameter}: is {name!r}; allowed: {', '.join(registry)}")
+    module, _, attribute = registry[name].partition(":")
+    return getattr(import_module(module), attribute)

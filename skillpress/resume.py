@@ -1,0 +1,110 @@
+"""Unfinished work: what a killed process had done, its successor finds.
+
+One folder per piece of work, named by a key over everything that decides its result (see
+:func:`content_key`). Every file in it was written whole. When all that came out of the work is safely
+written elsewhere, the folder is cleared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+SECONDS_BETWEEN_SAVES = 20.0
+"""What a killed process has to do again, at most, where it saves by the clock."""
+_CLEARED = ".cleared."
+"""How the name of a folder begins that is being removed."""
+_IGNORED = frozenset({"__pycache__"})
+"""Folders whose contents decide nothing."""
+
+
+def content_key(values: Mapping[str, Any], inputs: Iterable[str | Path]) -> str:
+    """A hash (20 hex digits) of values and of files or folders with all that is in them.
+
+    Raises:
+        FileNotFoundError: an input does not exist.
+    """
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for root in map(Path, inputs):
+        for path in _files(root):
+            digest.update(f"{root.name}/{path.relative_to(root).as_posix()}".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:20]
+
+
+def _files(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return [root]
+    found = (path for path in root.rglob("*") if not _IGNORED & set(path.parts))
+    return sorted(path for path in found if path.is_file())
+
+
+class ResumeStore:
+    """The folder of one piece of work, made when its first part is written."""
+
+    def __init__(self, root: str | Path, key: str) -> None:
+        self.key, self.folder = key, Path(root) / key
+
+    def of_rank(self, rank: int) -> ResumeStore:
+        """Where one of several processes keeps its own part of the work; cleared with the whole."""
+        return ResumeStore(self.folder, f"rank-{rank}")
+
+    def part(self, kind: str, number: int) -> Path:
+        """Where part ``number`` of a kind goes; to be written atomically."""
+        return self.folder / f"{kind}-{number:08d}.parquet"
+
+    def parts(self, kind: str) -> list[tuple[int, Path]]:
+        """(number, file) of the parts of a kind that are there, in their order."""
+        found = sorted(self.folder.glob(f"{kind}-*.parquet"))
+        return [(int(path.stem.removeprefix(f"{kind}-")), path) for path in found]
+
+    def span(self, kind: str, first: int, last: int) -> Path:
+        """Where a part goes that holds items ``first`` to ``last``; to be written atomically."""
+        return self.folder / f"{kind}-{first:08d}-{last:08d}.parquet"
+
+    def spans(self, kind: str) -> list[tuple[int, Path]]:
+        """(last item, file) of the spans of a kind that follow each other from item 1 on. What stands
+        behind a gap is left out: its items are to be made again, in their order."""
+        there: dict[int, tuple[int, Path]] = {}
+        for path in sorted(self.folder.glob(f"{kind}-*-*.parquet")):
+            first, last = map(int, path.stem.removeprefix(f"{kind}-").split("-"))
+            there[first] = last, path
+        found: list[tuple[int, Path]] = []
+        while (following := found[-1][0] + 1 if found else 1) in there:
+            found.append(there[following])
+        return found
+
+    def clear(self) -> None:
+        """Remove everything. The folder is renamed first, so that a process killed meanwhile leaves all
+        of it to be found or none; :meth:`sweep` removes the rest."""
+        if not self.folder.exists():
+            return
+        retired = self.folder.with_name(f"{_CLEARED}{self.key}.{uuid.uuid4().hex}")
+        self.folder.replace(retired)
+        shutil.rmtree(retired, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what processes that were killed while clearing have left, of every key."""
+        for left in self.folder.parent.glob(f"{_CLEARED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+class SaveTimer:
+    """Says when it is time to save again, if asked."""
+
+    def __init__(self, seconds: float = SECONDS_BETWEEN_SAVES) -> None:
+        self._seconds, self._last = seconds, time.monotonic()
+
+    def __call__(self) -> bool:
+        """Whether the time is up; if so it begins anew."""
+        now = time.monotonic()
+        if now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True

@@ -1,0 +1,55 @@
+"""The E-step: the phrases for which corpus and dictionary together take few bits (Eq. 3-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from skillpress.registry import SEARCHES, lookup
+from skillpress.skills.closure import close
+from skillpress.skills.corpus import make_corpus
+from skillpress.skills.dictionary import SkillDictionary, check_alphabet
+from skillpress.skills.lookup import make_table, uses
+from skillpress.skills.search import Search
+
+
+def fit(
+    corpus: Iterable[Sequence[str]],
+    alphabet: Sequence[str],
+    max_phrase_length: int,
+    search: str = "greedy",
+    seed: int = 0,
+    closure: str = "none",
+    ranked_with: Iterable[Sequence[str]] = (),
+) -> SkillDictionary:
+    """A dictionary of low description length for the corpus.
+
+    Args:
+        corpus: the skill sequences of successes, in any order; repeats count as often as they
+            stand there, and an empty one counts as a sequence that needs no segments.
+        alphabet: Σ, in the environment's fixed order.
+        max_phrase_length: L, 1 to 16.
+        search: an entry of ``SEARCHES``.
+        seed: for searches that draw at random.
+        closure: an entry of ``CLOSURES``; phrases added to what the search found.
+        ranked_with: more sequences, whose pairs count where a search ranks by frequency and nowhere else.
+
+    Raises:
+        ParamsError: the search is unknown.
+        ValueError: the corpus is empty, a skill is not in the alphabet, or the closure is unknown.
+    """
+    check_alphabet(alphabet, max_phrase_length)
+    find: Search = lookup(SEARCHES, search, "skills.search")
+    counted = make_corpus(corpus, alphabet, ranked_with)
+    found = find(counted, max_phrase_length, seed)
+    phrases = [*((skill,) for skill in range(len(alphabet))), *close(found.phrases, closure)]
+    return SkillDictionary(
+        alphabet=tuple(alphabet),
+        max_phrase_length=max_phrase_length,
+        phrases=tuple(tuple(alphabet[skill] for skill in phrase) for phrase in phrases),
+        counts=tuple(uses(counted, make_table(phrases, len(alphabet), max_phrase_length))),
+        sequences=counted.sequences,
+        search=search,
+        seed=seed,
+        closure=closure,
+        lower_bound=found.lower_bound,
+    )

@@ -1,0 +1,47 @@
+"""The learned phrases of every training step's dictionary, on disk.
+
+Every step fits a dictionary of its own. A history keeps the phrases of each with their uses, and nothing
+else: bits are in the training curve. In its file every phrase stands once and steps refer to it by
+number, so that hundreds of steps take some ten kilobytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from skillpress.errors import StorageError
+from skillpress.skills.dictionary import Skills
+from skillpress.storage import read_schema, write_text
+
+SCHEMA = "skillpress.history/1"
+
+History = Mapping[int, Mapping[Skills, int]]
+"""Training step to the learned phrases of its dictionary and their uses; a step without a success
+has no dictionary and is not in it."""
+
+
+def write_history(path: str | Path, history: History) -> None:
+    """Write a history as JSON, atomically; the same history gives the same bytes."""
+    number: dict[Skills, int] = {}
+    steps = [
+        [step, [[number.setdefault(phrase, len(number)), uses] for phrase, uses in history[step].items()]]
+        for step in sorted(history)
+    ]
+    content = {"schema": SCHEMA, "phrases": [list(phrase) for phrase in number], "steps": steps}
+    write_text(path, json.dumps(content, separators=(",", ":")) + "\n")
+
+
+def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
+    """Read a history.
+
+    Raises:
+        StorageError: missing, damaged, or of another schema.
+    """
+    content = read_schema(path, SCHEMA, "train again")
+    try:
+        phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
+        return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise StorageError(f"{path}: damaged history ({error}); delete it and train again") from error

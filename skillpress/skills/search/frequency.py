@@ -1,0 +1,21 @@
+"""A control: as many phrases as greedy finds, chosen by frequency alone.
+
+If shaping with this dictionary works as well, then not the MDL choice of phrases matters but merely
+that there are some.
+"""
+
+from __future__ import annotations
+
+from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.grams import number_grams, phrases_of
+from skillpress.skills.search.greedy import merge_pairs
+
+
+def search_by_frequency(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+    """Plain byte-pair encoding: the most frequent pair is merged, whether or not that pays.
+
+    Ranking and limits are the greedy search's; there may be fewer phrases when no pair is left.
+    """
+    grams = number_grams(corpus, max_phrase_length)
+    size = len(merge_pairs(grams, True, -1))
+    return Found(phrases_of(corpus, grams, merge_pairs(grams, False, size)))

@@ -1,0 +1,10 @@
+"""No learned phrases: with the dictionary of singletons, segmentation cost is length (Proposition 1)."""
+
+from __future__ import annotations
+
+from skillpress.skills.corpus import Corpus, Found
+
+
+def no_phrases(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
+    """Nothing beside the alphabet."""
+    return Found([])

@@ -1,0 +1,110 @@
+"""Data-parallel processes: how many there are, which one this is, and what they tell each other.
+
+DeepSpeed looks for MPI unless the usual environment variables name the ranks, and compiles a
+shared-memory collective on CPUs even for one process; both are settled here, when training starts
+and not when a module is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed
+
+from skillpress.workers.ranks import SILENCE_SECONDS, free_port
+
+__all__ = ["Ranks", "free_port", "join_ranks"]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among the data-parallel ones."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def device(self) -> torch.device:
+        """The GPU of this rank, or the CPU where there is none."""
+        return torch.device("cuda", self.rank) if torch.cuda.is_available() else torch.device("cpu")
+
+    def share(self, count: int) -> range:
+        """Which of ``count`` items (a multiple of the size) are this rank's own."""
+        each = count // self.size
+        return range(self.rank * each, (self.rank + 1) * each)
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        """The items of all ranks, in rank order, on every rank."""
+        if self.size == 1:
+            return list(items)
+        everything: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(everything, list(items))
+        return [item for part in everything for item in part]
+
+    def sum(self, values: dict[str, float]) -> dict[str, float]:
+        """Each value summed over the ranks."""
+        if self.size == 1:
+            return values
+        total = torch.tensor(list(values.values()), dtype=torch.float64)
+        if torch.distributed.get_backend() == "nccl":
+            total = total.to(self.device)
+        torch.distributed.all_reduce(total)
+        return dict(zip(values, total.tolist(), strict=True))
+
+    def maximum(self, values: Sequence[int]) -> list[int]:
+        """The largest of each value over the ranks."""
+        if self.size == 1:
+            return list(values)
+        largest = torch.tensor(values)
+        if torch.distributed.get_backend() == "nccl":
+            largest = largest.to(self.device)
+        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
+        return [int(value) for value in largest]
+
+    def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks, in one message; the same bits on all."""
+        if self.size == 1:
+            return
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        torch.distributed.all_reduce(flat)
+        for parameter, total in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = total.view_as(parameter).to(parameter.dtype)
+
+    def barrier(self) -> None:
+        """Wait until every rank has come here."""
+        if self.size > 1:
+            torch.distributed.barrier()
+
+
+def join_ranks(ranks: Ranks, port: int) -> None:
+    """Connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs)."""
+    if torch.distributed.is_initialized():
+        return
+    # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
+    if ranks.size > 1:
+        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
+    cuda = torch.cuda.is_available()
+    os.environ.update(
+        RANK=str(ranks.rank),
+        LOCAL_RANK=str(ranks.rank),
+        WORLD_SIZE=str(ranks.size),
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+    )
+    if not cuda:
+        os.environ["DS_ACCELERATOR"] = "cpu"
+    import deepspeed
+
+    if not cuda:
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    # Who waits in a collective waits for the slowest rank's episodes; a rank that died ends all of them.
+    patience = timedelta(seconds=SILENCE_SECONDS)
+    deepspeed.init_distributed("nccl" if cuda else "gloo", verbose=False, timeout=patience)

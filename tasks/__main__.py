@@ -1,0 +1,29 @@
+"""``python -m tasks STAGE``: run one stage of dvc.yaml in this folder."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import traceback
+from collections.abc import Sequence
+
+from tasks import exit_codes, parent, stages
+from tasks.stage import run_stage
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    names = [module.name for module in pkgutil.iter_modules(stages.__path__)]
+    parser = argparse.ArgumentParser(prog="python -m tasks", description=__doc__)
+    parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
+    return run_stage(parser.parse_args(arguments).stage)
+
+
+if __name__ == "__main__":
+    parent.end_with_named_process()
+    try:
+        code = main()
+    except Exception:  # noqa: BLE001  shown whole; only the interpreter's slow end is left out
+        traceback.print_exc()
+        code = 1
+    exit_codes.leave(code)

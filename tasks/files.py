@@ -1,0 +1,53 @@
+"""Where the stages leave what they make; dvc.yaml names the same paths as outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.environments import EnvironmentBundle
+from skillpress.storage import atomic_path
+from skillpress.trajectory import Task, read_tasks
+
+TASKS = Path("data/tasks")
+BASE_POLICY = Path("models/base")
+POLICY = Path("models/policy")
+CHECKPOINTS = Path("checkpoints")
+BASE_ROLLOUTS = Path("data/rollouts/base.parquet")
+EVALUATION_ROLLOUTS = Path("data/rollouts/evaluation.parquet")
+SEQUENCES = Path("data/skills/sequences.parquet")
+DICTIONARY = Path("data/skills/dictionary.json")
+RESULTS = Path("results")
+HISTORY = Path("results/dictionaries.json")
+SELECTED = Path("results/checkpoint.json")
+PHRASES = Path("results/phrases.csv")
+
+SPLITS = ("train", "validation", "test")
+EXPLORER, START, TRAINED = "explorer", "start", "trained"
+POLICIES = EXPLORER, START, TRAINED
+"""Every experiment evaluates these three; the rows of all tables."""
+
+
+def split_file(split: str) -> Path:
+    """The file of a split's tasks."""
+    return TASKS / f"{split}.parquet"
+
+
+def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
+    """All splits, checked together, so that no stage ever works on contaminated ones.
+
+    Raises:
+        StorageError: a file is missing or damaged.
+        TaskError: the tasks are not the environment's, or splits overlap.
+    """
+    splits = {split: read_tasks(split_file(split)) for split in SPLITS}
+    bundle.check_tasks([task for tasks in splits.values() for task in tasks])
+    return splits
+
+
+def write_curve(path: Path, rows: Iterable[Mapping[str, float]]) -> None:
+    """A CSV file with one row per step, for plots; a metric that a row lacks is left empty."""
+    with atomic_path(path) as temporary:
+        pl.DataFrame(list(rows), infer_schema_length=None).write_csv(temporary)

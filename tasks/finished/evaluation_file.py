@@ -1,0 +1,40 @@
+"""results/evaluation.json, read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from skillpress.errors import StorageError
+from skillpress.storage import read_json
+from skillpress.training.selected_checkpoint import SelectedCheckpoint
+
+
+def read_evaluation(results: Path) -> dict[str, Any]:
+    """Its content, of this version.
+
+    Raises:
+        StorageError: it is missing or damaged.
+    """
+    values = read_json(results / "evaluation.json")
+    if not isinstance(values, dict) or {"checkpoint", "policies", "comparisons"} - values.keys():
+        raise StorageError(
+            f"{results / 'evaluation.json'}: not an evaluation of this version; delete it and run again"
+        )
+    return values
+
+
+def checkpoint(results: Path) -> SelectedCheckpoint:
+    """Which of a training run's weights the trained policy's are, and by which rule.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    values = read_evaluation(results)["checkpoint"]
+    try:
+        return SelectedCheckpoint(**values)
+    except TypeError as error:
+        raise StorageError(
+            f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
+            "delete it and run again"
+        ) from error

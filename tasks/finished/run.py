@@ -1,0 +1,185 @@
+"""A finished run: one folder in which an experiment was reproduced, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.errors import UserError
+from skillpress.evaluation.episodes import check_complete, episode_table, evaluation_steps
+from skillpress.params import Params, load_params
+from skillpress.skills.history import read_history
+from skillpress.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.trajectory import Task, read_tasks, scan_rollouts
+from tasks.files import EVALUATION_ROLLOUTS, EXPLORER, HISTORY, POLICIES, RESULTS, START, TRAINED, split_file
+from tasks.finished.evaluation_file import checkpoint
+
+VANILLA = "vanilla"
+BASELINES = {EXPLORER: "explorer", START: VANILLA}
+"""Policies that no method trained, to their methods in the paper's tables."""
+
+COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
+"""Sections of params.yaml in which the runs of one environment must agree."""
+
+
+class RunsError(UserError):
+    """These runs cannot stand in one table; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """One finished experiment."""
+
+    folder: Path
+    params: Params
+    checkpoint: SelectedCheckpoint
+    """Which weights its trained policy has, and by which rule."""
+    tasks: tuple[Task, ...]
+    """What it was evaluated on."""
+    label: str = ""
+    """What a comparison calls its method, such as the name of its overlay; empty where nobody named it."""
+
+    @property
+    def seed(self) -> int:
+        """The experiment's seed."""
+        return self.params.seed
+
+    @property
+    def results(self) -> Path:
+        """Where its figures lie."""
+        return self.folder / RESULTS
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Those that it evaluated, in the order of the tables."""
+        return POLICIES
+
+    @property
+    def method(self) -> str:
+        """The method as ``skillpress.paper.layout.METHODS`` names it.
+
+        Raises:
+            RunsError: its parameters are those of a control that the paper has no column for.
+        """
+        params = self.params
+        if params.training.steps == 0:
+            return VANILLA
+        if params.algorithm.name != "grpo":
+            raise RunsError(
+                f"{self.folder}: algorithm.name is {params.algorithm.name!r}; the paper's tables have a "
+                "place for 'grpo' alone"
+            )
+        if params.reward.shaping == "none":
+            return "grpo"
+        if params.reward.shaping == "round_length":
+            return "round_length"
+        if params.reward.shaping != "segcost":
+            raise RunsError(
+                f"{self.folder}: reward.shaping is {params.reward.shaping!r}; the paper's tables have a "
+                "place for 'none', 'round_length' and 'segcost' alone"
+            )
+        for key, papers in (("search", "greedy"), ("closure", "none")):
+            if (value := getattr(params.skills, key)) != papers:
+                raise RunsError(
+                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
+                    f"{papers!r} alone"
+                )
+        return "segcost" if params.skills.buffer else "segcost_no_buffer"
+
+    @property
+    def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
+        """Learned phrases of the dictionary of the last training step that had a success, and their uses.
+
+        None where nothing was trained or nothing ever succeeded.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        path = self.folder / HISTORY
+        history = read_history(path) if path.exists() else {}
+        return history[max(history)] if history else None
+
+    @property
+    def environment(self) -> str:
+        """The environment's name."""
+        return self.params.environment.name
+
+    def rollouts(self, policy: str) -> pl.LazyFrame:
+        """The rows of one policy's evaluation as they lie on disk.
+
+        Raises:
+            StorageError: they are missing or damaged.
+        """
+        return scan_rollouts(self.folder / EVALUATION_ROLLOUTS).filter(pl.col("policy") == policy)
+
+    def steps(self, policy: str) -> pl.DataFrame:
+        """One policy's evaluation, marked with the training seed.
+
+        Raises:
+            EvaluationError: it does not hold every task the same number of times.
+            RunsError: it was not played by the weights that training left.
+        """
+        section = self.params.evaluation
+        steps = evaluation_steps(self.rollouts(policy), self.seed)
+        check_complete(
+            episode_table(steps), [task.task_id for task in self.tasks], section.runs, section.votes
+        )
+        step = self.checkpoint.step if policy == TRAINED else 0
+        if (played := steps["policy_version"].unique().to_list()) != [step]:
+            raise RunsError(
+                f"{self.folder}: {policy} was evaluated at training step {played}, its weights are of "
+                f"{step}; run its evaluate_policy stage again"
+            )
+        return steps
+
+
+def read_run(folder: Path, label: str = "") -> FinishedRun:
+    """The run of a folder.
+
+    Raises:
+        ParamsError: its params.yaml is missing or wrong.
+        StorageError: its tasks or results are missing or damaged.
+    """
+    return FinishedRun(
+        folder=folder,
+        params=load_params(folder / "params.yaml"),
+        checkpoint=checkpoint(folder / RESULTS),
+        tasks=tuple(read_tasks(folder / split_file("test"))),
+        label=label,
+    )
+
+
+def check_runs(runs: Sequence[FinishedRun]) -> None:
+    """One checkpoint rule; each method has each seed once; runs of an environment agree in what they
+    share.
+
+    Raises:
+        RunsError: they do not.
+    """
+    if len(rules := {run.checkpoint.rule for run in runs}) > 1:
+        raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
+    seen: dict[tuple[str, str, int], Path] = {}
+    first: dict[str, FinishedRun] = {}
+    for run in runs:
+        key = (run.environment, run.method, run.params.seed)
+        if key in seen:
+            raise RunsError(
+                f"{run.folder} and {seen[key]} are both {run.method}, seed {run.params.seed}, on "
+                f"{run.environment}; name one of them"
+            )
+        seen[key] = run.folder
+        reference = first.setdefault(run.environment, run)
+        for difference in differences(reference, run):
+            raise RunsError(f"{reference.folder} and {run.folder} cannot stand in one table: {difference}")
+
+
+def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
+    """What keeps two runs of an environment out of one table."""
+    for section in COMMON:
+        mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
+        for key, value in mine.items():
+            if theirs.get(key) != value:
+                yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"

@@ -1,0 +1,74 @@
+"""``make run``: check the parameters, take the workspace's lock, and let DVC reproduce what changed.
+
+    python -m tasks.reproduce                                          the default experiment, here
+    python -m tasks.reproduce --params params/grpo.yaml --seed 1       a variant, under workspaces/
+    python -m tasks.reproduce --dry-run --params ...                   what it would do and need
+
+DVC alone does the work (``dvc repro`` is the same without the lock and the check).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from skillpress.errors import UserError
+from tasks import exit_codes, parent
+from tasks.reproduce.lock import exclusive, workspace_lock
+from tasks.reproduce.rates import Rates, add_rate_options
+from tasks.reproduce.repair import set_broken_files_aside
+from tasks.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from tasks.settings import ROOT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add_variant_options(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the experiment and its size, run nothing"
+    )
+    add_rate_options(parser)
+    chosen = parser.parse_args(arguments)
+    variant = Variant(tuple(chosen.params), chosen.seed)
+    try:
+        if chosen.dry_run:
+            from tasks.reproduce.dry_run import describe  # seconds of importing, for a dry run alone
+
+            print(describe(variant, Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)))
+            return 0
+        code = reproduce(variant)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return exit_codes.USER_ERROR
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    return code
+
+
+def reproduce(variant: Variant) -> int:
+    """``dvc repro`` in the variant's workspace, alone there; returns DVC's exit code.
+
+    Raises:
+        ParamsError: its parameters are wrong; nothing was run.
+        LockTimeoutError: another run holds the workspace.
+    """
+    from dvc.cli import main as dvc
+
+    workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
+    variant.values(ROOT)
+    parent.name_this_process()
+    with exclusive(workspace_lock(workspace), str(workspace)):
+        os.chdir(prepare_workspace(ROOT, variant))
+        set_broken_files_aside(workspace)
+        code = int(dvc(["repro"]))
+    if code == 0:
+        print(f"report: {workspace / 'results' / 'report.html'}")
+    return code
+
+
+if __name__ == "__main__":
+    parent.end_with_named_process()
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What an experiment would do, without doing it: its parameters, its size, its memory and its time.
+
+    python -m tasks.reproduce.dry_run --params params/paper_alfworld.yaml
+    python -m tasks.reproduce.dry_run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
+
+The same as ``python -m tasks.reproduce --dry-run``. No task is made and no weights are read. All sizes
+are upper bounds. Time is estimated from the rates that are given and from nothing else: tokens per
+second of one process through the model (or through its update), and the milliseconds that an
+environment step takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+import torch
+import yaml
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from skillpress.engines.local import PREFILL_TOKENS
+from skillpress.errors import UserError
+from skillpress.experiment import Experiment
+from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, training_memory, work
+from skillpress.params import SCRATCH, Params, check_params
+from skillpress.policy.logits import SOFT_CAP
+from skillpress.training.learner import read_configuration
+from tasks import exit_codes
+from tasks.reproduce.rates import Rates, add_rate_options
+from tasks.reproduce.workspace import Variant, add_variant_options
+from tasks.settings import ROOT
+
+
+def describe(variant: Variant, rates: Rates) -> str:
+    """The variant's dry run as text.
+
+    Raises:
+        ParamsError: its parameters are wrong.
+    """
+    values = variant.values(ROOT)
+    params = check_params(values, source=variant.name or "params.yaml")
+    return "\n".join(
+        [yaml.safe_dump(values, sort_keys=False), *_sizes(params), *_memory(params), *_time(params, rates)]
+    )
+
+
+def model_shape(params: Params) -> tuple[ModelShape | None, str]:
+    """The policy's shape, and where it is known from; None where nobody knows it here."""
+    name = params.policy.model
+    if name == SCRATCH:
+        policy = Experiment(params).starting_policy()
+        return _shape(policy.model.config, policy.parameters), "built from the parameters"
+    if name in KNOWN_SHAPES:
+        return KNOWN_SHAPES[name], "from the table of known models"
+    return _shape_of_files(name), "from its configuration"
+
+
+def _shape_of_files(name: str) -> ModelShape | None:
+    """From the model's configuration, if it is on this machine; no weights are read."""
+    try:
+        config = AutoConfig.from_pretrained(name, local_files_only=True)
+    except (OSError, ValueError):
+        return None
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    return _shape(config, sum(weight.numel() for weight in model.parameters()))
+
+
+def _shape(config: object, parameters: int) -> ModelShape:
+
+    heads = config.num_attention_heads  # type: ignore[attr-defined]
+    hidden = config.hidden_size  # type: ignore[attr-defined]
+    return ModelShape(
+        parameters,
+        config.num_hidden_layers,  # type: ignore[attr-defined]
+        hidden,
+        getattr(config, "num_key_value_heads", None) or heads,
+        getattr(config, "head_dim", None) or hidden // heads,
+        config.vocab_size,  # type: ignore[attr-defined]
+        heads,
+        getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * hidden,
+        getattr(config, SOFT_CAP, None) is not None,
+    )
+
+
+def _sizes(params: Params) -> Iterator[str]:
+
+    tasks = params.tasks
+    yield f"tasks: {tasks.train} train, {tasks.validation} validation, {tasks.test} test"
+    yield f"demonstrations: {params.imitation.demonstrations}"
+    yield "at most:"
+    for part, amount in work(params).items():
+        yield (
+            f"  {part}: {amount.episodes:,} episodes, {amount.environment_steps:,} environment steps, "
+            f"{amount.prompt_tokens:.3g} prompt and {amount.sampled_tokens:.3g} sampled tokens"
+        )
+
+
+def _memory(params: Params) -> Iterator[str]:
+
+    shape, source = model_shape(params)
+    if shape is None:
+        yield f"memory: unknown, since the configuration of {params.policy.model} is not on this machine"
+        return
+    yield f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})"
+    parts = training_memory(params, shape, read_configuration(params.training.deepspeed), PREFILL_TOKENS)
+    yield f"memory of one of {params.processes} training processes, at most:"
+    for part, size in parts.items():
+        yield f"  {part}: {size / 2**30:.2f} GiB"
+    yield f"  together: {sum(parts.values()) / 2**30:.2f} GiB"
+
+
+def _time(params: Params, rates: Rates) -> Iterator[str]:
+
+    parts = work(params)
+    every, training = parts.values(), parts["train_policy"]
+    amounts = (
+        ("sampling", sum(part.tokens for part in every), rates.sampling, "--sampling-rate"),
+        ("training", training.tokens, rates.training, "--training-rate"),
+        (
+            "environment",
+            sum(part.environment_steps for part in every),
+            1000 / rates.step_ms if rates.step_ms else None,
+            "--step-ms",
+        ),
+    )
+    yield "time of one process, at most, from the stated rates alone:"
+    for name, amount, rate, option in amounts:
+        yield f"  {name}: {amount / rate / 3600:.1f} hours" if rate else f"  {name}: unknown without {option}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add_variant_options(parser)
+    add_rate_options(parser)
+    chosen = parser.parse_args(arguments)
+    try:
+        rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
+        print(describe(Variant(tuple(chosen.params), chosen.seed), rates))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return exit_codes.USER_ERROR
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Stage: how good the trained policy is, beside its start and a random explorer, on held-out tasks.
+
+Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs. The rollouts of
+all policies are one file, with the policy, the run and the training step whose weights played in columns
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from skillpress.environments import bundle
+from skillpress.evaluation import EvaluationSummary, compare, evaluate
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.rollout import requests
+from skillpress.seeds import derive
+from skillpress.storage import write_json
+from skillpress.training.selected_checkpoint import SelectedCheckpoint, read_selected
+from skillpress.trajectory import Task, Trajectory, scan_rollouts, write_rollouts
+from tasks.files import (
+    BASE_POLICY,
+    EVALUATION_ROLLOUTS,
+    EXPLORER,
+    POLICIES,
+    POLICY,
+    RESULTS,
+    SELECTED,
+    START,
+    TRAINED,
+    load_tasks,
+    write_curve,
+)
+
+if TYPE_CHECKING:
+    from tasks.stage import Stage
+
+MODELS = {EXPLORER: None, START: BASE_POLICY, TRAINED: POLICY}
+PAIRS = ((EXPLORER, START), (START, TRAINED))
+
+
+def main(stage: Stage) -> None:
+    """Write the rollouts, results/evaluation.json, the headline figures and the budget curves."""
+    params, section = stage.params, stage.params.evaluation
+    longest, seed = params.environment.max_steps, derive(params.seed, "compare")
+    tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
+    write_rollouts(EVALUATION_ROLLOUTS, play(stage, tasks, selected))
+    every = scan_rollouts(EVALUATION_ROLLOUTS)
+    rollouts = {policy: every.filter(pl.col("policy") == policy) for policy in POLICIES}
+    summaries = {
+        policy: evaluate(played, tasks, runs=section.runs, votes=section.votes, max_steps=longest)
+        for policy, played in rollouts.items()
+    }
+    comparisons = {
+        f"{second} against {first}": compare(
+            rollouts[first], rollouts[second], max_steps=longest, seed=seed, votes=section.votes
+        )
+        for first, second in PAIRS
+    }
+    figures = {policy: headline(summary) for policy, summary in summaries.items()}
+    evaluation = {
+        "checkpoint": asdict(selected),
+        "policies": {policy: summary.to_json() for policy, summary in summaries.items()},
+        "comparisons": {pair: asdict(comparison) for pair, comparison in comparisons.items()},
+    }
+    write_json(RESULTS / "evaluation.json", evaluation)
+    write_json(RESULTS / "metrics.json", figures)
+    write_curve(RESULTS / "budget.csv", budget_rows(summaries))
+    stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
+    stage.run.register_policy(POLICY)
+    stage.store.clear()
+
+
+def play(stage: Stage, tasks: Sequence[Task], selected: SelectedCheckpoint) -> list[Trajectory]:
+    """All episodes of all policies, those that an interrupted process played included."""
+    params, section = stage.params, stage.params.evaluation
+    plays = [
+        Play(
+            policy=MODELS[policy],
+            wanted=[
+                request
+                for run in range(section.runs)
+                for request in requests(
+                    tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run
+                )
+            ],
+            version=selected.step if policy == TRAINED else 0,
+        )
+        for policy in POLICIES
+    ]
+    job = CollectionJob(params, "evaluation", plays, stage.store)
+    with stage.progress(sum(len(play.wanted) for play in plays), "episode") as progress:
+        played, _ = play_episodes(job, progress.more)
+    return [trajectory for trajectories in played for trajectory in trajectories]
+
+
+def headline(summary: EvaluationSummary) -> dict[str, float]:
+    """The few figures by which experiments are compared at a glance."""
+    figures = {
+        "pass_at_1": summary.pass_at_1.mean,
+        "pass_at_1_low": summary.pass_at_1.low,
+        "pass_at_1_high": summary.pass_at_1.high,
+        f"sc_at_{summary.votes}": summary.self_consistency.mean,
+        "budget_area": summary.budget.area,
+    }
+    figures |= {f"within_{budget}_steps": share for budget, share in summary.budget.points.items()}
+    return figures | {
+        figure.key: figure.value for figure in summary.behavior if figure.table and figure.value is not None
+    }
+
+
+def budget_rows(summaries: Mapping[str, EvaluationSummary]) -> Iterator[dict[str, float]]:
+    """One row per step budget, one column per policy: the share won within so many steps."""
+    for step, shares in enumerate(zip(*(s.budget.success for s in summaries.values()), strict=True), 1):
+        yield {"steps": float(step), **dict(zip(summaries, shares, strict=True))}

@@ -1,0 +1,37 @@
+"""Stage: make the tasks of all splits, filtered, disjoint and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.storage import write_json
+from skillpress.trajectory import Task, write_tasks
+from tasks.files import RESULTS, SPLITS, split_file
+
+if TYPE_CHECKING:
+    from tasks.stage import Stage
+
+
+def main(stage: Stage) -> None:
+    """Write data/tasks/{train,validation,test}.parquet and the number of tasks per stratum."""
+    params, section = stage.params, stage.params.tasks
+    environment = bundle(params.environment.name)
+    sizes = SplitSizes(section.train, section.validation, section.test)
+    made: dict[str, list[Task]] = {split: [] for split in SPLITS}
+    with stage.progress(sizes.train + sizes.validation + sizes.test, "task") as progress:
+        for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):
+            made[task.split].append(task)
+            progress(count)
+    environment.check_tasks([task for tasks in made.values() for task in tasks])
+    for split, tasks in made.items():
+        write_tasks(split_file(split), tasks)
+    strata = sorted({task.stratum for tasks in made.values() for task in tasks})
+    counts = {
+        split: {"tasks": len(tasks)}
+        | {stratum: sum(task.stratum == stratum for task in tasks) for stratum in strata}
+        for split, tasks in made.items()
+    }
+    write_json(RESULTS / "tasks.json", counts)
+    stage.run.log_metrics({f"tasks/{split}": len(tasks) for split, tasks in made.items()})

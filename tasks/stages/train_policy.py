@@ -1,0 +1,50 @@
+"""Stage: reinforcement learning, resumed from its last checkpoint when it was interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillpress.environments import bundle
+from skillpress.experiment.training import TrainingJob, train
+from skillpress.training.checkpoint import Checkpoints
+from skillpress.training.selected_checkpoint import select_checkpoint, write_selected
+from tasks.files import (
+    BASE_POLICY,
+    CHECKPOINTS,
+    HISTORY,
+    POLICY,
+    RESULTS,
+    SELECTED,
+    load_tasks,
+    split_file,
+    write_curve,
+)
+
+if TYPE_CHECKING:
+    from tasks.stage import Stage
+
+
+def main(stage: Stage) -> None:
+    """Write models/policy and which step's it is, the learning curve and the phrases of every step."""
+    params = stage.params
+    load_tasks(bundle(params.environment.name))  # refuses splits that overlap
+    job = TrainingJob(
+        params=params,
+        tasks=split_file("train"),
+        validation=split_file("validation"),
+        start=BASE_POLICY,
+        output=POLICY,
+        history=HISTORY,
+        checkpoints=Checkpoints(CHECKPOINTS, stage.store.key),
+    )
+    with stage.progress(params.training.steps, "step") as progress:
+
+        def on_step(step: int, metrics: dict[str, float]) -> None:
+            progress(step, success=metrics["success"])
+            stage.run.log_metrics(metrics, step)
+
+        curve = train(job, on_step)
+    write_curve(RESULTS / "training.csv", curve)
+    write_selected(SELECTED, select_checkpoint(params.training.keep, curve))
+    stage.run.log_file(HISTORY)
+    stage.store.clear()

@@ -1,0 +1,78 @@
+"""Batches written by hand: one list per trajectory, one entry per step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skillpress.algorithms.batch import Batch, batch_of
+from skillpress.registry import ALGORITHMS, SELECTIONS, lookup
+from skillpress.trajectory import Credit, RewardPart, Step, Trajectory
+
+GRPO = {
+    "name": "grpo", "scale": "none", "baseline_weighting": "per_trajectory", "clip_low": 0.2,
+    "clip_high": 0.2, "kl_coefficient": 0.0, "aggregation": "token_mean", "select": {"name": "none"},
+}  # fmt: skip
+RLOO = {
+    "name": "rloo", "clip_low": 0.2, "clip_high": 0.2, "kl_coefficient": 0.0, "aggregation": "token_mean",
+    "select": {"name": "none"},
+}  # fmt: skip
+REINFORCE_PP = {"name": "reinforce_pp", "discount": 1.0, "kl_coefficient": 0.0, "select": {"name": "none"}}
+
+
+def algorithm(section: dict, **changes: object):
+    """The algorithm of this section of params.yaml."""
+    kind = lookup(ALGORITHMS, section["name"], "algorithm.name")
+    parameters = kind.Parameters(**{**section, **changes})
+    selection = lookup(SELECTIONS, parameters.select.name, "algorithm.select.name")(parameters.select)
+    return kind(parameters, selection)
+
+
+def step(parts: Sequence[tuple[str, float, Credit]], prompt: int = 1) -> Step:
+    return Step(
+        prompt_ids=(prompt,), response_ids=(2, 3), logprobs=(-1.0, -1.0), thought="", action="",
+        observation="", invalid=None, reward_parts=tuple(RewardPart(*part) for part in parts),
+    )  # fmt: skip
+
+
+def trajectory(steps: Sequence[Step], won: bool = False) -> Trajectory:
+    return Trajectory(
+        task_id="t", group_id="g", rollout_index=0, steps=tuple(steps), won=won, terminated=won,
+        truncated=not won, outcome="won" if won else "timeout", policy_version=0, seed=0,
+    )  # fmt: skip
+
+
+def batch(
+    rewards: Sequence[Sequence[float]],
+    groups: Sequence[int],
+    own: Sequence[Sequence[float]] | None = None,
+    core_maximum: float = 10.0,
+) -> Batch:
+    """Trajectories with these core rewards at their steps, and parts that count for a step alone."""
+    own = own if own is not None else [[0.0] * len(steps) for steps in rewards]
+    return batch_of(
+        [
+            trajectory(
+                [
+                    step([("success", reward, "trajectory"), ("invalid", mine, "step")])
+                    for reward, mine in zip(steps, mines, strict=True)
+                ]
+            )
+            for steps, mines in zip(rewards, own, strict=True)
+        ],
+        groups,
+        core_maximum,
+    )
+
+
+def of_returns(returns: Sequence[float], groups: Sequence[int], lengths: Sequence[int]) -> Batch:
+    """Trajectories with these returns, all given at their last step."""
+    return batch([[0.0] * (n - 1) + [r] for r, n in zip(returns, lengths, strict=True)], groups)
+
+
+def per_trajectory(advantages: np.ndarray, found: Batch) -> np.ndarray:
+    """[trajectories] advantages that all steps of a trajectory share."""
+    ends = np.cumsum(found.length) - 1
+    np.testing.assert_array_equal(advantages, np.repeat(advantages[ends], found.length))
+    return advantages[ends]

@@ -1,0 +1,101 @@
+"""Episodes written by hand, so that every number can be counted on the fingers, and episodes of a real
+environment, from the actions that somebody takes in it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from skillpress.interface import Environment, Info
+from skillpress.paper import layout
+from skillpress.rollout.collector import outcome
+from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
+
+Choose = Callable[[int, Info], tuple[str, str]]
+"""(step number, what the environment last said) to (thought, action)."""
+MakeEpisode = Callable[..., Trajectory]
+
+
+def play_episode(environment: Environment, task: Task, choose: Choose, rollout: int = 0) -> Trajectory:
+    """One episode to its end; ``choose`` may raise IndexError to give up, as scripts do at their end."""
+    _, info = environment.reset(task)
+    steps: list[Step] = []
+    terminated = truncated = False
+    while not (terminated or truncated):
+        thought, action = choose(len(steps), info)
+        observation, terminated, truncated, info = environment.step(action)
+        steps.append(
+            Step((), (), (), thought, info.action or action, observation, info.invalid, ())
+        )  # fmt: skip
+    return Trajectory(
+        task.task_id,
+        f"run-0/{task.task_id}",
+        rollout,
+        tuple(steps),
+        info.won,
+        terminated,
+        truncated,
+        outcome(info),
+        0,
+        0,
+    )
+
+
+@pytest.fixture(scope="session")
+def play() -> Callable[..., Trajectory]:
+    """``play(environment, task, choose)``: a trajectory."""
+    return play_episode
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[Sequence[str]], Choose]:
+    """Takes the given actions in order, without a thought."""
+    return lambda actions: lambda number, info: ("", actions[number])
+
+
+@pytest.fixture(scope="session")
+def printed_rows() -> Callable[[int, str], list[str]]:
+    """(table, environment) to the keys of the paper's rows, in the paper's order."""
+    with (Path(layout.__file__).parent / "printed_figures.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return lambda table, environment: [
+        row["figure"] for row in rows if (row["table"], row["environment"]) == (str(table), environment)
+    ]
+
+
+@pytest.fixture
+def episode() -> MakeEpisode:
+    """``episode(task, run, actions, won)``; actions that start with ``!`` changed nothing."""
+
+    def make(
+        task: str, run: int, actions: Sequence[str], won: bool, rollout: int = 0, outcome: str = "timeout"
+    ) -> Trajectory:
+        steps = tuple(
+            Step((1,), (2,), (0.0,), "", action.removeprefix("!"), "",
+                 "wrong" if action.startswith("!") else None, ())
+            for action in actions
+        )  # fmt: skip
+        return Trajectory(
+            task, f"run-{run}/{task}", rollout, steps, won, won, not won, "won" if won else outcome, 0, 0,
+            run=run,
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def outcomes(episode: MakeEpisode) -> Callable[..., pl.DataFrame]:
+    """``outcomes({"a": "101"})``: one step per episode; the digits of a task are its runs' wins."""
+
+    def make(wins: dict[str, str], votes: int = 1, steps: int = 1) -> pl.DataFrame:
+        return rollout_frame(
+            episode(task, index // votes, ["go"] * steps, digit == "1", rollout=index % votes)
+            for task, digits in wins.items()
+            for index, digit in enumerate(digits)
+        )
+
+    return make

@@ -1,0 +1,76 @@
+"""Every algorithm, with every selection, trains a small policy end to end in this process."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+from safetensors.torch import load_file
+from training_program import job, prepare
+
+from skillpress.experiment.training import train
+from skillpress.params import read_yaml
+
+ROOT = Path(__file__).parents[3]
+SMALL = {
+    "training": {"steps": 2, "learning_rate": 0.01},
+    "environment": {"max_steps": 8, "max_numbers": 3},
+    "imitation": {"epochs": 4},
+}
+STEPWISE = {"reward": {"invalid_credit": "step", "invalid_counts": "format"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("algorithms")
+    prepare(path, yaml.safe_dump(SMALL))
+    return path
+
+
+def trained(folder: Path, name: str, *overlays: dict) -> list[dict[str, float]]:
+    """Train with these overlays to the model folder ``name``; returns the curve."""
+    merged = {section: dict(values) for section, values in SMALL.items()}
+    for overlay in overlays:
+        for section, values in overlay.items():
+            merged[section] = {**merged.get(section, {}), **values}
+    (folder / "overlay.yaml").write_text(yaml.safe_dump(merged))
+    return train(job(folder, name))
+
+
+def moved(folder: Path, name: str, from_name: str = "start") -> float:
+    """The largest change of a weight."""
+    weights, start = (load_file(folder / each / "model.safetensors") for each in (name, from_name))
+    return max(float((weights[key] - start[key]).abs().max()) for key in start)
+
+
+@pytest.mark.parametrize("name", ["rloo", "reinforce_pp"])
+def test_an_algorithms_overlay_trains_and_does_so_again_bit_for_bit(folder: Path, name: str) -> None:
+    overlay = read_yaml(ROOT / "params" / f"{name}.yaml")
+    curve = trained(folder, name, overlay)
+    assert [row["step"] for row in curve] == [1, 2]
+    assert all(math.isfinite(value) for row in curve for value in row.values())
+    assert sum(row["success"] for row in curve) > 0, "without a success nothing is learned"
+    assert moved(folder, name) > 1e-3
+    trained(folder, f"{name}-again", overlay)
+    assert moved(folder, name, f"{name}-again") == 0
+
+
+@pytest.mark.parametrize("name", ["rloo", "reinforce_pp"])
+@pytest.mark.parametrize("selection", ["varied_groups", "dynamic_sampling"])
+def test_any_algorithm_goes_with_any_selection(folder: Path, name: str, selection: str) -> None:
+    select = read_yaml(ROOT / "params" / f"{selection}.yaml")["algorithm"]
+    curve = trained(folder, f"{name}-{selection}", read_yaml(ROOT / "params" / f"{name}.yaml"),
+                    {"algorithm": select})  # fmt: skip
+    assert all(row["kept"] < 1 for row in curve), "wins and failures are all there is, so some are left out"
+    if selection == "varied_groups":
+        played = [row["kept"] for row in curve]
+        assert all(share > 0 for share in played), "of some tasks both a win and a failure were seen"
+
+
+def test_a_penalty_of_the_step_alone_trains_another_policy(folder: Path) -> None:
+    """verl-agent's mechanism beside the default one; nothing else differs."""
+    plain, stepwise = trained(folder, "plain"), trained(folder, "stepwise", STEPWISE)
+    assert plain[0]["success"] == stepwise[0]["success"], "both played the same first batch"
+    assert moved(folder, "plain", "stepwise") > 0

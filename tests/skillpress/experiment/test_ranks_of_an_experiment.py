@@ -1,0 +1,105 @@
+"""Imitation and episodes over two ranks: the same bytes on any machine, and nothing lost with a kill."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.collection import owners_of
+from skillpress.params import load_params
+from skillpress.rollout import requests
+from skillpress.trajectory import Task, write_tasks
+
+PROGRAM = Path(__file__).parent / "rank_program.py"
+OVERLAY = {
+    "processes": 2,
+    "environment": {"max_steps": 8, "max_numbers": 3},
+    "imitation": {"demonstrations": 600, "batch_size": 32},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """Tasks and parameters, with what two ranks make of them on all cores."""
+    path = tmp_path_factory.mktemp("ranks")
+    (path / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
+    params = load_params(
+        repository / "params.yaml", repository / "params" / "smoke.yaml", path / "overlay.yaml"
+    )
+    made = bundle("countdown").make_tasks(params.environment, SplitSizes(32, 1, 1), 0)
+    write_tasks(path / "train.parquet", [task for task in made if task.split == "train"])
+    run(path, "whole")
+    return path
+
+
+def command(folder: Path, output: str, *options: str) -> list[str]:
+    return [sys.executable, str(PROGRAM), str(folder), output, *options]
+
+
+def run(folder: Path, output: str, *options: str) -> list[str]:
+    finished = subprocess.run(
+        command(folder, output, *options), capture_output=True, text=True, check=False, timeout=500
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return finished.stdout.splitlines()
+
+
+def run_and_kill(folder: Path, output: str, pause: str, at: str) -> None:
+    with subprocess.Popen(
+        command(folder, output, "--pause-at", pause), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == at:
+                break
+        process.kill()
+
+
+def contents(folder: Path, output: str) -> tuple[bytes, bytes, list[float]]:
+    """The bytes of weights and rollouts, and the losses."""
+    made = folder / output
+    weights = (made / "policy" / "model.safetensors").read_bytes()
+    losses = json.loads((made / "losses.json").read_text())
+    return weights, (made / "played.parquet").read_bytes(), losses
+
+
+@pytest.mark.timeout(900)
+def test_two_ranks_make_the_same_bytes_on_one_core_as_on_all(folder: Path) -> None:
+    run(folder, "one-core", "--cores", "1")
+    assert contents(folder, "one-core") == contents(folder, "whole")
+
+
+def test_a_job_that_was_killed_while_imitating_and_while_playing_goes_on_to_the_same_end(
+    folder: Path,
+) -> None:
+    run_and_kill(folder, "killed", "imitation", "update 0 30")
+    run_and_kill(folder, "killed", "episodes", "episodes 8")
+    lines = run(folder, "killed")
+    assert "demonstration 0 300" in lines and "demonstration 0 1" not in lines, "none was made again"
+    weights, _, losses = contents(folder, "killed")
+    assert (weights, losses) == (contents(folder, "whole")[0], contents(folder, "whole")[2])
+    found, expected = (
+        pl.read_parquet(folder / name / "played.parquet").drop("logprobs") for name in ("killed", "whole")
+    )
+    assert found.equals(expected), "but for the rounding of log-probabilities in other batches"
+
+
+def test_one_rank_learns_what_two_learn_but_for_rounding(folder: Path) -> None:
+    (folder / "overlay.yaml").write_text(yaml.safe_dump({**OVERLAY, "processes": 1}))
+    run(folder, "alone")
+    _, _, losses = contents(folder, "alone")
+    np.testing.assert_allclose(losses, contents(folder, "whole")[2], rtol=1e-3)
+
+
+def test_episodes_of_a_task_stay_together_and_tasks_are_dealt_out_in_turn() -> None:
+    tasks = [Task(str(number), "countdown", 0, {}) for number in range(5)]
+    assert owners_of(requests(tasks, 3, 0, "base"), 2) == [0] * 3 + [1] * 3 + [0] * 3 + [1] * 3 + [0] * 3

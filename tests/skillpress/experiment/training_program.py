@@ -1,0 +1,99 @@
+"""Trains in a folder that holds an overlay, tasks and a policy: ``training_program.py FOLDER OUTPUT``.
+
+With ``--smoke`` the overlay is laid over the smoke experiment instead of the default one, and with
+``--pause-after STEP`` the program waits to be killed there. Prints one line per step done, before
+the checkpoint that is due after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import torch
+
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment import Experiment
+from skillpress.experiment.training import TrainingJob, train
+from skillpress.imitation.dataset import tokenize
+from skillpress.imitation.demonstrations import demonstrate
+from skillpress.imitation.trainer import imitate
+from skillpress.params import Params, load_params
+from skillpress.policy import save_policy
+from skillpress.resume import content_key
+from skillpress.training.checkpoint import Checkpoints
+from skillpress.training.selected_checkpoint import select_checkpoint
+from skillpress.trajectory import write_tasks
+
+ROOT = Path(__file__).parents[3]
+
+
+def parameters(folder: Path, smoke: bool) -> Params:
+    """The default or the smoke experiment, with what ``overlay.yaml`` in the folder changes."""
+    small = [ROOT / "params" / "smoke.yaml"] if smoke else []
+    return load_params(ROOT / "params.yaml", *small, folder / "overlay.yaml")
+
+
+def prepare(folder: Path, overlay: str) -> None:
+    """Tasks, the parameters of a small training, and a policy that wins now and then."""
+    (folder / "overlay.yaml").write_text(overlay)
+    params = parameters(folder, smoke=True)
+    experiment = Experiment(params)
+    bundle = experiment.bundle
+    made = list(bundle.make_tasks(params.environment, SplitSizes(64, 16, 1), params.seed))
+    tasks = [task for task in made if task.split == "train"]
+    write_tasks(folder / "train.parquet", tasks)
+    write_tasks(folder / "validation.parquet", [task for task in made if task.split == "validation"])
+    policy = experiment.starting_policy()
+    shown = demonstrate(
+        tasks=tasks,
+        count=4000,
+        bundle=bundle,
+        section=params.environment,
+        rendering=experiment.rendering,
+        update_state=experiment.state_update,
+        detour_rate=0.0,
+        seed=0,
+    )
+    rows = tokenize([step for steps in shown for step in steps], experiment.prompter(policy), policy)
+    imitate(policy, rows, params.imitation, params.seed)
+    save_policy(policy, folder / "start")
+
+
+def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
+    """The training in this folder."""
+    params = parameters(folder, smoke)
+    inputs = [folder / name for name in ("train.parquet", "validation.parquet", "start")]
+    return TrainingJob(
+        params=params,
+        tasks=inputs[0],
+        validation=inputs[1],
+        start=inputs[2],
+        output=folder / output,
+        history=folder / f"dictionaries-{output}.json",
+        checkpoints=Checkpoints(
+            folder / f"checkpoints-{output}", content_key(params.model_dump(mode="json"), inputs)
+        ),
+    )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--pause-after", type=int)
+    chosen = parser.parse_args()
+
+    def report(step: int, metrics: dict[str, float]) -> None:
+        print(f"step {step} success {metrics['success']:.3f}", flush=True)
+        if step == chosen.pause_after:
+            time.sleep(600)
+
+    training = job(chosen.folder, chosen.output, chosen.smoke)
+    curve = train(training, report)
+    training.checkpoints.clear()
+    print("curve", *(int(row["step"]) for row in curve), flush=True)
+    print("kept", select_checkpoint(training.params.training.keep, curve), flush=True)

@@ -1,0 +1,66 @@
+"""Demonstrations in worker processes: the same ones in the same order, whoever makes them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from skillpress.agents.state_updates import window
+from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
+from skillpress.rollout import BrokenEnvironmentError
+from skillpress.trajectory import Task
+from skillpress.workers.worker import WorkerPoolError
+
+SECTION = CountdownParameters(
+    name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999
+)
+TASKS = [
+    Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}),
+    Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
+    Task("other", "countdown", 0, {"target": 100, "numbers": [5, 20, 7, 7]}),
+]
+HERE = bundle("countdown")
+ELSEWHERE = dataclasses.replace(HERE, separate_process=True)
+
+
+def shown(environment: EnvironmentBundle, tasks: list[Task], processes: int) -> list[list[DemonstratedStep]]:
+    words = environment.renderings["compact"](SECTION, 2)
+    return list(
+        demonstrate(tasks, 30, environment, SECTION, words, window(2), 0.4, seed=3, processes=processes)
+    )
+
+
+def test_order_and_content_do_not_depend_on_the_processes() -> None:
+    expected = shown(HERE, TASKS, 1)
+    assert len({tuple(step.response for step in steps) for steps in expected}) > 20
+    assert [steps[0].state.task for steps in expected] == TASKS * 10
+    for processes in (1, 2):
+        assert shown(ELSEWHERE, TASKS, processes) == expected
+
+
+def test_a_task_without_a_demonstration_is_named() -> None:
+    hopeless = Task("hopeless", "countdown", 0, {"target": 999, "numbers": [1, 1]})
+    with pytest.raises(
+        BrokenEnvironmentError, match=r"task hopeless of countdown cannot be demonstrated: .*TaskError"
+    ):
+        shown(ELSEWHERE, [*TASKS, hopeless], 1)
+
+
+def test_processes_that_cannot_start_are_an_error_that_says_why() -> None:
+    broken = dataclasses.replace(ELSEWHERE, oracle=no_oracle)
+    with pytest.raises(WorkerPoolError, match="could not start: OSError: the oracle has left"):
+        shown(broken, TASKS, 1)
+
+
+def no_oracle(section: CountdownParameters) -> None:
+    raise OSError("the oracle has left")
+
+
+def test_demonstrations_can_be_left_early() -> None:
+    words = HERE.renderings["compact"](SECTION, 2)
+    endless = demonstrate(TASKS, 10**6, ELSEWHERE, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    assert next(endless) == shown(HERE, TASKS, 1)[0]
+    endless.close()

@@ -1,0 +1,17 @@
+"""The official games, where they are at hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillpress.environments.alfworld import Alfworld, AlfworldParameters
+
+
+@pytest.fixture(scope="session")
+def parameters(alfworld_data: str) -> AlfworldParameters:
+    return AlfworldParameters(name="alfworld", max_steps=50, data=alfworld_data)
+
+
+@pytest.fixture(scope="session")
+def environment(parameters: AlfworldParameters) -> Alfworld:
+    return Alfworld(parameters)

@@ -1,0 +1,24 @@
+"""The memory that a batch is said to take at most, against the peak of real passes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memory_program import CASES
+
+PROGRAM = Path(__file__).parent / "memory_program.py"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_pass_takes_at_most_what_the_estimate_says_and_not_far_less(case: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, str(PROGRAM), case], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    found: dict[str, int] = json.loads(finished.stdout.splitlines()[-1])
+    estimate = sum(size for part, size in found.items() if part.startswith("batch: "))
+    assert found["measured"] <= estimate <= 3 * found["measured"]

@@ -1,0 +1,76 @@
+"""What a pool's caller waits for, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skillpress.workers import Failure, Limits, WorkerPool, WorkerPoolError
+from skillpress.workers import worker as module
+
+FULL = b"x" * 5_000_000
+"""More than any pipe holds."""
+
+
+class StuckStart:
+    """An engine that hangs while it is imported."""
+
+    def __call__(self) -> Callable[[Any], Any]:
+        time.sleep(600)
+        raise AssertionError
+
+
+class StuckUnpickling(StuckStart):
+    """The same before the process is so far as to run anything of ours."""
+
+    def __setstate__(self, state: object) -> None:
+        time.sleep(600)
+
+    def __getstate__(self) -> object:
+        return 1
+
+
+class Length:
+    """Answers how long a job is, after ``seconds``."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+
+    def __call__(self) -> Callable[[Any], Any]:
+        return self.job
+
+    def job(self, job: bytes) -> int:
+        time.sleep(self.seconds)
+        return len(job)
+
+
+@pytest.mark.parametrize("make", [StuckStart(), StuckUnpickling()])
+def test_a_process_that_hangs_while_it_starts_is_an_error_after_the_deadline_whatever_it_was_given(
+    make: StuckStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "START_SECONDS", 3.0)
+    pool = WorkerPool(make, 1, Limits())
+    started = time.monotonic()
+    with pytest.raises(WorkerPoolError, match="could not start: it took longer than 3 seconds"):
+        list(pool.run({0: [range(4)]}, lambda number: FULL))
+    assert time.monotonic() - started < 60
+    pool.close()
+
+
+@pytest.mark.parametrize("size", [10, module.FITS_BYTES + 1, len(FULL)])
+def test_batches_of_any_size_are_answered_one_after_the_other(size: int) -> None:
+    pool = WorkerPool(Length(), 1, Limits())
+    assert sorted(pool.run({0: [[0, 1], [2], [3]]}, lambda number: b"x" * (size + number))) == [
+        (number, size + number) for number in range(4)
+    ]
+    pool.close()
+
+
+def test_a_big_batch_at_which_a_worker_hangs_is_given_up_and_the_pool_works_on() -> None:
+    pool = WorkerPool(Length(600.0), 1, Limits(seconds=1.0, attempts=1))
+    ((number, failure),) = pool.run({0: [[0]]}, lambda number: FULL)
+    assert number == 0 and isinstance(failure, Failure) and failure.reason == "hung"
+    pool.close()

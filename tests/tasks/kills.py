@@ -1,0 +1,150 @@
+"""Kills a real experiment at random moments, at any level of its processes, and starts it again.
+
+A chain is a number of kills, each followed by a new start that goes on from what is there, and a last
+start that is left alone. Which process dies and when comes from a seed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import psutil
+from clone import Clone
+
+LEVELS = ("tree", "make", "reproduce", "stage", "rank", "worker", "recorder")
+"""What can be killed; DVC runs in the process of ``reproduce``."""
+END_SECONDS = 120.0
+"""By then nothing is left of a run after its end, or after the end of what started the rest."""
+RUN_SECONDS = 900.0
+"""For a whole run, and until a stage notices that its recorder or a rank is gone: when it next reports."""
+MARK = "SKILLPRESS_KILL_TEST"
+"""In the environment of everything that a run starts, whoever its parent is now."""
+
+
+class Killed:
+    """A clone whose runs are killed."""
+
+    def __init__(self, clone: Clone, seed: int) -> None:
+        self.clone, self.random = clone, Random(seed)
+        self.kills: Counter[str] = Counter()
+        self._mark = uuid.uuid4().hex
+        self._log = clone.folder.parent / "run.log"
+
+    def undisturbed(self) -> float:
+        """Run to the end; returns the seconds that it took."""
+        started = time.monotonic()
+        self._finish(self._start())
+        return time.monotonic() - started
+
+    def chain(self, kills: int, longest: float) -> None:
+        """Kill so many runs, each within ``longest`` seconds of its start, and let the next one end."""
+        run = self._start()
+        for _ in range(kills):
+            try:
+                run.wait(self.random.uniform(0.0, longest))
+            except subprocess.TimeoutExpired:
+                pass
+            else:
+                return self._finish(run)  # this one was fast enough
+            level = self._kill(run)
+            if level != "worker":  # a worker is replaced, and the run goes on
+                self._gone(run, RUN_SECONDS if level in ("recorder", "rank") else END_SECONDS)
+                run = self._start()
+        return self._finish(run)
+
+    def wipe(self) -> None:
+        """Remove all that runs have made, as a fresh clone would."""
+        for made in ("data", "models", "results", "checkpoints", ".dvc/cache", ".dvc/tmp"):
+            shutil.rmtree(self.clone.folder / made, ignore_errors=True)
+        (self.clone.folder / "dvc.lock").unlink(missing_ok=True)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process that a run has started."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """``make run`` without its set-up, since this environment has everything."""
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                ["make", "run", f"PYTHON={sys.executable}", "-o", "setup", "-o", "mlruns/mlflow.db"],
+                cwd=self.clone.folder, env=self.clone.environment | {MARK: self._mark},
+                start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def _kill(self, run: subprocess.Popen[bytes]) -> str:
+        """Kill one level of what runs now; returns which."""
+        there: dict[str, list[psutil.Process]] = {}
+        for process in self.processes():
+            try:
+                there.setdefault(level_of(process, run.pid), []).append(process)
+            except psutil.Error:
+                continue
+        there.pop("other", None)
+        chosen = self.random.choice([name for name in LEVELS if name == "tree" or name in there])
+        if chosen == "tree":
+            os.killpg(run.pid, signal.SIGKILL)
+        else:
+            self.random.choice(there[chosen]).kill()
+        self.kills[chosen] += 1
+        with self._log.open("a") as log:
+            print(f"--- killed: {chosen} ({self.kills.total()})", file=log)
+        return chosen
+
+    def _gone(self, run: subprocess.Popen[bytes], within: float = END_SECONDS) -> None:
+        run.wait(within)
+        deadline = time.monotonic() + END_SECONDS
+        while left := self.processes():
+            assert time.monotonic() < deadline, (
+                f"{[p.cmdline() for p in left]} outlived the run\n{self.said()}"
+            )
+            time.sleep(0.1)
+
+    def _finish(self, run: subprocess.Popen[bytes]) -> None:
+        assert run.wait(RUN_SECONDS) == 0, self.said()
+        self._gone(run)
+
+    def said(self) -> str:
+        """The end of what the runs printed."""
+        return self._log.read_text(errors="replace")[-6000:]
+
+
+def level_of(process: psutil.Process, make: int) -> str:
+    """Which part of a run a process is."""
+    if process.pid == make:
+        return "make"
+    command = " ".join(process.cmdline())
+    if "tasks.reproduce" in command:
+        return "reproduce"
+    if "tasks.tracking.recorder" in command:
+        return "recorder"
+    if "multiprocessing.spawn" in command:
+        return "rank" if stage_of(process.parent()) == "train_policy" else "worker"
+    return "stage" if stage_of(process) else "other"
+
+
+def stage_of(process: psutil.Process | None) -> str:
+    """The name of the stage that a process runs, or nothing."""
+    command = process.cmdline() if process else []
+    return command[command.index("tasks") + 1] if "tasks" in command[:-1] else ""
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Path to content of all that a run leaves, hidden files too; results/ aside, which tells times."""
+    made = [path for name in ("data", "models", "checkpoints") for path in (folder / name).rglob("*")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in made if path.is_file()}

@@ -1,0 +1,151 @@
+"""A dry run: the resolved experiment, its sizes and memory, and no time that nobody stated a rate for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
+
+from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, training_memory, work
+from skillpress.params import Params, load_params
+from skillpress.training.learner import read_configuration
+from tasks.reproduce import __main__ as reproduce
+from tasks.reproduce import dry_run
+
+ROOT = Path(__file__).parents[3]
+
+
+def paper(environment: str) -> Params:
+    return load_params(ROOT / "params.yaml", ROOT / "params" / f"paper_{environment}.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        (
+            "Qwen/Qwen2.5-1.5B-Instruct",
+            Qwen2Config(
+                hidden_size=1536, num_hidden_layers=28, num_attention_heads=12, num_key_value_heads=2,
+                intermediate_size=8960, vocab_size=151_936, tie_word_embeddings=True,
+            ),
+        ),
+        (
+            "Qwen/Qwen3-1.7B",
+            Qwen3Config(
+                hidden_size=2048, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8,
+                head_dim=128, intermediate_size=6144, vocab_size=151_936, tie_word_embeddings=True,
+            ),
+        ),
+        (
+            "smollm2-135m",
+            LlamaConfig(
+                hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
+                intermediate_size=1536, vocab_size=49_152, tie_word_embeddings=True,
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_the_table_of_known_models_agrees_with_their_published_architectures(
+    name: str, config: Qwen2Config
+) -> None:
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    heads = config.num_attention_heads
+    assert KNOWN_SHAPES[name] == ModelShape(
+        sum(weight.numel() for weight in model.parameters()),
+        config.num_hidden_layers,
+        config.hidden_size,
+        config.num_key_value_heads,
+        getattr(config, "head_dim", None) or config.hidden_size // heads,
+        config.vocab_size,
+        heads,
+        config.intermediate_size,
+    )
+
+
+def test_work_is_counted_in_full_episodes() -> None:
+    """By hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps; SC@7 on 274 games."""
+    parts = work(paper("alfworld"))
+    training, evaluation = parts["train_policy"], parts["evaluate_policy: trained"]
+    assert training.episodes == 38_400 and training.environment_steps == 1_920_000
+    assert training.prompt_tokens == 1_920_000 * 2048 and training.sampled_tokens == 1_920_000 * 512
+    assert evaluation.episodes == 1918 and evaluation.environment_steps == 95_900
+    assert parts["evaluate_policy: explorer"].tokens == 0
+
+
+def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:
+    params = paper("alfworld")
+    assert work(params)["train_policy: validation"].episodes == 0
+    section = params.training.model_copy(update={"keep": "best", "steps": 25, "checkpoint_every": 10})
+    validation = work(params.model_copy(update={"training": section}))["train_policy: validation"]
+    assert validation.episodes == 3 * params.tasks.validation, "after steps 10, 20 and 25"
+
+
+def test_zero_stages_share_what_they_say() -> None:
+    """1000 parameters on two processes: 2 bytes of weight, 2 and 4 of gradient, 4 of copy, 8 of moments."""
+    shape = ModelShape(
+        1000, layers=1, hidden=8, kv_heads=1, head_size=8, vocabulary=10, heads=1, intermediate=8
+    )
+    params = paper("alfworld")
+    two = params.model_copy(update={"processes": 2})
+    parts = ("learner: weights", "learner: gradients", "learner: float32 copy", "learner: AdamW moments")
+    expected = {
+        "zero1_fp32": (4000, 4000, 0, 4000),
+        "zero2_bf16": (2000, 3000, 2000, 4000),
+        "zero3_bf16": (1000, 3000, 2000, 4000),
+    }
+    for name, sizes in expected.items():
+        memory = training_memory(two, shape, read_configuration(name), 32_768)
+        assert tuple(memory[part] for part in parts) == sizes
+        assert memory["engine: weights"] == 2000
+        assert memory["engine: keys and values"] == 16 * 2560 * (2 * 8) * 2
+
+
+@pytest.mark.parametrize("environment", ["alfworld", "textworld_cooking", "countdown"])
+def test_the_papers_experiments_can_be_dry_run_here(
+    environment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = str(ROOT / "params" / f"paper_{environment}.yaml")
+    assert reproduce.main(["--dry-run", "--params", overlay]) == 0
+    shown = capsys.readouterr().out
+    assert f"name: {environment}" in shown
+    assert "38,400 episodes" in shown
+    assert "parameters (from the table of known models)" in shown
+    assert "sampling: unknown without --sampling-rate" in shown
+
+
+def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = [
+        "--params",
+        str(ROOT / "params" / "smoke.yaml"),
+        "--sampling-rate",
+        "1000",
+        "--step-ms",
+        "3600",
+    ]
+    assert dry_run.main(options) == 0
+    shown = capsys.readouterr().out
+    steps = (16 * 2 + 4 * 4 * 4 + 3 * 2 * 32) * 30
+    assert f"environment: {steps / 1000:.1f} hours" in shown
+    assert "training: unknown without --training-rate" in shown
+    assert "(built from the parameters)" in shown
+
+
+def test_a_model_that_is_not_here_has_no_memory_estimate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "elsewhere.yaml"
+    overlay.write_text("policy: {model: nobody/nothing, rendering: text}")
+    assert dry_run.main(["--params", str(overlay)]) == 0
+    assert "memory: unknown, since the configuration of nobody/nothing" in capsys.readouterr().out
+
+
+def test_wrong_parameters_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overlay = tmp_path / "wrong.yaml"
+    overlay.write_text("training: {stepz: 3}")
+    assert dry_run.main(["--params", str(overlay)]) == 2
+    assert "training.stepz: unknown key" in capsys.readouterr().err
