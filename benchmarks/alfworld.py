@@ -94,7 +94,7 @@ def compare(paths: list[Path]) -> dict[str, Any]:
 
 
 def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
-    """MethodEpisodes that many random episodes of up to ``max_steps`` in one environment."""
+    """Play that many random episodes of up to ``max_steps`` in one environment."""
     tasks = [task for task in BUNDLE.make_tasks(section, SplitSizes(1, 1, 140), 0) if task.split == "test"]
     environment, drawn, process = Alfworld(section), random.Random(0), psutil.Process()
     times: Times = {"reset": [], "step": []}

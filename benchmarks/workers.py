@@ -113,7 +113,7 @@ class Timed:
 def play(
     environments: VectorEnvironment, agent: Agent, wanted: list[EpisodeRequest], slots: int
 ) -> dict[str, float]:
-    """MethodEpisodes and time the episodes; processes are started and environments made before the clock.
+    """Play and time the episodes; processes are started and environments made before the clock.
 
     The last episodes warm up, so that a slot that plays one episode has to load its game like the others.
     """

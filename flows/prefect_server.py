@@ -10,8 +10,8 @@ longer timeouts make the second worse:
   for what was read is out of date.
 - A transaction that does wait, does so inside SQLite, for up to a minute. When Python meanwhile collects a
   cursor that an earlier failure left on that connection, it waits for the connection and keeps the
-  interpreter's lock. Everything in the process stands still, also whoever was to give the lock back, until
-  the minute is over and all those waiting fail.
+  interpreter's lock. Everything in the process stands still, also the transaction that holds SQLite's lock,
+  until the minute is over and all those waiting fail.
 
 Here a transaction waits for its turn in Python, and takes SQLite's lock when it begins ("immediate").
 Reading outside of transactions is not held up. PostgreSQL is not affected.

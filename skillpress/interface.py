@@ -1,6 +1,6 @@
 """The contracts between an environment, an agent and a language model.
 
-They follow the formal language-agent interface and the step-level MDP. A *environment* simulates physics
+They follow the formal language-agent interface and the step-level MDP. An *environment* simulates physics
 and judges nothing: ``Environment.step`` returns no reward. An *agent* keeps a state X_k (what the
 next prompt holds), samples tokens v_k from the policy given that state, reads a thought th_k from
 them and parses an action A_k = Parser(th_k); it rewards its own steps. Each step is a decision of

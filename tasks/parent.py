@@ -1,7 +1,7 @@
 """Which process a command of this project ends with.
 
 A stage must not outlive the run that started it: the next run would start a second one, and the two
-would write into the same files. So whoever starts stages names itself in the environment, and a stage
+would write into the same files. So a process that starts stages names itself in the environment, and a stage
 (and ``tasks.reproduce`` under make) ends when that process has ended. A stage started by hand names
 nobody and lives as long as it likes, under ``nohup`` too.
 """

@@ -9,12 +9,45 @@ The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from pydantic import Field
+
+from skillpress.algorithms.algorithm import Algorithm
+from skillpress.algorithms.batch import Floats, Indices
 from skillpress.algorithms.kl import low_variance_kl
+from skillpress.algorithms.parameters import AlgorithmParameters
+from skillpress.algorithms.token_weights import Aggregation, token_weights
 
 if TYPE_CHECKING:
     import torch
+
+
+class ClippedParameters(AlgorithmParameters):
+    """What an algorithm with this loss adds to its section."""
+
+    clip_low: Annotated[float, Field(gt=0, lt=1)]
+    clip_high: Annotated[float, Field(gt=0)]
+    aggregation: Aggregation
+
+
+@dataclass(frozen=True)
+class ClippedAlgorithm(Algorithm):
+    """An algorithm that minimises the clipped surrogate; advantages are left to its file."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = ClippedParameters
+
+    parameters: ClippedParameters
+
+    @property
+    def loss(self) -> ClippedSurrogate:
+        """Pessimistic within the clip, with the KL term."""
+        section = self.parameters
+        return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """As ``aggregation`` says."""
+        return token_weights(lengths, self.parameters.aggregation, tokens, sequences)
 
 
 @dataclass(frozen=True)

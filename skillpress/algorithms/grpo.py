@@ -10,35 +10,28 @@ discount (every step of a trajectory gets its return).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from skillpress.algorithms.algorithm import Algorithm
-from skillpress.algorithms.batch import Batch, Floats, Indices, SumOverRanks
-from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
 from skillpress.algorithms.group_statistics import Weighting, difference, group_deviations, group_means
 from skillpress.algorithms.parameters import AlgorithmParameters
-from skillpress.algorithms.token_weights import Aggregation, token_weights
 
 EPSILON = 1e-6
 """Beside the deviation, so that nothing is divided by 0."""
 
 
-class GRPOParameters(AlgorithmParameters):
+class GRPOParameters(ClippedParameters):
     """``algorithm: {name: grpo, ...}``."""
 
     scale: Literal["std", "none"]
     """Whether advantages are divided by the group's standard deviation."""
     baseline_weighting: Weighting
     """What counts once in the group's mean and deviation."""
-    clip_low: Annotated[float, Field(gt=0, lt=1)]
-    clip_high: Annotated[float, Field(gt=0)]
-    aggregation: Aggregation
 
 
 @dataclass(frozen=True)
-class GRPO(Algorithm):
+class GRPO(ClippedAlgorithm):
     """Group-relative policy optimisation."""
 
     Parameters: ClassVar[type[AlgorithmParameters]] = GRPOParameters
@@ -53,13 +46,3 @@ class GRPO(Algorithm):
             return centred
         scaled: Floats = centred / (group_deviations(batch, weighting)[groups] + EPSILON)
         return scaled
-
-    @property
-    def loss(self) -> ClippedSurrogate:
-        """Pessimistic within the clip, with the KL term."""
-        section = self.parameters
-        return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
-
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """As ``aggregation`` says."""
-        return token_weights(lengths, self.parameters.aggregation, tokens, sequences)

@@ -11,34 +11,17 @@ first update and stays right for the minibatches after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from skillpress.algorithms.algorithm import Algorithm
-from skillpress.algorithms.batch import Batch, Floats, Indices, SumOverRanks
-from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.algorithms.clipped_surrogate import ClippedAlgorithm
 from skillpress.algorithms.group_statistics import difference, trajectory_scores
-from skillpress.algorithms.parameters import AlgorithmParameters
-from skillpress.algorithms.token_weights import Aggregation, token_weights
-
-
-class RLOOParameters(AlgorithmParameters):
-    """``algorithm: {name: rloo, ...}``."""
-
-    clip_low: Annotated[float, Field(gt=0, lt=1)]
-    clip_high: Annotated[float, Field(gt=0)]
-    aggregation: Aggregation
 
 
 @dataclass(frozen=True)
-class RLOO(Algorithm):
+class RLOO(ClippedAlgorithm):
     """REINFORCE with a leave-one-out baseline."""
-
-    Parameters: ClassVar[type[AlgorithmParameters]] = RLOOParameters
-
-    parameters: RLOOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal scores, and for a trajectory that is alone in its group."""
@@ -49,13 +32,3 @@ class RLOO(Algorithm):
         found = difference(batch.scores, baselines[batch.trajectory])
         found[others[batch.trajectory] == 0] = 0.0
         return found
-
-    @property
-    def loss(self) -> ClippedSurrogate:
-        """Pessimistic within the clip, with the KL term."""
-        section = self.parameters
-        return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
-
-    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """As ``aggregation`` says."""
-        return token_weights(lengths, self.parameters.aggregation, tokens, sequences)

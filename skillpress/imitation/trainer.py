@@ -6,7 +6,7 @@ these minutes no rollout would ever succeed and reinforcement learning would hav
 A policy in bfloat16 is moved through float32 masters (see ``precision.py``).
 
 Ranks share every batch out, sum their gradients and make the same update: a batch's loss is a mean over
-its tokens whoever computes them, so the number of ranks changes no more than the rounding.
+its tokens whichever rank computes them, so the number of ranks changes no more than the rounding.
 """
 
 from __future__ import annotations

@@ -120,19 +120,19 @@ class Collector:
         waiting = deque(enumerate(wanted))
         finished: dict[int, Trajectory] = {}
         free = list(range(self._slots))  # slots without an episode, the lowest first
-        flying: list[_Episode] = []
-        while waiting or flying:
+        in_flight: list[_Episode] = []
+        while waiting or in_flight:
             begun = [(*waiting.popleft(), free.pop(0)) for _ in range(min(len(waiting), len(free)))]
-            flying += self._start(begun)
-            decisions = self._decide(flying)
+            in_flight += self._start(begun)
+            decisions = self._decide(in_flight)
             answers = self.environments.step(
                 {
                     episode.slot: decision.parsed.action
-                    for episode, decision in zip(flying, decisions, strict=True)
+                    for episode, decision in zip(in_flight, decisions, strict=True)
                 }
             )
             still: list[_Episode] = []
-            for episode, decision in zip(flying, decisions, strict=True):
+            for episode, decision in zip(in_flight, decisions, strict=True):
                 end = self._step(episode, decision, answers[episode.slot], policy_version)
                 if end is None:
                     still.append(episode)
@@ -141,7 +141,7 @@ class Collector:
                 insort(free, episode.slot)
                 self.statistics.episodes += 1
                 on_episode(end)
-            flying = still
+            in_flight = still
         return [finished[number] for number in range(len(wanted))]
 
     def _start(self, begun: Sequence[tuple[int, EpisodeRequest, int]]) -> list[_Episode]:

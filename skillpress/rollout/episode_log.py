@@ -70,7 +70,7 @@ class EpisodeLog:
         policy_version: int = 0,
         on_episode: Callable[[], None] = lambda: None,
     ) -> None:
-        """MethodEpisodes those of the requested episodes that are missing."""
+        """Play those of the requested episodes that are missing."""
 
         def finished(trajectory: Trajectory) -> None:
             self.add(trajectory)

@@ -1,4 +1,4 @@
-"""VectorEnvironment that live in worker processes: engines that are slow, leak, crash or cannot be pickled.
+"""Environments that live in worker processes: engines that are slow, leak, crash or cannot be pickled.
 
 Each worker holds many environments, and the steps of all of them travel in one message. What an episode is
 stands here, in the parent: its task and its actions so far. When a worker has to be replaced, each of
@@ -67,7 +67,7 @@ class WorkerVectorEnv:
     ) -> None:
         """``make`` is pickled and called in the workers; as many as cores where none are asked for."""
         self._size = processes or cores()
-        self.pool = WorkerPool(partial(_HostedEnvironmentsEnvironments, make), self._size, limits)
+        self.pool = WorkerPool(partial(_HostedEnvironments, make), self._size, limits)
         self._episodes: dict[int, _Episode] = {}
 
     def start(self, tasks: Mapping[int, Task]) -> dict[int, StepResult]:
@@ -116,7 +116,7 @@ class WorkerVectorEnv:
         return Job(slot, episode.task, tuple(episode.actions), episode.seen, action)
 
 
-class _HostedEnvironmentsEnvironments:
+class _HostedEnvironments:
     """The environments of one worker process."""
 
     def __init__(self, make: Callable[[], Environment]) -> None:

@@ -30,7 +30,7 @@ class LockTimeoutError(UserError):
 
 
 def workspace_lock(workspace: Path) -> Path:
-    """The lock of whoever reproduces a workspace."""
+    """The lock of the process that reproduces a workspace."""
     return workspace / ".dvc" / "tmp" / "skillpress.lock"
 
 

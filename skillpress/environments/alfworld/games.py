@@ -142,7 +142,7 @@ def cache_folder() -> Path:
 
 
 def _unpack(archive: Path, home: Path) -> None:
-    """Unpack beside ``home``, then rename; whoever comes second throws its own copy away."""
+    """Unpack beside ``home``, then rename; a process that comes second throws its own copy away."""
     home.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=home.parent, prefix=f".{home.name}."))
     try:

@@ -20,7 +20,7 @@ def searching(parameters: AlfworldParameters) -> SearchingOracle:
 
 
 def finish(environment: Alfworld, task: Task, actions: list[str]) -> Memory:
-    """MethodEpisodes a demonstration, which must win with its last action and be admissible throughout."""
+    """Play a demonstration, which must win with its last action and be admissible throughout."""
     _, info = environment.reset(task)
     for number, action in enumerate(actions, 1):
         _, terminated, _, info = environment.step(action)

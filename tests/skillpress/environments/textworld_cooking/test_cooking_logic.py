@@ -17,7 +17,7 @@ from skillpress.trajectory import Task
 
 
 def compare_with_textworld(cache: GameCache, settings: GameSettings, seed: int, steps: int) -> int:
-    """MethodEpisodes a random game on both, the same commands; returns how many steps it took."""
+    """Play a random game on both, the same commands; returns how many steps it took."""
     program = cache.program(settings, seed)
     stock = textworld.start(str(program), textworld.EnvInfos(admissible_commands=True, facts=True))
     logic, machine, random = read_logic(program.with_name(DESIGN)), Interpreter(), Random(seed)
