@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 _SCRATCH = Path(tempfile.mkdtemp(prefix="skillpress-tests-"))
 os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{_SCRATCH}/mlflow/mlflow.db"
@@ -18,6 +19,10 @@ os.environ["PREFECT_HOME"] = str(_SCRATCH / "prefect")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import tasks  # noqa: E402, F401
+
+# How long an example takes says something of the machine and its other work, not of the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 # Modules there serve tests in other folders too.
 for shared in ("algorithms", "experiment", "policy", "rollout", "skills"):

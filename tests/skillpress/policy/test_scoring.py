@@ -24,7 +24,7 @@ def row_by_row(model: torch.nn.Module, rows: list[tuple[tuple[int, ...], ...]], 
     return torch.stack(scores)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(pairs, st.sampled_from([0.5, 1.0]))
 def test_scores_and_gradients_are_those_of_every_row_by_itself(
     rows: list[tuple[tuple[int, ...], ...]], temperature: float

@@ -34,7 +34,7 @@ def contents(parts: list[Samples]) -> Counter[tuple[int, float, float]]:
 LENGTHS = st.lists(st.integers(1, 50), min_size=0, max_size=30)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(LENGTHS, min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 9))
 def test_a_minibatch_is_the_same_whoever_brings_its_samples(
     lengths: list[list[int]], count: int, seed: int

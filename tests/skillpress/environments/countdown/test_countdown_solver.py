@@ -39,7 +39,7 @@ def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = 
     return wins
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=3), st.integers(1, 40))
 def test_the_solver_lists_exactly_the_sequences_that_win_in_the_environment(
     parameters: CountdownParameters, numbers: list[int], target: int
@@ -67,7 +67,7 @@ tasks = st.tuples(st.lists(st.integers(1, 30), min_size=3, max_size=4), st.integ
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tasks, st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.integers(0, 1000), st.integers(3, 30))
 def test_every_demonstration_wins_within_the_budget_with_valid_actions_only(
     parameters: CountdownParameters, puzzle: tuple[list[int], int], rate: float, seed: int, max_steps: int

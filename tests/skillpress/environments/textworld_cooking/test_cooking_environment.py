@@ -238,7 +238,7 @@ def test_the_explorer_draws_from_what_does_something(environment: TextWorldCooki
     assert not {action.split()[0] for action in choices} & {"look", "inventory", "examine"}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=20) | st.sampled_from(["look", "open fridge", "go north"]), max_size=4))
 def test_any_text_is_an_action(environment: TextWorldCooking, cook_and_cut: Task, actions: list[str]) -> None:
     for _, terminated, truncated, info in play(environment, cook_and_cut, actions):
