@@ -1,4 +1,4 @@
-"""Seeking the peak of a training run, where ``training.keep`` asks for its weights.
+"""Seeking the best checkpoint of a training run, where ``training.keep`` asks for its weights.
 
 It is sought among the steps after which a checkpoint is due and the last one: there every validation
 task is played once, sampled as in training and from the same seeds each time. The test tasks have no

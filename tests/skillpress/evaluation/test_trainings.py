@@ -17,15 +17,15 @@ from skillpress.evaluation.trainings import over_trainings
 
 GAMES = 200
 EPISODES = 3
-WORLDS = 600
-SPREAD = (0.05 * 0.95 / WORLDS) ** 0.5
+EXPERIMENTS = 600
+SPREAD = (0.05 * 0.95 / EXPERIMENTS) ** 0.5
 """Standard error of a simulated error rate of 5%."""
 LUCKY = {"liking": 0.3, "luck": 0.2}
 """Trainings move success by about three points (their standard deviation)."""
 
 
 def null_differences(
-    seeds: int, shared: float, liking: float, luck: float, draws: int = WORLDS
+    seeds: int, shared: float, liking: float, luck: float, draws: int = EXPERIMENTS
 ) -> list[Scores]:
     """Differences per game of two methods that do not differ.
 

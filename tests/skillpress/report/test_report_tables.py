@@ -30,10 +30,10 @@ def test_one_seed_shows_its_interval_and_several_show_their_range(experiment, ab
 
 def test_a_trained_policys_line_says_which_checkpoint_it_is(experiment):
     start, trained = (
-        replace(p, checkpoint=c) for p, c in zip(experiment.policies[-2:], ("", "peak"), strict=True)
+        replace(p, checkpoint=c) for p, c in zip(experiment.policies[-2:], ("", "best"), strict=True)
     )
     lines = success_table([start, trained]).rows
-    assert lines[0].note.endswith("episodes") and lines[1].note.endswith("episodes, peak")
+    assert lines[0].note.endswith("episodes") and lines[1].note.endswith("episodes, best")
 
 
 def test_every_behaviour_figure_says_how_many_episodes_are_behind_it(experiment, ablation):
