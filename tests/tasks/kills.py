@@ -125,7 +125,7 @@ class Killed:
 
 
 def level_of(process: psutil.Process, make: int) -> str:
-    """Which part of a run a process is."""
+    """Which part of a run of several ranks a process is; workers, where there are any, are the ranks'."""
     if process.pid == make:
         return "make"
     command = " ".join(process.cmdline())
@@ -134,7 +134,7 @@ def level_of(process: psutil.Process, make: int) -> str:
     if "tasks.tracking.recorder" in command:
         return "recorder"
     if "multiprocessing.spawn" in command:
-        return "rank" if stage_of(process.parent()) == "train_policy" else "worker"
+        return "rank" if stage_of(process.parent()) else "worker"
     return "stage" if stage_of(process) else "other"
 
 

@@ -111,13 +111,13 @@ def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
     with (tmp_path / "said").open("w+") as said:
         process = clone.start("tasks", stage, output=said)
         if stage == "prepare_policy":  # saves every 10,000 steps
-            wait_for(lambda: any(folder.glob(f"checkpoints/*/{kind}-*")), 60)
+            wait_for(lambda: any(folder.glob(f"checkpoints/**/{kind}-*")), 60)
             process.kill()
         else:  # saves every 20 seconds, and when it is told to stop
             wait_for(lambda: "episode/s" in (tmp_path / "said").read_text(), 60)
             process.send_signal(signal.SIGINT)
     process.wait(60)
-    parts = sorted(folder.glob(f"checkpoints/*/{kind}-*"))
+    parts = sorted(folder.glob(f"checkpoints/**/{kind}-*"))
     assert parts and parts[0].stat().st_size > 1000
     again = clone.python("tasks", stage)
     assert again.returncode == 0, again.stderr

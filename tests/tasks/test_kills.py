@@ -1,6 +1,7 @@
 """Whatever is killed whenever: started again, the experiment ends with the bytes of an undisturbed run.
 
-``make kill-test`` kills 50 times; here it is a few times, with ranks and with workers.
+``make kill-test`` kills 50 times; here it is a few times. Every stage that plays or trains has two ranks.
+Countdown needs no workers; that a killed one is replaced is tested with the pool.
 """
 
 from __future__ import annotations
