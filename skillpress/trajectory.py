@@ -21,6 +21,8 @@ from skillpress.errors import StorageError
 from skillpress.storage import atomic_path
 
 SCHEMA_VERSION = "3"
+ROW_GROUP = 32_768
+"""Rows of a rollout file that its writer holds, and that a reader may skip together."""
 
 TASK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -278,7 +280,19 @@ def rollout_frame(trajectories: Iterable[Trajectory]) -> pl.DataFrame:
 
 def write_rollouts(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
     """Write trajectories atomically, one row per step."""
-    write_table(path, rollout_frame(trajectories), "rollouts")
+    write_table(path, rollout_frame(trajectories), "rollouts", ROW_GROUP)
+
+
+def join_rollouts(path: str | Path, parts: Sequence[Path]) -> None:
+    """Write the rows of rollout files one after the other, atomically and without holding them: the bytes
+    that :func:`write_rollouts` gives for all of their trajectories.
+
+    Raises:
+        StorageError: a part is missing, truncated, or of another schema.
+    """
+    rows = pl.concat([scan_rollouts(part) for part in parts])
+    with atomic_path(path) as temporary:
+        rows.sink_parquet(temporary, metadata=_metadata("rollouts"), row_group_size=ROW_GROUP)
 
 
 def scan_rollouts(path: str | Path) -> pl.LazyFrame:
@@ -331,10 +345,18 @@ def _fields(columns: Mapping[str, Column], row: Mapping[str, Any]) -> dict[str, 
     return {name: column.read(row[name]) for name, column in columns.items() if column.read is not None}
 
 
-def write_table(path: str | Path, frame: pl.DataFrame, kind: str) -> None:
-    """Write a table atomically, marked with what it is and this version of its schema."""
+def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
+    """Write a table atomically, marked with what it is and this version of its schema.
+
+    Args:
+        row_group_size: rows that stand together in the file; None is Polars' own choice.
+    """
     with atomic_path(path) as temporary:
-        frame.write_parquet(temporary, metadata={"skillpress": f"{kind}/{SCHEMA_VERSION}"})
+        frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
+
+
+def _metadata(kind: str) -> dict[str, str]:
+    return {"skillpress": f"{kind}/{SCHEMA_VERSION}"}
 
 
 def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.LazyFrame:

@@ -21,6 +21,7 @@ from typing import Self
 
 from skillpress.answers import WAIT_SECONDS, UnansweredError
 from skillpress.interface import Agent, AgentState, Decision, DecisionRequest, Info, why_invalid
+from skillpress.rollout.requests import EpisodeRequest
 from skillpress.rollout.vector import StepResult, VectorEnvironment
 from skillpress.seeds import derive
 from skillpress.trajectory import Step, Task, Trajectory
@@ -32,21 +33,6 @@ TURN_SECONDS = 0.002
 """Where both parties are asked they are waited for in turn, so long each."""
 
 
-@dataclass(frozen=True)
-class EpisodeRequest:
-    """One episode to play."""
-
-    task: Task
-    group_id: str
-    rollout_index: int
-    seed: int
-    """Every sample of the episode derives from it and from the number of its step."""
-    policy: str = ""
-    """What the experiment calls the policy that plays."""
-    run: int = 0
-    """Which of an evaluation's independent runs."""
-
-
 @dataclass
 class CollectionStatistics:
     """What a collector has done so far."""
@@ -55,36 +41,6 @@ class CollectionStatistics:
     environment_steps: int = 0
     decisions: int = 0
     """Responses sampled; more than the steps would mean work for episodes that are over."""
-
-
-def requests(
-    tasks: Sequence[Task],
-    per_task: int,
-    *place: int | str,
-    first: int = 0,
-    policy: str = "",
-    run: int = 0,
-) -> list[EpisodeRequest]:
-    """``per_task`` episodes of each task, seeded from where in the experiment they are played.
-
-    Args:
-        place: what :func:`skillpress.seeds.derive` is given before the task and rollout index. A group's
-            id is made of all of it but the first part, the experiment's seed, and of the task.
-        first: the index of each task's first rollout, where it was played at this place before.
-    """
-    prefix = "/".join(str(part) for part in place[1:])
-    return [
-        EpisodeRequest(
-            task=task,
-            group_id=f"{prefix}/{task.task_id}",
-            rollout_index=index,
-            seed=derive(*place, task.task_id, index),
-            policy=policy,
-            run=run,
-        )
-        for task in tasks
-        for index in range(first, first + per_task)
-    ]
 
 
 class Collector:
@@ -118,26 +74,26 @@ class Collector:
             policy_version: recorded with each trajectory.
         """
         finished: dict[int, Trajectory] = {}
-        self.play(wanted, finished.__setitem__, policy_version)
+        self.play(enumerate(wanted), finished.__setitem__, policy_version)
         return [finished[number] for number in range(len(wanted))]
 
     def play(
         self,
-        wanted: Iterable[EpisodeRequest],
+        wanted: Iterable[tuple[int, EpisodeRequest]],
         on_episode: Callable[[int, Trajectory], None],
         policy_version: int = 0,
     ) -> None:
         """Play every requested episode and keep none of them.
 
         Args:
-            wanted: read as slots fall free.
-            on_episode: told each finished episode at once, with its place among those wanted.
+            wanted: the episodes, each with the caller's number for it; read as slots fall free.
+            on_episode: told each finished episode at once, with its number.
 
         Raises:
             BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
             UnansweredError: the agent decides nothing for ``patience`` seconds.
         """
-        flight = _Flight(self, iter(enumerate(wanted)), on_episode, policy_version)
+        flight = _Flight(self, iter(wanted), on_episode, policy_version)
         try:
             flight.run(self._slots, self._patience)
         except BaseException:  # Ctrl-C too: what is under way would be taken for answers to later questions
@@ -149,7 +105,7 @@ class Collector:
 @dataclass
 class _Episode:
     number: int
-    """Its place among the episodes asked for."""
+    """The caller's."""
     slot: int
     request: EpisodeRequest
     first_observation: str = ""

@@ -78,6 +78,17 @@ def test_seeds_differ_between_rollouts_steps_and_places() -> None:
     assert requests(TASKS, 4, 0, "train", 1) == here
 
 
+def test_requests_are_a_sequence_that_can_be_joined_and_cut() -> None:
+    here, there = requests(TASKS, 4, 0, "train", 1), requests(TASKS[:2], 1, 0, "train", 2, first=7)
+    whole = [*here, *there]
+    joined = here + there
+    assert list(joined) == whole and len(joined) == 26 and joined[-1] == whole[-1] == joined[25]
+    assert joined[::-1] == whole[::-1] and joined[22:25] == whole[22:25]
+    assert [request.rollout_index for request in there] == [7, 7]
+    with pytest.raises(IndexError):
+        joined[26]
+
+
 def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_for_bit(repository) -> None:
     """The same batches in the same order, so the same log-probabilities to the last digit."""
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
@@ -157,7 +168,7 @@ def test_whoever_answers_first_makes_no_difference(slots: int, seed: int, lockst
         order.append(number)
         found[number] = trajectory
 
-    collector.play(iter(wanted), finished, 5)
+    collector.play(enumerate(wanted), finished, 5)
     expected = Collector(SyncVectorEnv(Countdowner), Walker(), 4).collect(wanted, 5)
     assert [found[number] for number in range(len(wanted))] == expected
     assert sorted(order) == list(range(len(wanted)))
@@ -182,7 +193,7 @@ def test_episodes_go_on_while_one_waits_for_its_decision() -> None:
         agent.released = len(order) == 17
 
     Collector(SyncVectorEnv(Countdowner), agent, 2).play(
-        requests(TASKS[:1] + TASKS[1:] * 4, 1, 0, "x")[:18], finished
+        enumerate(requests(TASKS[:1] + TASKS[1:] * 4, 1, 0, "x")[:18]), finished
     )
     assert order[-1] == 0 and len(order) == 18
 
@@ -210,6 +221,6 @@ def test_what_is_under_way_at_an_interruption_is_forgotten_on_both_sides(lockste
 
     for _ in range(5):
         with pytest.raises(KeyboardInterrupt):
-            collector.play(wanted, interrupt)
+            collector.play(enumerate(wanted), interrupt)
         assert not agent.asked and not environments.completed(0.0)
         assert collector.collect(wanted) == whole
