@@ -20,7 +20,9 @@ import polars as pl
 from skillpress.errors import StorageError
 from skillpress.storage import atomic_path
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
+ROW_GROUP = 32_768
+"""Rows of a rollout file that its writer holds, and that a reader may skip together."""
 
 TASK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -70,6 +72,16 @@ class RewardPart:
     credit: Credit
 
 
+@dataclass(frozen=True, slots=True)
+class WeightSpan:
+    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
+
+    version: int
+    """The training step that the weights stand for."""
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class Step:
     """One decision: the prompt the policy saw, what it answered, and what the environment said."""
@@ -87,6 +99,9 @@ class Step:
     """What was wrong: the parser's reason or the environment's (``interface.why_invalid``); else None."""
     reward_parts: tuple[RewardPart, ...]
     """The agent's own judgement of this step; shaping is added at training time, not here."""
+    weight_spans: tuple[WeightSpan, ...] = ()
+    """Which weights sampled which tokens of the response, in order; empty where nothing was sampled, or
+    where the agent does not say."""
 
     @property
     def reward(self) -> float:
@@ -148,6 +163,14 @@ def _read_parts(rows: list[dict[str, Any]]) -> tuple[RewardPart, ...]:
     return tuple(RewardPart(**row) for row in rows)
 
 
+def _write_spans(spans: tuple[WeightSpan, ...]) -> list[dict[str, int]]:
+    return [{"version": span.version, "start": span.start, "end": span.end} for span in spans]
+
+
+def _read_spans(rows: list[dict[str, int]]) -> tuple[WeightSpan, ...]:
+    return tuple(WeightSpan(**row) for row in rows)
+
+
 TRAJECTORY_COLUMNS: dict[str, Column] = {
     "task_id": Column(pl.String),
     "group_id": Column(pl.String),
@@ -178,6 +201,11 @@ STEP_COLUMNS: dict[str, Column] = {
         _read_parts,
     ),
     "reward": Column(pl.Float64, read=None),
+    "weight_spans": Column(
+        pl.List(pl.Struct({"version": pl.Int32, "start": pl.Int32, "end": pl.Int32})),
+        _write_spans,
+        _read_spans,
+    ),
 }
 """The fields of a :class:`Step`."""
 
@@ -252,7 +280,19 @@ def rollout_frame(trajectories: Iterable[Trajectory]) -> pl.DataFrame:
 
 def write_rollouts(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
     """Write trajectories atomically, one row per step."""
-    write_table(path, rollout_frame(trajectories), "rollouts")
+    write_table(path, rollout_frame(trajectories), "rollouts", ROW_GROUP)
+
+
+def join_rollouts(path: str | Path, parts: Sequence[Path]) -> None:
+    """Write the rows of rollout files one after the other, atomically and without holding them: the bytes
+    that :func:`write_rollouts` gives for all of their trajectories.
+
+    Raises:
+        StorageError: a part is missing, truncated, or of another schema.
+    """
+    rows = pl.concat([scan_rollouts(part) for part in parts])
+    with atomic_path(path) as temporary:
+        rows.sink_parquet(temporary, metadata=_metadata("rollouts"), row_group_size=ROW_GROUP)
 
 
 def scan_rollouts(path: str | Path) -> pl.LazyFrame:
@@ -305,10 +345,18 @@ def _fields(columns: Mapping[str, Column], row: Mapping[str, Any]) -> dict[str, 
     return {name: column.read(row[name]) for name, column in columns.items() if column.read is not None}
 
 
-def write_table(path: str | Path, frame: pl.DataFrame, kind: str) -> None:
-    """Write a table atomically, marked with what it is and this version of its schema."""
+def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
+    """Write a table atomically, marked with what it is and this version of its schema.
+
+    Args:
+        row_group_size: rows that stand together in the file; None is Polars' own choice.
+    """
     with atomic_path(path) as temporary:
-        frame.write_parquet(temporary, metadata={"skillpress": f"{kind}/{SCHEMA_VERSION}"})
+        frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
+
+
+def _metadata(kind: str) -> dict[str, str]:
+    return {"skillpress": f"{kind}/{SCHEMA_VERSION}"}
 
 
 def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.LazyFrame:

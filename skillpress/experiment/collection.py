@@ -3,12 +3,13 @@
 What a rank does stands in ``collection_job.py``, which is imported in the ranks: the process that only waits
 for them starts without torch.
 Which rank plays an episode is decided by the episode's place among those requested, so the same
-``processes`` gives the same bytes on any machine.
+``processes`` gives the same bytes on any machine. Ranks write what they play to disk, and the file of all
+episodes is made from there: no process ever holds them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,9 @@ from typing import Literal
 
 from skillpress.params import Params
 from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import CollectionStatistics, EpisodeRequest
-from skillpress.rollout.episode_log import EpisodeLog
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.collector import CollectionStatistics
+from skillpress.rollout.ordered import write_in_order
+from skillpress.rollout.requests import EpisodeRequest
 from skillpress.workers.ranks import Report, run_ranks
 
 
@@ -46,44 +47,48 @@ class CollectionJob:
 
 
 def play_episodes(
-    job: CollectionJob, on_finished: Callable[[int], None]
-) -> tuple[list[list[Trajectory]], CollectionStatistics]:
-    """Play what is missing.
+    job: CollectionJob, output: Path, on_finished: Callable[[int], None]
+) -> CollectionStatistics:
+    """Play what is missing, and write the rollouts of all plays, each in the order requested.
 
     Args:
+        output: the file.
         on_finished: told how many more episodes are there: once per rank those of an interrupted
             process, then each as it ends.
 
     Returns:
-        The trajectories of each play, in the order requested, and what was done for them now.
+        What was done for them now.
     """
     size = job.params.processes
     found = run_ranks(partial(_play, job), size, lambda rank, count: on_finished(count))
-    done = CollectionStatistics(
+    stores = [job.store.of_rank(rank) for rank in range(size)]
+    episodes = sum(len(play.wanted) for play in job.plays)
+    write_in_order(output, stores, episodes, scratch=job.store.folder / "slices")
+    return CollectionStatistics(
         sum(s.episodes for s in found),
         sum(s.environment_steps for s in found),
         sum(s.decisions for s in found),
     )
-    logs = [EpisodeLog(job.store.of_rank(rank)) for rank in range(size)]
-    return [gathered(play.wanted, logs) for play in job.plays], done
 
 
-def gathered(wanted: Sequence[EpisodeRequest], logs: Sequence[EpisodeLog]) -> list[Trajectory]:
-    """The requested episodes in their order, each from the log of the rank that played it."""
-    owners = owners_of(wanted, len(logs))
-    parts = [
-        iter(log.trajectories([r for r, owner in zip(wanted, owners, strict=True) if owner == rank]))
-        for rank, log in enumerate(logs)
-    ]
-    return [next(parts[owner]) for owner in owners]
+def share_of(
+    wanted: Iterable[EpisodeRequest], first: int, rank: int, size: int
+) -> Iterator[tuple[int, EpisodeRequest]]:
+    """The episodes that a rank plays, with their numbers.
 
+    Groups are dealt out in turn and stay whole, since their prompts begin alike and are then computed once.
 
-def owners_of(wanted: Sequence[EpisodeRequest], size: int) -> list[int]:
-    """The rank that plays each episode: groups are dealt out in turn and stay whole, since their
-    prompts begin alike and are then computed once."""
-    groups = list(dict.fromkeys((request.group_id, request.task.task_id) for request in wanted))
-    owner = {group: index % size for index, group in enumerate(groups)}
-    return [owner[request.group_id, request.task.task_id] for request in wanted]
+    Args:
+        wanted: a group's episodes one after the other.
+        first: the number of the first of them.
+    """
+    groups, last = -1, None
+    for number, request in enumerate(wanted, first):
+        group = request.group_id, request.task.task_id
+        groups += group != last
+        last = group
+        if groups % size == rank:
+            yield number, request
 
 
 def _play(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:

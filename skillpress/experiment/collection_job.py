@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import closing
+from functools import partial
+
 import torch
 
-from skillpress.experiment.collection import CollectionJob, Play, owners_of
+from skillpress.experiment.collection import CollectionJob, Play, share_of
 from skillpress.experiment.experiment import Experiment
 from skillpress.interface import Agent
 from skillpress.policy import load_policy
@@ -19,17 +23,19 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
         torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
     experiment, total = Experiment(job.params), CollectionStatistics()
     with EpisodeLog(job.store.of_rank(rank)) as log:
+        first = 0
         for play in job.plays:
-            owners = owners_of(play.wanted, size)
-            mine = [request for request, owner in zip(play.wanted, owners, strict=True) if owner == rank]
-            missing = len(log.missing(mine))
-            report(len(mine) - missing)
-            if not missing:
+            mine = partial(share_of, play.wanted, first, rank, size)
+            first += len(play.wanted)
+            there = Counter(number in log for number, _ in mine())
+            report(there[True])
+            if not there[False]:
                 continue
-            with experiment.collector(
-                _agent(job, play, experiment, Ranks(rank, size)), sharing=size
-            ) as collector:
-                log.play(collector, mine, play.version, lambda: report(1))
+            with (
+                closing(_agent(job, play, experiment, Ranks(rank, size))) as agent,
+                experiment.collector(agent, sharing=size) as collector,
+            ):
+                log.play(collector, mine(), play.version, lambda: report(1))
             total.episodes += collector.statistics.episodes
             total.environment_steps += collector.statistics.environment_steps
             total.decisions += collector.statistics.decisions

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from skillpress.rollout.collector import CollectionStatistics, Collector, EpisodeRequest, requests
+from skillpress.rollout.collector import CollectionStatistics, Collector
 from skillpress.rollout.episode_log import EpisodeLog
+from skillpress.rollout.ordered import write_in_order
+from skillpress.rollout.requests import EpisodeRequest, Requests, requests
+from skillpress.rollout.thread_vector import ThreadVectorEnv
 from skillpress.rollout.vector import BrokenEnvironmentError, SyncVectorEnv, VectorEnvironment
 from skillpress.rollout.worker_vector import WorkerVectorEnv
 
@@ -13,8 +16,11 @@ __all__ = [
     "Collector",
     "EpisodeLog",
     "EpisodeRequest",
+    "Requests",
     "SyncVectorEnv",
+    "ThreadVectorEnv",
     "VectorEnvironment",
     "WorkerVectorEnv",
     "requests",
+    "write_in_order",
 ]

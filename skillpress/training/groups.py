@@ -14,7 +14,7 @@ from itertools import chain, cycle, islice
 
 from skillpress.algorithms.algorithm import Algorithm
 from skillpress.algorithms.batch import Batch, batch_of
-from skillpress.rollout import Collector, EpisodeRequest, requests
+from skillpress.rollout import Collector, Requests, requests
 from skillpress.seeds import derive, generator
 from skillpress.trajectory import Task, Trajectory
 from skillpress.workers.distributed import Ranks
@@ -28,7 +28,7 @@ class Group:
     visit: int
     """How often the same step has played the task before."""
 
-    def requests(self, size: int, seed: int, step: int) -> list[EpisodeRequest]:
+    def requests(self, size: int, seed: int, step: int) -> Requests:
         """Its episodes; those of another visit have other seeds and another group."""
         place = ("train", step, *(("visit", self.visit) if self.visit else ()))
         return requests([self.task], size, seed, *place, policy="trained")

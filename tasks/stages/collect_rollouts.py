@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.rollout import requests
 from skillpress.storage import write_json
-from skillpress.trajectory import write_rollouts
+from skillpress.trajectory import scan_rollouts
 from tasks.files import BASE_POLICY, BASE_ROLLOUTS, RESULTS, START, load_tasks
 
 if TYPE_CHECKING:
@@ -24,13 +26,15 @@ def main(stage: Stage) -> None:
     job = CollectionJob(params, "training", [Play(BASE_POLICY, wanted)], stage.store)
     started = time.perf_counter()
     with stage.progress(len(wanted), "episode") as progress:
-        (trajectories,), done = play_episodes(job, progress.more)
+        done = play_episodes(job, BASE_ROLLOUTS, progress.more)
     seconds = time.perf_counter() - started
-    write_rollouts(BASE_ROLLOUTS, trajectories)
+    steps = scan_rollouts(BASE_ROLLOUTS)
+    ends = steps.select((pl.col("won") & (pl.col("step") == 0)).sum().alias("won"), pl.len().alias("steps"))
+    won, length = ends.collect().row(0)
     metrics = {
-        "success": sum(trajectory.won for trajectory in trajectories) / len(trajectories),
-        "episodes": float(len(trajectories)),
-        "environment_steps": float(sum(len(trajectory.steps) for trajectory in trajectories)),
+        "success": won / len(wanted),
+        "episodes": float(len(wanted)),
+        "environment_steps": float(length),
         "environment_steps_per_second": done.environment_steps / seconds,
         "decisions_per_environment_step": done.decisions / max(done.environment_steps, 1),
     }

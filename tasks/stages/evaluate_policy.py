@@ -16,11 +16,11 @@ import polars as pl
 from skillpress.environments import bundle
 from skillpress.evaluation import EvaluationSummary, compare, evaluate
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.rollout import requests
+from skillpress.rollout import Requests, requests
 from skillpress.seeds import derive
 from skillpress.storage import write_json
 from skillpress.training.selected_checkpoint import SelectedCheckpoint, read_selected
-from skillpress.trajectory import Task, Trajectory, scan_rollouts, write_rollouts
+from skillpress.trajectory import Task, scan_rollouts
 from tasks.files import (
     BASE_POLICY,
     EVALUATION_ROLLOUTS,
@@ -47,7 +47,7 @@ def main(stage: Stage) -> None:
     params, section = stage.params, stage.params.evaluation
     longest, seed = params.environment.max_steps, derive(params.seed, "compare")
     tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
-    write_rollouts(EVALUATION_ROLLOUTS, play(stage, tasks, selected))
+    play(stage, tasks, selected)
     every = scan_rollouts(EVALUATION_ROLLOUTS)
     rollouts = {policy: every.filter(pl.col("policy") == policy) for policy in POLICIES}
     summaries = {
@@ -74,27 +74,26 @@ def main(stage: Stage) -> None:
     stage.store.clear()
 
 
-def play(stage: Stage, tasks: Sequence[Task], selected: SelectedCheckpoint) -> list[Trajectory]:
-    """All episodes of all policies, those that an interrupted process played included."""
+def play(stage: Stage, tasks: Sequence[Task], selected: SelectedCheckpoint) -> None:
+    """Write all episodes of all policies, those that an interrupted process played included."""
     params, section = stage.params, stage.params.evaluation
     plays = [
         Play(
             policy=MODELS[policy],
-            wanted=[
-                request
-                for run in range(section.runs)
-                for request in requests(
-                    tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run
-                )
-            ],
+            wanted=sum(
+                (
+                    requests(tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run)
+                    for run in range(section.runs)
+                ),
+                start=Requests(()),
+            ),
             version=selected.step if policy == TRAINED else 0,
         )
         for policy in POLICIES
     ]
     job = CollectionJob(params, "evaluation", plays, stage.store)
     with stage.progress(sum(len(play.wanted) for play in plays), "episode") as progress:
-        played, _ = play_episodes(job, progress.more)
-    return [trajectory for trajectories in played for trajectory in trajectories]
+        play_episodes(job, EVALUATION_ROLLOUTS, progress.more)
 
 
 def headline(summary: EvaluationSummary) -> dict[str, float]:

@@ -18,7 +18,7 @@ from skillpress.experiment.imitation import ImitationJob, ImitationProgress, imi
 from skillpress.resume import ResumeStore
 from skillpress.rollout import requests
 from skillpress.storage import write_json
-from skillpress.trajectory import read_tasks, write_rollouts
+from skillpress.trajectory import read_tasks
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
@@ -53,6 +53,5 @@ if __name__ == "__main__":
     wanted = {name: requests(tasks, 2, params.seed, name) for name in ("explorer", "base")}
     plays = [Play(None, wanted["explorer"]), Play(output / "policy", wanted["base"], version=1)]
     play = CollectionJob(params, "training", plays, ResumeStore(output / "unfinished", "episodes"))
-    (explored, played), done = play_episodes(play, on_finished)
-    write_rollouts(output / "played.parquet", [*explored, *played])
+    done = play_episodes(play, output / "played.parquet", on_finished)
     print("done", done.episodes, flush=True)

@@ -14,7 +14,7 @@ import yaml
 
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment.collection import owners_of
+from skillpress.experiment.collection import share_of
 from skillpress.params import load_params
 from skillpress.rollout import requests
 from skillpress.trajectory import Task, write_tasks
@@ -102,4 +102,8 @@ def test_one_rank_learns_what_two_learn_but_for_rounding(folder: Path) -> None:
 
 def test_episodes_of_a_task_stay_together_and_tasks_are_dealt_out_in_turn() -> None:
     tasks = [Task(str(number), "countdown", 0, {}) for number in range(5)]
-    assert owners_of(requests(tasks, 3, 0, "base"), 2) == [0] * 3 + [1] * 3 + [0] * 3 + [1] * 3 + [0] * 3
+    wanted = requests(tasks, 3, 0, "base")
+    first, second = (list(share_of(wanted, 100, rank, 2)) for rank in range(2))
+    assert [number for number, _ in first] == [100, 101, 102, 106, 107, 108, 112, 113, 114]
+    assert [number for number, _ in second] == [103, 104, 105, 109, 110, 111]
+    assert all(request == wanted[number - 100] for number, request in first + second)

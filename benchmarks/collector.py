@@ -1,0 +1,207 @@
+"""The event-driven collector against what no collector can beat, and against lock-step in the same run.
+
+    python -m benchmarks.collector [--quick]
+
+64 episodes of 20 steps play at once. A step waits a lognormal time (median 0.2 s, sigma 1.2, cut at 10 s)
+in a thread of its own, as for a sandbox; the same episode waits the same times in every run. The engine
+answers after a fixed time, so many requests at once and the others in the order asked. Two engines: one
+that could serve all episodes at once, where the longest episode binds, and one so small that it binds itself.
+No run can be faster than either bound: ``longest_chain`` is the longest sum of one episode's waits for
+environment and engine, ``engine_capacity`` the time in which the engine can answer all requests.
+``--quick`` divides all times by ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Text
+
+from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, Window
+from skillpress.agents.parsing import plain
+from skillpress.interface import (
+    AgentState,
+    Completion,
+    Info,
+    Promises,
+    Request,
+    Sampling,
+    StateDict,
+    WeightSpan,
+)
+from skillpress.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.seeds import generator
+from skillpress.trajectory import Task
+
+EPISODES = 64
+STEPS = 20
+MEDIAN_SECONDS, SIGMA, LONGEST_SECONDS = 0.2, 1.2, 10.0
+ENGINES = {"ample": (64, 0.1), "small": (4, 0.2)}
+"""Requests that are served at once, and seconds that one takes."""
+
+
+@cache
+def waits(task_seed: int) -> tuple[float, ...]:
+    """Seconds that each step of an episode waits."""
+    drawn = MEDIAN_SECONDS * np.exp(SIGMA * generator(task_seed, "waits").standard_normal(STEPS))
+    return tuple(np.minimum(drawn, LONGEST_SECONDS).tolist())
+
+
+@dataclass
+class Waiting:
+    """An environment whose steps wait."""
+
+    scale: float
+    action_space = observation_space = Text(max_length=16)
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        """Without a wait."""
+        self.waits = list(waits(task.seed))
+        return "0", Info()
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        """After its wait."""
+        time.sleep(self.waits.pop(0) * self.scale)
+        return str(len(self.waits)), False, not self.waits, Info(action=action)
+
+
+class FakeEngine:
+    """Serves ``capacity`` requests at once, each for ``seconds``, the others in the order asked."""
+
+    def __init__(self, capacity: int, seconds: float, lockstep: bool) -> None:
+        self.promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=lockstep)
+        self._seconds = seconds
+        self._free_at = [0.0] * capacity
+        self._answers: list[tuple[float, int]] = []
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        """Say when each will be served."""
+        for request in requests:
+            ends = max(time.monotonic(), heapq.heappop(self._free_at)) + self._seconds
+            heapq.heappush(self._free_at, ends)
+            heapq.heappush(self._answers, (ends, request.key))
+
+    def completed(self, wait: float) -> list[tuple[int, Completion]]:
+        """Those that are served by now."""
+        if self._answers:
+            time.sleep(max(0.0, min(wait, self._answers[0][0] - time.monotonic())))
+        found = []
+        while self._answers and self._answers[0][0] <= time.monotonic():
+            _, key = heapq.heappop(self._answers)
+            found.append((key, Completion((1,), (-1.0,), "stop", (WeightSpan(0, 0, 1),))))
+        return found
+
+    def abort(self) -> None:
+        """Forget all."""
+        self._answers.clear()
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        """There are none."""
+
+    def sleep(self) -> None:
+        """Nothing to give back."""
+
+    def wake(self) -> None:
+        """Nothing to take."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Shows what is seen."""
+
+    parser: str = "plain"
+    history: int | None = 0
+
+    def prompt(self, state: AgentState) -> str:
+        """The observation."""
+        return state.observation
+
+    def response(self, action: str, info: Info) -> str:
+        """The action."""
+        return action
+
+
+def play(capacity: int, seconds: float, scale: float, lockstep: bool) -> dict[str, float]:
+    """Wall and processor seconds of all episodes."""
+    agent = LanguageAgent(
+        prompter=Prompter(Words(), lambda texts: [tuple(text.encode()) for text in texts], 100),
+        parse=plain,
+        state_update=Window(0),
+        reward=OutcomeReward(1.0, 0.0),
+        decode=lambda ids: "go",
+        engine=FakeEngine(capacity, seconds * scale, lockstep),
+        sampling=Sampling(),
+    )
+    wanted = requests(tasks(), 1, 0, "benchmark")
+    with Collector(ThreadVectorEnv(lambda: Waiting(scale)), agent, EPISODES) as collector:
+        started, processor = time.perf_counter(), time.process_time()
+        found = collector.collect(wanted)
+        spent = {"seconds": time.perf_counter() - started, "processor": time.process_time() - processor}
+    assert all(len(trajectory.steps) == STEPS for trajectory in found)
+    return spent
+
+
+def tasks() -> list[Task]:
+    """One per episode; its seed gives its waits."""
+    return [Task(f"waits-{number}", "waiting", number, {}) for number in range(EPISODES)]
+
+
+def measure(capacity: int, seconds: float, scale: float) -> dict[str, Any]:
+    """One engine: both ways to collect, and the bounds."""
+    bounds = {
+        "longest_chain": max(sum(waits(task.seed)) + STEPS * seconds for task in tasks()) * scale,
+        "engine_capacity": EPISODES * STEPS * seconds / capacity * scale,
+    }
+    event_driven = play(capacity, seconds, scale, lockstep=False)
+    lock_step = play(capacity, seconds, scale, lockstep=True)
+    binding = max(bounds, key=lambda name: bounds[name])
+    return {
+        "engine": {"at_once": capacity, "seconds_per_request": seconds * scale},
+        "bounds": bounds,
+        "binding": binding,
+        "event_driven": event_driven,
+        "lock_step": lock_step,
+        "event_driven_over_bound": event_driven["seconds"] / bounds[binding],
+        "lock_step_over_event_driven": lock_step["seconds"] / event_driven["seconds"],
+    }
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="all times divided by ten")
+    scale = 0.1 if parser.parse_args().quick else 1.0
+    drawn = np.array([waits(task.seed) for task in tasks()])
+    result = {
+        "episodes": EPISODES,
+        "steps": STEPS,
+        "step_seconds": {
+            "median": float(np.median(drawn)) * scale,
+            "p99": float(np.quantile(drawn, 0.99)) * scale,
+            "longest": float(drawn.max()) * scale,
+        },
+        "engines": {name: measure(*engine, scale) for name, engine in ENGINES.items()},
+        "machine": {
+            "python": platform.python_version(),
+            "cores": len(os.sched_getaffinity(0)),
+            "load": os.getloadavg()[0],
+        },
+    }
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
