@@ -208,6 +208,39 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Request:
+    """One response to sample."""
+
+    key: int
+    """The caller's; unique among the requests that are not answered yet."""
+    prompt: TokenIds
+    sampling: Sampling
+    seed: int
+
+
+@dataclass(frozen=True)
+class WeightSpan:
+    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
+
+    version: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What an engine can promise."""
+
+    exact_seeds: bool
+    """The same prompt, seed and weights give the same tokens, whatever is sampled beside them."""
+    exact_logprobs: bool
+    """The learner's scores of what was sampled equal the engine's log-probabilities up to rounding."""
+    lockstep: bool
+    """``completed`` computes in this process, for all requests in one batch: collect them first, and call it
+    when nobody else is busy."""
+
+
+@dataclass(frozen=True)
 class Completion:
     """One sampled response."""
 
@@ -216,6 +249,8 @@ class Completion:
     logprobs: tuple[float, ...]
     """log-probability (nats) of each token under the distribution it was sampled from."""
     finish_reason: Literal["stop", "length"]
+    weight_spans: tuple[WeightSpan, ...] = ()
+    """In order; together they cover the response."""
 
 
 class StepReward(Protocol):

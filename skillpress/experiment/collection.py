@@ -57,7 +57,8 @@ def play_episodes(
     Returns:
         The trajectories of each play, in the order requested, and what was done for them now.
     """
-    size = job.params.processes
+    # An engine that all share holds one policy's weights, so one process asks it for everything.
+    size = 1 if job.params.engine.shared else job.params.processes
     found = run_ranks(partial(_play, job), size, lambda rank, count: on_finished(count))
     done = CollectionStatistics(
         sum(s.episodes for s in found),
