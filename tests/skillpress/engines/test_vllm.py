@@ -111,7 +111,8 @@ def launcher(folder: Path) -> Iterator[tuple[ServerOptions, subprocess.Popen[byt
     chosen = options(folder)
     words = [
         "--model", chosen.model, "--port", str(chosen.port), "--longest", str(chosen.longest),
-        "--slots", "64", "--cache-gib", "1", "--log", str(folder / "launched.log"), "--wait", str(READY_SECONDS),
+        "--slots", "64", "--cache-gib", "1",
+        "--log", str(folder / "launched.log"), "--wait", str(READY_SECONDS),
     ]  # fmt: skip
     command = [sys.executable, "-m", "skillpress.engines.serve", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
