@@ -30,7 +30,15 @@ from typing import Any
 import psutil
 
 from skillpress.environments.bundle import SplitSizes
-from skillpress.interface import Agent, AgentState, Decision, Environment, Info, ParsedAction
+from skillpress.interface import (
+    Agent,
+    AgentState,
+    Decision,
+    DecisionRequest,
+    Environment,
+    Info,
+    ParsedAction,
+)
 from skillpress.params import Params, load_params
 from skillpress.rollout import (
     Collector,
@@ -72,8 +80,24 @@ class Waiting:
 class Walker:
     """Decides nothing, and takes no time for it."""
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        return [Decision((), (), (), ParsedAction("", "walk"))] * len(states)
+    lockstep = True
+
+    def __init__(self) -> None:
+        self.asked: list[DecisionRequest] = []
+
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        self.asked += requests
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        asked, self.asked = self.asked, []
+        decision = Decision((), (), (), ParsedAction("", "walk"))
+        return [(request.key, decision) for request in asked]
+
+    def abort(self) -> None:
+        self.asked.clear()
+
+    def close(self) -> None:
+        pass
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
@@ -88,16 +112,28 @@ class Walker:
 
 @dataclass
 class Timed:
-    """An agent whose deciding time is known."""
+    """An agent whose deciding time is known; it works in rounds, whatever it could."""
 
     agent: Agent
     seconds: float = 0.0
+    lockstep: bool = True
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
         started = time.perf_counter()
-        decisions = self.agent.decide(states, seeds)
+        self.agent.submit(requests)
+        self.seconds += time.perf_counter() - started
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        started = time.perf_counter()
+        decisions = self.agent.completed(wait)
         self.seconds += time.perf_counter() - started
         return decisions
+
+    def abort(self) -> None:
+        self.agent.abort()
+
+    def close(self) -> None:
+        self.agent.close()
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

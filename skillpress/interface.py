@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import gymnasium
 
 from skillpress.trajectory import RewardPart, Task
+from skillpress.trajectory import WeightSpan as WeightSpan
 
 TokenIds = tuple[int, ...]
 StateDict = Mapping[str, Any]
@@ -185,6 +186,8 @@ class Decision:
     logprobs: tuple[float, ...]
     """log-probability (nats) of each response token under the sampling distribution."""
     parsed: ParsedAction
+    weight_spans: tuple[WeightSpan, ...] = ()
+    """Which weights sampled which tokens; empty where nothing was sampled or nobody says."""
 
 
 class Parser(Protocol):
@@ -205,39 +208,6 @@ class Sampling:
     """This many most probable tokens are kept; 0 keeps all."""
     max_new_tokens: int = 64
     """A response that is still open after so many tokens is cut there."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """One response to sample."""
-
-    key: int
-    """The caller's; unique among the requests that are not answered yet."""
-    prompt: TokenIds
-    sampling: Sampling
-    seed: int
-
-
-@dataclass(frozen=True)
-class WeightSpan:
-    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
-
-    version: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Promises:
-    """What an engine can promise."""
-
-    exact_seeds: bool
-    """The same prompt, seed and weights give the same tokens, whatever is sampled beside them."""
-    exact_logprobs: bool
-    """The learner's scores of what was sampled equal the engine's log-probabilities up to rounding."""
-    lockstep: bool
-    """``completed`` computes in this process, for all requests in one batch: collect them first, and call it
-    when nobody else is busy."""
 
 
 @dataclass(frozen=True)
@@ -264,14 +234,47 @@ class StepReward(Protocol):
     ) -> tuple[RewardPart, ...]: ...
 
 
+@dataclass(frozen=True)
+class DecisionRequest:
+    """One state to act in."""
+
+    key: int
+    """The caller's; unique among the requests that are not answered yet."""
+    state: AgentState
+    seed: int
+    """Whatever is random in the decision derives from it."""
+
+
 class Agent(Protocol):
     """Decides, judges its own steps, and manages its own memory."""
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        """Act in many episodes at once: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k).
+    @property
+    def lockstep(self) -> bool:
+        """Whether ``completed`` decides in this process, for all requests in one batch: then they should
+        all be there before it is called."""
+        ...
 
-        Decision i depends on ``states[i]`` and ``seeds[i]`` alone.
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Never blocks long.
+
+        A decision depends on its own state and seed alone.
         """
+        ...
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """(key, decision) of what has been decided since; waits at most ``wait`` seconds for the first.
+
+        Raises:
+            Exception: a decision cannot be had. An agent that can try again does so before.
+        """
+        ...
+
+    def abort(self) -> None:
+        """Forget what is not decided; nothing of it is ever returned."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds, its engine's share included; it decides no more."""
         ...
 
     def evaluate_step(
@@ -287,16 +290,60 @@ class Agent(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Request:
+    """One response to sample."""
+
+    key: int
+    """The caller's; unique among the requests that are not answered yet."""
+    prompt: TokenIds
+    sampling: Sampling
+    seed: int
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What an engine can promise."""
+
+    exact_seeds: bool
+    """The same prompt, seed and weights give the same tokens, whatever is sampled beside them."""
+    exact_logprobs: bool
+    """The learner's scores of what was sampled equal the engine's log-probabilities up to rounding."""
+    lockstep: bool
+    """``completed`` computes in this process, for all requests in one batch: collect them first, and call it
+    when nobody else is busy."""
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Samples responses from a policy. Tokens in, tokens out: nothing is re-tokenised."""
 
-    def generate(
-        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[Completion]:
-        """One completion per prompt; row i depends on ``prompts[i]`` and ``seeds[i]`` alone."""
+    promises: Promises
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        """Ask for responses. Never blocks long."""
+        ...
+
+    def completed(self, wait: float) -> list[tuple[int, Completion]]:
+        """(key, completion) of those finished since; waits at most ``wait`` seconds for the first."""
+        ...
+
+    def abort(self) -> None:
+        """Forget what is not answered (after Ctrl-C, an error); nothing of it is ever returned."""
         ...
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         """Sample from these weights from now on; ``version`` is the training step they stand for."""
+        ...
+
+    def sleep(self) -> None:
+        """Give back what sampling needs (memory of a GPU, say) while the learner updates."""
+        ...
+
+    def wake(self) -> None:
+        """Take it again."""
+        ...
+
+    def close(self) -> None:
+        """End what belongs to the engine; it samples no more."""
         ...

@@ -20,7 +20,7 @@ import polars as pl
 from skillpress.errors import StorageError
 from skillpress.storage import atomic_path
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 TASK_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -70,6 +70,16 @@ class RewardPart:
     credit: Credit
 
 
+@dataclass(frozen=True, slots=True)
+class WeightSpan:
+    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
+
+    version: int
+    """The training step that the weights stand for."""
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class Step:
     """One decision: the prompt the policy saw, what it answered, and what the environment said."""
@@ -87,6 +97,9 @@ class Step:
     """What was wrong: the parser's reason or the environment's (``interface.why_invalid``); else None."""
     reward_parts: tuple[RewardPart, ...]
     """The agent's own judgement of this step; shaping is added at training time, not here."""
+    weight_spans: tuple[WeightSpan, ...] = ()
+    """Which weights sampled which tokens of the response, in order; empty where nothing was sampled, or
+    where the agent does not say."""
 
     @property
     def reward(self) -> float:
@@ -148,6 +161,14 @@ def _read_parts(rows: list[dict[str, Any]]) -> tuple[RewardPart, ...]:
     return tuple(RewardPart(**row) for row in rows)
 
 
+def _write_spans(spans: tuple[WeightSpan, ...]) -> list[dict[str, int]]:
+    return [{"version": span.version, "start": span.start, "end": span.end} for span in spans]
+
+
+def _read_spans(rows: list[dict[str, int]]) -> tuple[WeightSpan, ...]:
+    return tuple(WeightSpan(**row) for row in rows)
+
+
 TRAJECTORY_COLUMNS: dict[str, Column] = {
     "task_id": Column(pl.String),
     "group_id": Column(pl.String),
@@ -178,6 +199,11 @@ STEP_COLUMNS: dict[str, Column] = {
         _read_parts,
     ),
     "reward": Column(pl.Float64, read=None),
+    "weight_spans": Column(
+        pl.List(pl.Struct({"version": pl.Int32, "start": pl.Int32, "end": pl.Int32})),
+        _write_spans,
+        _read_spans,
+    ),
 }
 """The fields of a :class:`Step`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skillpress.agents.agent import LanguageAgent
 from skillpress.agents.context import Prompter
+from skillpress.agents.decide import decide
 from skillpress.agents.explorer import RandomExplorer
 from skillpress.agents.reward import OutcomeReward
 from skillpress.agents.state_updates import Concatenate, Window
@@ -15,4 +16,5 @@ __all__ = [
     "Prompter",
     "RandomExplorer",
     "Window",
+    "decide",
 ]

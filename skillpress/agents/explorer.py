@@ -8,27 +8,43 @@ often, so that a success rate means little without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from skillpress.interface import AgentState, Decision, Info, ParsedAction, StepReward
+from skillpress.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction, StepReward
 from skillpress.seeds import derive
 from skillpress.trajectory import RewardPart
 
 
-@dataclass(frozen=True)
+@dataclass
 class RandomExplorer:
     """Uniform over ``choices``; thinks nothing, remembers nothing, and has no tokens."""
 
     choices: Callable[[Info], Sequence[str]]
     """The environment bundle's ``explorer_actions``."""
     reward: StepReward
+    lockstep: ClassVar[bool] = False
+    """A draw takes no time: nobody has to wait for others."""
+    _drawn: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        """See ``interface.Agent``."""
-        return [
-            Decision((), (), (), ParsedAction("", self._draw(state, seed)))
-            for state, seed in zip(states, seeds, strict=True)
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """Draw at once."""
+        self._drawn += [
+            (asked.key, Decision((), (), (), ParsedAction("", self._draw(asked.state, asked.seed))))
+            for asked in requests
         ]
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """All that was asked."""
+        found, self._drawn = self._drawn, []
+        return found
+
+    def abort(self) -> None:
+        """Forget what was drawn."""
+        self._drawn.clear()
+
+    def close(self) -> None:
+        """Nothing to give back."""
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

@@ -1,29 +1,38 @@
-"""All at once: one completion per prompt, from an engine that answers as it goes."""
+"""All at once: one completion per prompt, from any engine."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any
 
-from skillpress.interface import Completion, Request, Sampling, TokenIds
+from skillpress.answers import answers_to
+from skillpress.interface import Completion, Engine, Request, Sampling, TokenIds
 
 SECONDS = 600.0
+"""From one completion to the next at most, where the caller says nothing."""
 
 
 def generate(
-    engine: Any, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
+    engine: Engine,
+    prompts: Sequence[TokenIds],
+    sampling: Sampling,
+    seeds: Sequence[int],
+    seconds: float = SECONDS,
 ) -> list[Completion]:
-    """One completion per prompt, in order; the engine must have nothing else to do."""
-    rows = enumerate(zip(prompts, seeds, strict=True))
-    engine.submit([Request(key, prompt, sampling, seed) for key, (prompt, seed) in rows])
-    found: dict[int, Completion] = {}
-    last = time.monotonic()
-    while len(found) < len(prompts):
-        new = engine.completed(1.0)
-        found |= dict(new)
-        last = time.monotonic() if new else last
-        if time.monotonic() - last > SECONDS:
-            engine.abort()
-            raise TimeoutError(f"{type(engine).__name__}: no answer for {SECONDS:g} seconds")
+    """One completion per prompt, in order; the engine must have nothing else to do.
+
+    Raises:
+        UnansweredError: the engine completed nothing for so many seconds; what is left is aborted, as
+            after any other error.
+    """
+    engine.submit(
+        [
+            Request(key, prompt, sampling, seed)
+            for key, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True))
+        ]
+    )
+    try:
+        found = answers_to(range(len(prompts)), engine.completed, seconds, f"the {type(engine).__name__}")
+    except BaseException:
+        engine.abort()
+        raise
     return [found[key] for key in range(len(prompts))]

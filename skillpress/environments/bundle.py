@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -49,6 +49,11 @@ class Oracle(Protocol):
         ...
 
 
+Hosting = Literal["in_process", "workers", "threads"]
+"""Steps of microseconds: in the process that plays. Engines that compute, leak, crash or cannot be pickled:
+in worker processes. Environments that wait for something outside (a sandbox, a server): one thread each."""
+
+
 @dataclass(frozen=True)
 class EnvironmentBundle:
     """One environment, whole."""
@@ -70,5 +75,5 @@ class EnvironmentBundle:
     explorer_actions: Callable[[Info], Sequence[str]]
     """What the random explorer draws from: the admissible actions that do not undo progress, and
     those that do only where nothing else is left."""
-    separate_process: bool = False
-    """Whether its engine must live in worker processes (slow, leaky or not picklable)."""
+    hosting: Hosting = "in_process"
+    """Where its environments live."""

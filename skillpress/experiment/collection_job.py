@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import torch
 
 from skillpress.experiment.collection import CollectionJob, Play, owners_of
@@ -26,9 +28,10 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
             report(len(mine) - missing)
             if not missing:
                 continue
-            with experiment.collector(
-                _agent(job, play, experiment, Ranks(rank, size)), sharing=size
-            ) as collector:
+            with (
+                closing(_agent(job, play, experiment, Ranks(rank, size))) as agent,
+                experiment.collector(agent, sharing=size) as collector,
+            ):
                 log.play(collector, mine, play.version, lambda: report(1))
             total.episodes += collector.statistics.episodes
             total.environment_steps += collector.statistics.environment_steps

@@ -23,7 +23,13 @@ from skillpress.policy import Policy
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.policy.scratch import build_scratch_policy
 from skillpress.registry import ALGORITHMS, PARSERS, SELECTIONS, STATE_UPDATES, lookup
-from skillpress.rollout import Collector, SyncVectorEnv, WorkerVectorEnv
+from skillpress.rollout import (
+    Collector,
+    SyncVectorEnv,
+    ThreadVectorEnv,
+    VectorEnvironment,
+    WorkerVectorEnv,
+)
 from skillpress.seeds import derive
 from skillpress.workers import cores
 from skillpress.workers.distributed import Ranks
@@ -187,10 +193,14 @@ class Experiment:
         Args:
             sharing: processes that each have such a collector on this machine.
         """
+        return Collector(self._environments(sharing), agent, self.params.sampling.slots)
+
+    def _environments(self, sharing: int) -> VectorEnvironment:
         make = partial(self.bundle.make, self.params.environment)
-        environments = (
-            WorkerVectorEnv(make, max(1, cores() // sharing))
-            if self.bundle.separate_process
-            else SyncVectorEnv(make)
-        )
-        return Collector(environments, agent, self.params.sampling.slots)
+        match self.bundle.hosting:
+            case "in_process":
+                return SyncVectorEnv(make)
+            case "workers":
+                return WorkerVectorEnv(make, max(1, cores() // sharing))
+            case "threads":
+                return ThreadVectorEnv(make)

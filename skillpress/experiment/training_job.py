@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import torch
 
 from skillpress.experiment.experiment import Experiment
@@ -48,7 +50,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         seed=params.seed,
     )
     agent = experiment.agent(policy, engine, experiment.training_sampling)
-    with experiment.collector(agent, sharing=ranks.size) as collector:
+    with closing(agent), experiment.collector(agent, sharing=ranks.size) as collector:
         loop = TrainingLoop(
             step=TrainingStep(
                 seed=params.seed,

@@ -84,7 +84,7 @@ def demonstrate(
         return tasks[number % len(tasks)], derive(seed, "demonstration", number)
 
     make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
-    if not bundle.separate_process:
+    if bundle.hosting != "workers":
         yield from map(make(), map(wish, range(first, count)))
         return
     size = processes or cores()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skillpress.rollout.collector import CollectionStatistics, Collector, EpisodeRequest, requests
 from skillpress.rollout.episode_log import EpisodeLog
+from skillpress.rollout.thread_vector import ThreadVectorEnv
 from skillpress.rollout.vector import BrokenEnvironmentError, SyncVectorEnv, VectorEnvironment
 from skillpress.rollout.worker_vector import WorkerVectorEnv
 
@@ -14,6 +15,7 @@ __all__ = [
     "EpisodeLog",
     "EpisodeRequest",
     "SyncVectorEnv",
+    "ThreadVectorEnv",
     "VectorEnvironment",
     "WorkerVectorEnv",
     "requests",

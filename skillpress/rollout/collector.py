@@ -1,24 +1,35 @@
-"""Episodes in flight, each slot always busy.
+"""Episodes in flight: each goes on as soon as its agent or its environment has answered.
 
-A round lets the agent decide for every episode in flight in one batch and lets every environment take one
-step. An episode that ends leaves its slot to the next one waiting, so nobody waits for the longest
-episode of a batch, and no token is ever sampled for an episode that is over: decisions per
-environment step are exactly 1. Trajectories depend neither on the number of slots nor on the process
-that an environment lives in (``vector.py``).
+A collector moves every episode between two parties, both of which are asked and answer when they can: the
+agent for a decision, the environment for a step. An episode that ends leaves its slot to the next one
+waiting, so nobody waits for the longest episode of a batch, and no token is ever sampled for an episode that
+is over: decisions per environment step are exactly 1. Trajectories depend neither on the number of slots
+nor on the process that an environment lives in (``vector.py``), nor on who answers first.
+
+Where the agent decides in this process (``Agent.lockstep``), asking it for one episode would keep the
+others from going on. It is asked for all at once then, when no environment is busy, and the environments
+step together: rounds, in which everything happens in one order.
 """
 
 from __future__ import annotations
 
+import time
 from bisect import insort
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from skillpress.interface import Agent, AgentState, Decision, Info, why_invalid
+from skillpress.answers import WAIT_SECONDS, UnansweredError
+from skillpress.interface import Agent, AgentState, Decision, DecisionRequest, Info, why_invalid
 from skillpress.rollout.vector import StepResult, VectorEnvironment
 from skillpress.seeds import derive
 from skillpress.trajectory import Step, Task, Trajectory
+
+PATIENCE_SECONDS = 1800.0
+"""An agent that decides nothing for so long does not answer any more. Engines have closer deadlines of their
+own; vector environments have one for each step."""
+TURN_SECONDS = 0.002
+"""Where both parties are asked they are waited for in turn, so long each."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +87,21 @@ def requests(
     ]
 
 
-@dataclass
-class _Episode:
-    number: int
-    """Its place among the episodes asked for."""
-    slot: int
-    request: EpisodeRequest
-    state: AgentState
-    first_observation: str
-    steps: list[Step] = field(default_factory=list)
-
-
 class Collector:
     """Plays episodes with one agent in up to ``slots`` environments at once.
 
     A context manager, which closes the environments.
     """
 
-    def __init__(self, environments: VectorEnvironment, agent: Agent, slots: int) -> None:
-        self.environments = environments
-        self._agent, self._slots = agent, slots
+    def __init__(
+        self,
+        environments: VectorEnvironment,
+        agent: Agent,
+        slots: int,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.environments, self.agent = environments, agent
+        self._slots, self._patience = slots, patience
         self.statistics = CollectionStatistics()
 
     def __enter__(self) -> Self:
@@ -104,102 +110,236 @@ class Collector:
     def __exit__(self, *error: object) -> None:
         self.environments.close()
 
-    def collect(
-        self,
-        wanted: Sequence[EpisodeRequest],
-        policy_version: int = 0,
-        on_episode: Callable[[Trajectory], None] = lambda trajectory: None,
-    ) -> list[Trajectory]:
+    def collect(self, wanted: Sequence[EpisodeRequest], policy_version: int = 0) -> list[Trajectory]:
         """Play every requested episode; trajectories come back in the order requested.
 
         Args:
             wanted: the episodes; their order decides nothing but the order of the result.
             policy_version: recorded with each trajectory.
-            on_episode: told each finished episode at once.
         """
-        waiting = deque(enumerate(wanted))
         finished: dict[int, Trajectory] = {}
-        free = list(range(self._slots))  # slots without an episode, the lowest first
-        in_flight: list[_Episode] = []
-        while waiting or in_flight:
-            begun = [(*waiting.popleft(), free.pop(0)) for _ in range(min(len(waiting), len(free)))]
-            in_flight += self._start(begun)
-            decisions = self._decide(in_flight)
-            answers = self.environments.step(
-                {
-                    episode.slot: decision.parsed.action
-                    for episode, decision in zip(in_flight, decisions, strict=True)
-                }
-            )
-            still: list[_Episode] = []
-            for episode, decision in zip(in_flight, decisions, strict=True):
-                end = self._step(episode, decision, answers[episode.slot], policy_version)
-                if end is None:
-                    still.append(episode)
-                    continue
-                finished[episode.number] = end
-                insort(free, episode.slot)
-                self.statistics.episodes += 1
-                on_episode(end)
-            in_flight = still
+        self.play(wanted, finished.__setitem__, policy_version)
         return [finished[number] for number in range(len(wanted))]
 
-    def _start(self, begun: Sequence[tuple[int, EpisodeRequest, int]]) -> list[_Episode]:
-        answers = self.environments.start({slot: request.task for _, request, slot in begun}) if begun else {}
-        return [
-            _Episode(
-                number=number,
-                slot=slot,
-                request=request,
-                state=AgentState(request.task, answers[slot].observation, answers[slot].info),
-                first_observation=answers[slot].observation,
-            )
-            for number, request, slot in begun
-        ]
+    def play(
+        self,
+        wanted: Iterable[EpisodeRequest],
+        on_episode: Callable[[int, Trajectory], None],
+        policy_version: int = 0,
+    ) -> None:
+        """Play every requested episode and keep none of them.
 
-    def _decide(self, episodes: Sequence[_Episode]) -> list[Decision]:
-        decisions = self._agent.decide(
-            [episode.state for episode in episodes],
-            [derive(episode.request.seed, len(episode.steps)) for episode in episodes],
-        )
-        self.statistics.decisions += len(decisions)
-        return decisions
+        Args:
+            wanted: read as slots fall free.
+            on_episode: told each finished episode at once, with its place among those wanted.
 
-    def _step(
-        self, episode: _Episode, decision: Decision, answer: StepResult, policy_version: int
-    ) -> Trajectory | None:
-        """Record the step of one episode; its trajectory if that ended it."""
+        Raises:
+            BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
+            UnansweredError: the agent decides nothing for ``patience`` seconds.
+        """
+        flight = _Flight(self, iter(enumerate(wanted)), on_episode, policy_version)
+        try:
+            flight.run(self._slots, self._patience)
+        except BaseException:  # Ctrl-C too: what is under way would be taken for answers to later questions
+            self.agent.abort()
+            self.environments.abort()
+            raise
+
+
+@dataclass
+class _Episode:
+    number: int
+    """Its place among the episodes asked for."""
+    slot: int
+    request: EpisodeRequest
+    first_observation: str = ""
+    state: AgentState | None = None
+    """X_k; None until the environment has started."""
+    decision: Decision | None = None
+    """What the environment is to answer; None while there is none."""
+    steps: list[Step] = field(default_factory=list)
+
+
+class _Flight:
+    """The episodes of one call of ``Collector.play``."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        waiting: Iterator[tuple[int, EpisodeRequest]],
+        on_episode: Callable[[int, Trajectory], None],
+        policy_version: int,
+    ) -> None:
+        self._environments, self._agent = collector.environments, collector.agent
+        self._statistics, self._lockstep = collector.statistics, collector.agent.lockstep
+        self._waiting, self._on_episode, self._policy_version = waiting, on_episode, policy_version
+        self._exhausted = False
+        self._free: list[int] = []
+        """Slots without an episode, the lowest first."""
+        self._episodes: dict[int, _Episode] = {}
+        """Slot to the episode in it, the one begun first first."""
+        self._stepping: set[int] = set()
+        """Slots whose environment is busy."""
+        self._deciding: dict[int, int] = {}
+        """Key of a request to the agent to the slot it is for."""
+        self._ready: dict[int, None] = {}
+        """Slots whose agent is to be asked, in order."""
+        self._keys = 0
+        self._heard = 0.0
+
+    def run(self, slots: int, patience: float) -> None:
+        """Play until nothing is left."""
+        self._free = list(range(slots))
+        while True:
+            self._begin()
+            if not self._episodes:
+                return
+            self._observe(self._answers())
+            if self._lockstep and self._free and not self._exhausted:
+                continue  # those that begin now belong to the same round
+            self._ask()
+            self._act(self._decisions(patience))
+
+    def _begin(self) -> None:
+        """Fill the free slots."""
+        tasks: dict[int, Task] = {}
+        while self._free and not self._exhausted:
+            following = next(self._waiting, None)
+            if following is None:
+                self._exhausted = True
+                break
+            number, request = following
+            slot = self._free.pop(0)
+            self._episodes[slot] = _Episode(number, slot, request)
+            tasks[slot] = request.task
+        if tasks:
+            self._stepping |= tasks.keys()
+            self._environments.start(tasks)
+
+    def _answers(self) -> list[tuple[int, StepResult]]:
+        """What environments have answered; in lock-step, what all of them answer."""
+        if not self._stepping:
+            return []
+        if not self._lockstep:
+            return self._environments.completed(0.0 if self._deciding else WAIT_SECONDS)
+        found: dict[int, StepResult] = {}
+        while len(found) < len(self._stepping):
+            found |= self._environments.completed(WAIT_SECONDS)
+        return [(slot, found[slot]) for slot in self._episodes if slot in found]
+
+    def _observe(self, answers: Sequence[tuple[int, StepResult]]) -> None:
+        """Take in what environments have answered."""
+        for slot, answer in answers:
+            self._stepping.remove(slot)
+            episode = self._episodes[slot]
+            if episode.state is None:
+                episode.first_observation = answer.observation
+                episode.state = AgentState(episode.request.task, answer.observation, answer.info)
+            else:
+                self._step(episode, episode.state, answer)
+            if slot in self._episodes:
+                self._ready[slot] = None
+
+    def _ask(self) -> None:
+        """Hand the agent the states that it is to decide in."""
+        order = [slot for slot in self._episodes if slot in self._ready] if self._lockstep else self._ready
+        asked = []
+        for slot in order:
+            episode = self._episodes[slot]
+            assert episode.state is not None
+            self._deciding[self._keys] = slot
+            seed = derive(episode.request.seed, len(episode.steps))
+            asked.append(DecisionRequest(self._keys, episode.state, seed))
+            self._keys += 1
+        self._ready.clear()
+        if asked:
+            if len(self._deciding) == len(asked):  # nothing was asked before
+                self._heard = time.monotonic()
+            self._agent.submit(asked)
+
+    def _decisions(self, patience: float) -> list[tuple[int, Decision]]:
+        """(slot, decision) of what the agent has decided; in lock-step, of all that it was asked.
+
+        Raises:
+            UnansweredError: it has not decided anything for ``patience`` seconds.
+        """
+        found: list[tuple[int, Decision]] = []
+        while self._deciding:
+            new = self._agent.completed(TURN_SECONDS if self._stepping else WAIT_SECONDS)
+            found += [(self._deciding.pop(key), decision) for key, decision in new]
+            if new:
+                self._heard = time.monotonic()
+            elif time.monotonic() - self._heard > patience:
+                raise UnansweredError(self._silence(patience))
+            if not self._lockstep:
+                break
+        if not self._lockstep:
+            return found
+        decided = dict(found)
+        return [(slot, decided[slot]) for slot in self._episodes if slot in decided]
+
+    def _act(self, decisions: Sequence[tuple[int, Decision]]) -> None:
+        """Send the actions to their environments."""
+        for slot, decision in decisions:
+            self._episodes[slot].decision = decision
+            self._statistics.decisions += 1
+            self._stepping.add(slot)
+        if decisions:
+            self._environments.step({slot: decision.parsed.action for slot, decision in decisions})
+
+    def _step(self, episode: _Episode, state: AgentState, answer: StepResult) -> None:
+        """Record the step of one episode, and its trajectory if that ended it."""
+        decision, episode.decision = episode.decision, None
+        assert decision is not None
         parsed, observation, info = decision.parsed, answer.observation, answer.info
-        self.statistics.environment_steps += 1
-        step = Step(
-            prompt_ids=decision.prompt_ids,
-            response_ids=decision.response_ids,
-            logprobs=decision.logprobs,
-            thought=parsed.thought,
-            action=info.action or parsed.action,
-            observation=observation,
-            invalid=why_invalid(parsed, info),
-            reward_parts=self._agent.evaluate_step(episode.state, parsed, observation, info),
+        self._statistics.environment_steps += 1
+        episode.steps.append(
+            Step(
+                prompt_ids=decision.prompt_ids,
+                response_ids=decision.response_ids,
+                logprobs=decision.logprobs,
+                thought=parsed.thought,
+                action=info.action or parsed.action,
+                observation=observation,
+                invalid=why_invalid(parsed, info),
+                reward_parts=self._agent.evaluate_step(state, parsed, observation, info),
+                weight_spans=decision.weight_spans,
+            )
         )
-        episode.steps.append(step)
         if not (answer.terminated or answer.truncated):
-            episode.state = self._agent.update_state(episode.state, parsed, observation, info)
-            return None
+            episode.state = self._agent.update_state(state, parsed, observation, info)
+            return
+        del self._episodes[episode.slot]
+        insort(self._free, episode.slot)
+        self._statistics.episodes += 1
+        self._on_episode(episode.number, self._trajectory(episode, answer))
+
+    def _trajectory(self, episode: _Episode, answer: StepResult) -> Trajectory:
         request = episode.request
         return Trajectory(
             task_id=request.task.task_id,
             group_id=request.group_id,
             rollout_index=request.rollout_index,
             steps=tuple(episode.steps),
-            won=info.won,
+            won=answer.info.won,
             terminated=answer.terminated,
             truncated=answer.truncated,
-            outcome=outcome(info),
-            policy_version=policy_version,
+            outcome=outcome(answer.info),
+            policy_version=self._policy_version,
             seed=request.seed,
             first_observation=episode.first_observation,
             policy=request.policy,
             run=request.run,
+        )
+
+    def _silence(self, patience: float) -> str:
+        """Who does not answer, in words."""
+        slot = next(iter(self._deciding.values()))
+        task = self._episodes[slot].request.task
+        return (
+            f"the {type(self._agent).__name__} has decided nothing for {patience:g} seconds; it was asked "
+            f"in {len(self._deciding)} episodes, first in that of task {task.task_id} of {task.environment} "
+            f"in slot {slot}"
         )
 
 

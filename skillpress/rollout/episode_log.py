@@ -72,11 +72,11 @@ class EpisodeLog:
     ) -> None:
         """Play those of the requested episodes that are missing."""
 
-        def finished(trajectory: Trajectory) -> None:
+        def finished(number: int, trajectory: Trajectory) -> None:
             self.add(trajectory)
             on_episode()
 
-        collector.collect(self.missing(wanted), policy_version, finished)
+        collector.play(self.missing(wanted), finished, policy_version)
 
     def trajectories(self, wanted: Sequence[EpisodeRequest]) -> list[Trajectory]:
         """The requested episodes, in that order; all have been played."""

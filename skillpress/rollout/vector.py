@@ -1,7 +1,9 @@
-"""Vector environments: many environments stepped together, each in a numbered slot.
+"""Vector environments: many environments at once, each in a numbered slot.
 
-As in gymnasium, ``SyncVectorEnv`` holds its environments in this process, which is right where a step
-costs microseconds; ``worker_vector.py`` holds them in worker processes. A collector cannot tell which.
+An episode is begun and acted in by ``start`` and ``step``, which hand over and return at once; what the
+environments say comes from ``completed``. ``SyncVectorEnv`` holds its environments in this process, which
+is right where a step costs microseconds; ``worker_vector.py`` holds those that compute in worker processes,
+``thread_vector.py`` those that wait (for a sandbox, for a server) in threads. A collector cannot tell which.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from skillpress.trajectory import Task
 
 
 class BrokenEnvironmentError(RuntimeError):
-    """An environment cannot be started or does not keep to its contract; the message names the task."""
+    """An environment cannot be started, does not answer in time, or does not keep to its contract; the
+    message names the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,31 @@ class StepResult:
 
 
 class VectorEnvironment(Protocol):
-    """Environments in slots 0, 1, 2 ..., one episode in each."""
+    """Environments in slots 0, 1, 2 ..., one episode in each.
 
-    def start(self, tasks: Mapping[int, Task]) -> dict[int, StepResult]:
-        """Begin an episode of ``tasks[slot]`` in each of these slots, whatever was there before.
+    A slot is asked for one thing at a time. Every start and step has a deadline of the kind's own.
+    """
+
+    def start(self, tasks: Mapping[int, Task]) -> None:
+        """Begin an episode of ``tasks[slot]`` in each of these slots, whatever was there before."""
+        ...
+
+    def step(self, actions: Mapping[int, str]) -> None:
+        """Take ``actions[slot]`` in each of these slots."""
+        ...
+
+    def completed(self, wait: float) -> list[tuple[int, StepResult]]:
+        """(slot, answer) of those that have started or stepped since; waits at most ``wait`` seconds for the
+        first.
 
         Raises:
-            BrokenEnvironmentError: a task cannot be started.
+            BrokenEnvironmentError: a task cannot be started, or an environment is of no more use; the
+                others should be aborted.
         """
         ...
 
-    def step(self, actions: Mapping[int, str]) -> dict[int, StepResult]:
-        """Take ``actions[slot]`` in each of these slots."""
+    def abort(self) -> None:
+        """Forget what is under way; nothing of it is ever returned, and its slots can be started anew."""
         ...
 
     def close(self) -> None:
@@ -54,20 +70,29 @@ class SyncVectorEnv:
     def __init__(self, make: Callable[[], Environment]) -> None:
         self._make = make
         self._environments: dict[int, Environment] = {}
+        self._answers: list[tuple[int, StepResult]] = []
 
-    def start(self, tasks: Mapping[int, Task]) -> dict[int, StepResult]:
-        """See :class:`VectorEnvironment`."""
-        answers = {}
+    def start(self, tasks: Mapping[int, Task]) -> None:
+        """Reset these slots' environments now."""
         for slot, task in tasks.items():
             if slot not in self._environments:
                 self._environments[slot] = self._make()
             observation, info = self._environments[slot].reset(task)
-            answers[slot] = StepResult(observation, False, False, info)
+            self._answers.append((slot, StepResult(observation, False, False, info)))
+
+    def step(self, actions: Mapping[int, str]) -> None:
+        """Step these slots' environments now."""
+        for slot, action in actions.items():
+            self._answers.append((slot, StepResult(*self._environments[slot].step(action))))
+
+    def completed(self, wait: float) -> list[tuple[int, StepResult]]:
+        """What the calls since have given."""
+        answers, self._answers = self._answers, []
         return answers
 
-    def step(self, actions: Mapping[int, str]) -> dict[int, StepResult]:
-        """See :class:`VectorEnvironment`."""
-        return {slot: StepResult(*self._environments[slot].step(action)) for slot, action in actions.items()}
+    def abort(self) -> None:
+        """Forget what was not taken."""
+        self._answers.clear()
 
     def close(self) -> None:
         """Forget the environments."""

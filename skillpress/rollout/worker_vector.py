@@ -1,8 +1,8 @@
 """Environments that live in worker processes: engines that are slow, leak, crash or cannot be pickled.
 
-Each worker holds many environments, and the steps of all of them travel in one message. What an episode is
-stands here, in the parent: its task and its actions so far. When a worker has to be replaced, each of
-its episodes is replayed from them in the successor, just before its next step, and goes on: none is
+Each worker holds many environments, and the steps of all that wait for it travel in one message. What an
+episode is stands here, in the parent: its task and its actions so far. When a worker has to be replaced,
+each of its episodes is replayed from them in the successor, just before its next step, and goes on: none is
 lost, none begun twice. The replay must end at the observation that the agent saw.
 
 An action at which ``Limits.attempts`` workers fail (they die, hang, grow without bound, raise an
@@ -16,7 +16,7 @@ How many processes there are changes nothing but the time.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -52,6 +52,9 @@ class _Episode:
     task: Task
     seen: str | None = None
     actions: list[str] = field(default_factory=list)
+    """Those that were answered."""
+    next: str | None = None
+    """The action that is to be answered; None while there is none."""
     home: int | None = None
     """The generation of the worker that holds its environment; None where none does."""
 
@@ -70,50 +73,64 @@ class WorkerVectorEnv:
         self.pool = WorkerPool(partial(_HostedEnvironments, make), self._size, limits)
         self._episodes: dict[int, _Episode] = {}
 
-    def start(self, tasks: Mapping[int, Task]) -> dict[int, StepResult]:
+    def start(self, tasks: Mapping[int, Task]) -> None:
         """See ``VectorEnvironment``."""
         self._episodes |= {slot: _Episode(task) for slot, task in tasks.items()}
-        answers = self._run(list(tasks), self._first)
-        for slot, answer in answers.items():
-            if isinstance(answer, Failure):
-                raise cannot("be started", tasks[slot], answer)
-            self._episodes[slot].seen = answer.observation
-        return {slot: answer for slot, answer in answers.items() if isinstance(answer, StepResult)}
+        self._submit(tasks, self._first)
 
-    def step(self, actions: Mapping[int, str]) -> dict[int, StepResult]:
+    def step(self, actions: Mapping[int, str]) -> None:
         """See ``VectorEnvironment``."""
-        found = self._run(list(actions), lambda slot: self._next(slot, actions[slot]))
-        answers = {}
         for slot, action in actions.items():
-            answer, episode = found[slot], self._episodes[slot]
-            if isinstance(answer, Failure):
-                answer = _given_up(episode, action, answer)
-            episode.actions.append(action)
-            episode.seen = answer.observation
-            answers[slot] = answer
-        return answers
+            self._episodes[slot].next = action
+        self._submit(actions, self._next)
+
+    def completed(self, wait: float) -> list[tuple[int, StepResult]]:
+        """See ``VectorEnvironment``."""
+        return [(slot, self._heard(slot, answer)) for slot, answer in self.pool.completed(wait)]
+
+    def abort(self) -> None:
+        """Replace the workers that are at work."""
+        self.pool.abort()
 
     def close(self) -> None:
         """End the worker processes."""
         self.pool.close()
 
-    def _run(self, slots: Sequence[int], job: Callable[[int], Job]) -> dict[int, StepResult | Failure]:
-        work: dict[int, list[list[int]]] = {}
+    def _submit(self, slots: Iterable[int], job: Callable[[int], Job]) -> None:
+        work: dict[int, dict[int, Callable[[], Job]]] = {}
         for slot in slots:
-            work.setdefault(slot % self._size, [[]])[0].append(slot)
-        return dict(self.pool.run(work, job))
+            work.setdefault(slot % self._size, {})[slot] = partial(job, slot)
+        for worker, jobs in work.items():
+            self.pool.submit(worker, jobs)
+
+    def _heard(self, slot: int, answer: StepResult | Failure) -> StepResult:
+        """Take down what an episode's environment has said.
+
+        Raises:
+            BrokenEnvironmentError: the task cannot be started.
+        """
+        episode = self._episodes[slot]
+        if isinstance(answer, Failure):
+            if episode.next is None:
+                raise cannot("be started", episode.task, answer)
+            answer = _given_up(episode, episode.next, answer)
+        if episode.next is not None:
+            episode.actions.append(episode.next)
+            episode.next = None
+        episode.seen = answer.observation
+        return answer
 
     def _first(self, slot: int) -> Job:
         episode = self._episodes[slot]
         episode.home = self.pool.generation(slot % self._size)
         return Job(slot, episode.task)
 
-    def _next(self, slot: int, action: str) -> Job:
+    def _next(self, slot: int) -> Job:
         episode, generation = self._episodes[slot], self.pool.generation(slot % self._size)
         if episode.home == generation:
-            return Job(slot, None, action=action)
+            return Job(slot, None, action=episode.next)
         episode.home = generation
-        return Job(slot, episode.task, tuple(episode.actions), episode.seen, action)
+        return Job(slot, episode.task, tuple(episode.actions), episode.seen, episode.next)
 
 
 class _HostedEnvironments:

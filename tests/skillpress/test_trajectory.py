@@ -19,6 +19,7 @@ from skillpress.trajectory import (
     Step,
     Task,
     Trajectory,
+    WeightSpan,
     read_rollouts,
     read_tasks,
     rollout_frame,
@@ -33,7 +34,10 @@ logprobs = st.lists(st.floats(-50, 0, width=32), max_size=4).map(tuple)
 parts = st.lists(
     st.builds(RewardPart, texts, st.floats(-10, 10), st.sampled_from(["step", "trajectory"])), max_size=3
 ).map(tuple)
-steps = st.builds(Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts)
+spans = st.lists(
+    st.builds(WeightSpan, st.integers(0, 2**31 - 1), st.integers(0, 9), st.integers(0, 9)), max_size=2
+).map(tuple)
+steps = st.builds(Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts, spans)
 TASKS = [Task("a", "countdown", 7, {"target": 24, "numbers": [4, 6]}, "train", "3 numbers")]
 
 
@@ -78,8 +82,8 @@ def test_the_tables_of_columns_are_the_records_fields() -> None:
 def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
-    frame.write_parquet(path, metadata={"skillpress": "rollouts/1"})
-    with pytest.raises(StorageError, match=r"schema is 'rollouts/1', this version reads rollouts/'2'.*rerun"):
+    frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
+    with pytest.raises(StorageError, match=r"schema is 'rollouts/2', this version reads rollouts/'3'.*rerun"):
         read_rollouts(path)
 
 
@@ -100,7 +104,7 @@ def test_a_missing_a_truncated_and_a_foreign_file_are_refused_by_name(tmp_path: 
     with pytest.raises(StorageError, match=r"t\.parquet: not a readable Parquet file"):
         read_tasks(path)
     pl.DataFrame({"task_id": ["a"]}).write_parquet(path)
-    with pytest.raises(StorageError, match=r"schema is 'none', this version reads tasks/'2'"):
+    with pytest.raises(StorageError, match=r"schema is 'none', this version reads tasks/'3'"):
         read_tasks(path)
     write_tasks(path, TASKS)
     with pytest.raises(StorageError, match="this version reads rollouts"):

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
+from skillpress.engines.batch import BatchEngine
 from skillpress.engines.sampler import draw, uniforms
-from skillpress.interface import Completion, Sampling, StateDict, TokenIds
+from skillpress.interface import Completion, Promises, Sampling, StateDict, TokenIds
 from skillpress.policy.policy import Policy, copy_model
 
 PREFILL_TOKENS = 32_768
@@ -35,15 +36,17 @@ class LocalEngineCounters:
     sampled_tokens: int = 0
 
 
-class LocalEngine:
+class LocalEngine(BatchEngine):
     """An ``interface.Engine`` on torch, with its own copy of the policy's weights."""
+
+    promises = Promises(exact_seeds=True, exact_logprobs=True, lockstep=True)
 
     def __init__(self, policy: Policy) -> None:
         """Copy the model: what is trained elsewhere reaches the engine by ``update_weights``."""
+        super().__init__()
         self.model: PreTrainedModel = copy_model(policy.model)
         self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
         self.pad = int(policy.tokenizer.pad_token_id or 0)
-        self.version = 0
         self.counters = LocalEngineCounters()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
@@ -55,7 +58,7 @@ class LocalEngine:
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """See ``interface.Engine``."""
+        """See :class:`BatchEngine`."""
         completions: list[Completion | None] = [None] * len(prompts)
         for rows in self._chunks(prompts):
             batch = self._complete([prompts[r] for r in rows], sampling, [seeds[r] for r in rows])

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-CONNECT_SECONDS = 10.0
-HEALTH_SECONDS = 20.0
+CONNECT_SECONDS = 30.0
+HEALTH_SECONDS = 30.0
 """A server whose cores are all busy takes seconds to say that it is well."""
 SHOWN = 300
 """Characters of a server's message that an error repeats."""

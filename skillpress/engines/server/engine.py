@@ -8,10 +8,11 @@ not this run's are refused, so two runs that share a server by mistake find out.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -19,14 +20,13 @@ from typing import Any
 import httpx
 
 from skillpress.engines.checks import check_requests, check_weights, shapes_of
-from skillpress.engines.generate import generate
 from skillpress.engines.parameters import EngineDemand
 from skillpress.engines.server.connection import CONNECT_SECONDS, RefusedError, Server, ServerFailedError
 from skillpress.engines.server.loop import LoopThread
 from skillpress.engines.server.pool import ServerPool
 from skillpress.engines.server.weights import local_address, offered, to_safetensors
 from skillpress.errors import UserError
-from skillpress.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds
+from skillpress.interface import Completion, Promises, Request, StateDict
 from skillpress.policy.policy import Policy
 
 
@@ -74,7 +74,9 @@ class ServerEngine:
         self._names = {self._pool.name_of(0): 0}
         try:
             self._loop.call(self._look_at_all())
-            self._give(dict(policy.model.state_dict()), 0, strict=True)
+            with suppress(EngineError):  # the next line says it better
+                self._give(dict(policy.model.state_dict()), 0)
+            self._refuse_lost_servers()
         except BaseException:
             self.close()
             raise
@@ -110,12 +112,6 @@ class ServerEngine:
             found.append((answer.key, answer.outcome))
         return found
 
-    def generate(
-        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[Completion]:
-        """See ``interface.Engine``."""
-        return generate(self, prompts, sampling, seeds)
-
     def abort(self) -> None:
         """See ``interface.Engine``; servers stop when their connections close."""
         self._round += 1
@@ -130,7 +126,7 @@ class ServerEngine:
             EngineError: no server has taken the weights.
             ValueError: these are not the policy's weights.
         """
-        self._give(check_weights(weights, self._shapes), version, strict=False)
+        self._give(check_weights(weights, self._shapes), version)
 
     def sleep(self) -> None:
         """Nothing: the servers' memory is not the learner's."""
@@ -157,20 +153,13 @@ class ServerEngine:
             outcome = error
         self._answers.put(_Answer(round_, request.key, outcome))
 
-    def _give(self, weights: dict[str, Any], version: int, strict: bool) -> None:
+    def _give(self, weights: dict[str, Any], version: int) -> None:
         """The first process gives the servers weights; all go on when they have them."""
         if not self._open:
             self._names.clear()
         self._names[self._pool.name_of(version)] = version
         if self._ranks.rank == 0:
-            content = to_safetensors(weights)
-            self._loop.call(self._update(content, version))
-            lost = [f"{server.url}: {server.lost}" for server in self._pool.servers if server.lost]
-            if strict and lost:
-                raise UserError(
-                    f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape: python "
-                    "-m skillpress.engines.serve --model FOLDER"
-                )
+            self._loop.call(self._update(to_safetensors(weights), version))
         self._ranks.barrier()
         self.version = version
 
@@ -179,12 +168,21 @@ class ServerEngine:
             at: dict[str, str] = {}
 
             async def weights_at(server: Server) -> str:
-                address = local_address(server.url, CONNECT_SECONDS)
+                address = await asyncio.to_thread(local_address, server.url, CONNECT_SECONDS)
                 if address not in at:
                     at[address] = stack.enter_context(offered(content, address))
                 return at[address]
 
             await self._pool.update(weights_at, version)
+
+    def _refuse_lost_servers(self) -> None:
+        """At the start every server that is named must have taken the weights."""
+        lost = [f"{server.url}: {server.lost}" for server in self._pool.servers if server.lost]
+        if lost:
+            raise UserError(
+                f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape (its log says "
+                "what was wrong): python -m skillpress.engines.serve --model FOLDER"
+            )
 
     async def _look_at_all(self) -> None:
         for server in self._pool.servers:

@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -73,7 +74,8 @@ def offered(content: bytes, address: str) -> Iterator[str]:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     server_class = type("_Server", (ThreadingHTTPServer,), {"address_family": family, "daemon_threads": True})
     with server_class((address, 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, name="offers weights", daemon=True).start()
+        serve = partial(server.serve_forever, poll_interval=0.05)
+        threading.Thread(target=serve, name="offers weights", daemon=True).start()
         host = f"[{address}]" if ":" in address else address
         try:
             yield f"http://{host}:{server.server_port}{path}"

@@ -20,10 +20,9 @@ from typing import Any
 import torch
 
 from skillpress.engines.checks import EngineError, check_requests, check_weights, shapes_of
-from skillpress.engines.generate import generate
 from skillpress.engines.parameters import EngineDemand
 from skillpress.errors import UserError
-from skillpress.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds, WeightSpan
+from skillpress.interface import Completion, Promises, Request, StateDict, WeightSpan
 from skillpress.policy.policy import Policy, save_policy
 
 GIB = 2**30
@@ -110,12 +109,6 @@ class VllmEngine:
             if outputs or time.monotonic() >= until:
                 return [self._completion(output) for output in outputs]
         return []
-
-    def generate(
-        self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
-    ) -> list[Completion]:
-        """See ``interface.Engine``."""
-        return generate(self, prompts, sampling, seeds)
 
     def abort(self) -> None:
         """See ``interface.Engine``."""

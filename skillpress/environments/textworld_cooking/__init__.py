@@ -21,5 +21,5 @@ BUNDLE = EnvironmentBundle(
     vocabulary=vocabulary,
     oracle=CookingOracle,
     explorer_actions=explorer_actions,
-    separate_process=True,
+    hosting="workers",
 )

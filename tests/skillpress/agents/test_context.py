@@ -65,7 +65,7 @@ def test_states_are_shortened_one_by_one() -> None:
 def test_an_agent_without_a_prompt_takes_a_step_without_an_action() -> None:
     from test_language_agent import RoteEngine
 
-    from skillpress.agents import LanguageAgent, OutcomeReward, Window
+    from skillpress.agents import LanguageAgent, OutcomeReward, Window, decide
     from skillpress.agents.parsing import plain
     from skillpress.interface import Sampling
 
@@ -74,7 +74,7 @@ def test_an_agent_without_a_prompt_takes_a_step_without_an_action() -> None:
         Prompter(Telling(), encode, 5), plain, Window(2), OutcomeReward(10, 0.01),
         lambda ids: bytes(ids).decode(), engine, Sampling(),
     )  # fmt: skip
-    first, mute, last = agent.decide([state([], 3), state([], 6), state([], 4)], [7, 8, 9])
+    first, mute, last = decide(agent, [state([], 3), state([], 6), state([], 4)], [7, 8, 9])
     assert [first.parsed.action, last.parsed.action] == ["go", "stay"]
     assert (mute.prompt_ids, mute.response_ids, mute.logprobs, mute.parsed.action) == ((), (), (), "")
     assert mute.parsed.invalid == "prompt_too_long" and mute.parsed.invalid in FORMAT_REASONS

@@ -7,9 +7,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
+from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window, decide
 from skillpress.agents.parsing import tagged
-from skillpress.interface import AgentState, Completion, Info, ParsedAction, Sampling, StateDict, TokenIds
+from skillpress.engines.batch import BatchEngine
+from skillpress.interface import (
+    AgentState,
+    Completion,
+    DecisionRequest,
+    Info,
+    ParsedAction,
+    Promises,
+    Sampling,
+    StateDict,
+    TokenIds,
+    WeightSpan,
+)
 from skillpress.trajectory import RewardPart, Task
 
 TASK = Task("t", "none", 0, {})
@@ -24,11 +36,16 @@ def decode(ids: TokenIds) -> str:
 
 
 @dataclass
-class RoteEngine:
+class RoteEngine(BatchEngine):
     """Answers from a list, and remembers what it was asked."""
 
     answers: list[str]
     asked: list[tuple[str, Sampling, int]] = field(default_factory=list)
+    promises = Promises(exact_seeds=False, exact_logprobs=False, lockstep=True)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.version = 7
 
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
@@ -82,11 +99,31 @@ def test_it_acts_on_its_state_and_each_step_sees_its_own_prompt() -> None:
 def test_a_decision_keeps_the_tokens_that_were_seen_and_sampled() -> None:
     answer = "<think>see</think><action>look</action>"
     player, _ = agent(answer, answer)
-    first, second = player.decide([START, START], [0, 1])
+    first, second = decide(player, [START, START], [0, 1])
     assert first == second
     assert decode(first.prompt_ids) == "a cliff" and decode(first.response_ids) == answer
     assert len(first.logprobs) == len(first.response_ids)
     assert first.parsed == ParsedAction("see", "look")
+    assert first.weight_spans == (WeightSpan(7, 0, len(answer)),)
+
+
+def test_what_was_asked_before_an_abort_is_never_answered() -> None:
+    player, engine = agent("<action>look</action>")
+    player.submit([DecisionRequest(1, START, 0), DecisionRequest(2, AgentState(TASK, "x" * 2000, Info()), 0)])
+    player.abort()
+    assert player.completed(0.0) == [] and engine.asked == []
+    player.submit([DecisionRequest(1, START, 5)])
+    ((key, _),) = player.completed(0.0)
+    assert key == 1 and [seed for *_, seed in engine.asked] == [5]
+
+
+def test_a_prompt_that_does_not_fit_is_answered_while_the_engine_is_still_at_work() -> None:
+    player, engine = agent("<action>look</action>")
+    engine.completed = lambda wait: []  # type: ignore[method-assign]
+    player.submit([DecisionRequest(1, START, 0), DecisionRequest(2, AgentState(TASK, "x" * 2000, Info()), 0)])
+    ((key, decision),) = player.completed(60.0)
+    assert (key, decision.parsed.invalid, decision.weight_spans) == (2, "prompt_too_long", ())
+    assert player.completed(0.0) == []
 
 
 def test_a_response_without_an_action_is_an_empty_action() -> None:
@@ -111,8 +148,8 @@ def test_it_judges_its_own_step_from_the_environments_facts() -> None:
 def test_the_random_explorer_is_uniform_and_decided_by_its_seed() -> None:
     explorer = RandomExplorer(lambda info: info.admissible, OutcomeReward(10.0, 0.01))
     state = AgentState(TASK, "", Info(admissible=("a", "b", "c")))
-    drawn = [decision.parsed.action for decision in explorer.decide([state] * 3000, range(3000))]
-    again = explorer.decide([state] * 10, range(10))
+    drawn = [decision.parsed.action for decision in decide(explorer, [state] * 3000, range(3000))]
+    again = decide(explorer, [state] * 10, range(10))
     assert [decision.parsed.action for decision in again] == drawn[:10]
     for action in "abc":
         assert drawn.count(action) == pytest.approx(1000, abs=4 * (3000 * 2 / 9) ** 0.5)

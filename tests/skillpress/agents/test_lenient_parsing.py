@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, Window
 from skillpress.agents.parsing import lenient, tagged
+from skillpress.engines.batch import BatchEngine
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import TextRendering
@@ -20,6 +19,7 @@ from skillpress.interface import (
     Completion,
     Info,
     ParsedAction,
+    Promises,
     Sampling,
     why_invalid,
 )
@@ -126,11 +126,14 @@ def test_a_record_states_the_format_and_the_refusal() -> None:
     assert why_invalid(ParsedAction("", "look"), Info()) is None
 
 
-@dataclass
-class Rote:
+class Rote(BatchEngine):
     """Gives its answers in turn."""
 
-    answers: list[str]
+    promises = Promises(exact_seeds=False, exact_logprobs=False, lockstep=True)
+
+    def __init__(self, answers: list[str]) -> None:
+        super().__init__()
+        self.answers = answers
 
     def generate(self, prompts, sampling, seeds):
         ids = [tuple(self.answers.pop(0).encode()) for _ in prompts]

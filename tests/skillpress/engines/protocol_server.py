@@ -37,7 +37,6 @@ class ProtocolServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.asked: list[str] = []
         """Ids of all requests that came, the unanswered ones too."""
-        self.answered: list[str] = []
         self.slowness = 0.0
         self.change: Callable[[Answer], Answer] = lambda answer: answer
         """Spoils an answer."""
@@ -127,8 +126,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(500, {"error": str(error)})
             return
         self._answer(200, answer)
-        if "request_id" in body:
-            self.server.answered.append(body["request_id"])
 
     def _answer(self, status: int, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()

@@ -23,7 +23,7 @@ TASKS = [
     Task("other", "countdown", 0, {"target": 100, "numbers": [5, 20, 7, 7]}),
 ]
 HERE = bundle("countdown")
-ELSEWHERE = dataclasses.replace(HERE, separate_process=True)
+ELSEWHERE = dataclasses.replace(HERE, hosting="workers")
 
 
 def shown(environment: EnvironmentBundle, tasks: list[Task], processes: int) -> list[list[DemonstratedStep]]:

@@ -16,12 +16,13 @@ import psutil
 import pytest
 import torch  # noqa: F401  the parent holds it, the workers must not
 import troubled
-from troubled import STEPS, Boxed, Nosy, Troubled
+from troubled import STEPS, Boxed, Nosy, Troubled, answered
+from walking import Walker
 
 from skillpress.agents import OutcomeReward, RandomExplorer
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.interface import AgentState, Decision, Info, ParsedAction
+from skillpress.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
 from skillpress.rollout import BrokenEnvironmentError, Collector, SyncVectorEnv, WorkerVectorEnv, requests
 from skillpress.rollout.worker_vector import ENGINE_FAILED
 from skillpress.trajectory import RewardPart, Task, Trajectory
@@ -31,21 +32,16 @@ LIMITS = Limits(seconds=60.0, memory=250_000_000)
 IMPATIENT = Limits(seconds=5.0, memory=250_000_000)
 
 
-class Walker:
-    """Walks, and remembers nothing but what it sees."""
+class Plodder(Walker):
+    """Walks and never jumps."""
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        return [Decision((), (), (), ParsedAction("", "walk")) for _ in states]
+    def decision(self, request: DecisionRequest) -> Decision:
+        return Decision((), (), (), ParsedAction("", "walk"))
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         return (RewardPart("invalid", -0.01 * (info.invalid is not None), "step"),)
-
-    def update_state(
-        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
-    ) -> AgentState:
-        return AgentState(state.task, observation, info)
 
 
 def tasks(**spec: object) -> list[Task]:
@@ -62,8 +58,10 @@ def workers(limits: Limits = LIMITS) -> Iterator[WorkerVectorEnv]:
         environments.close()
 
 
-def play(environments: SyncVectorEnv | WorkerVectorEnv, these: Sequence[Task]) -> list[Trajectory]:
-    collector = Collector(environments, Walker(), slots=4)
+def play(
+    environments: SyncVectorEnv | WorkerVectorEnv, these: Sequence[Task], lockstep: bool = True
+) -> list[Trajectory]:
+    collector = Collector(environments, Plodder(lockstep), slots=4)
     trajectories = collector.collect(requests(these, 1, 0, "test"))
     steps = sum(len(trajectory.steps) for trajectory in trajectories)
     assert collector.statistics.episodes == len(these)
@@ -74,11 +72,17 @@ def play(environments: SyncVectorEnv | WorkerVectorEnv, these: Sequence[Task]) -
 UNTROUBLED = play(SyncVectorEnv(Troubled), tasks())
 
 
-@pytest.mark.parametrize("trouble", ["dies", "hangs", "grows", "raises", "garbage"])
-def test_an_episode_whose_worker_fails_once_is_replayed_and_goes_on(trouble: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "lockstep"),
+    [*((trouble, True) for trouble in ("dies", "hangs", "grows", "raises", "garbage")), ("dies", False)],
+)
+def test_an_episode_whose_worker_fails_once_is_replayed_and_goes_on(
+    trouble: str, lockstep: bool, tmp_path: Path
+) -> None:
     once = tmp_path / "once"
     with workers(IMPATIENT if trouble == "hangs" else LIMITS) as environments:
-        assert play(environments, tasks(trouble=trouble, action="walk 3", once=str(once))) == UNTROUBLED
+        troubled = tasks(trouble=trouble, action="walk 3", once=str(once))
+        assert play(environments, troubled, lockstep) == UNTROUBLED
         assert environments.pool.restarts == 1
         assert not psutil.pid_exists(int(once.read_text()))
 
@@ -124,10 +128,13 @@ def test_a_worker_that_has_grown_past_its_cap_is_replaced_between_steps() -> Non
 def test_a_worker_killed_from_outside_is_replaced() -> None:
     environments = WorkerVectorEnv(Troubled, 2, LIMITS)
     environments.start(dict(enumerate(tasks())))
+    answered(environments, range(5))
     environments.step(dict.fromkeys(range(5), "walk"))
+    answered(environments, range(5))
     victim = max(psutil.Process().children(), key=lambda child: child.create_time())
     victim.kill()
-    answers = environments.step(dict.fromkeys(range(5), "jump"))
+    environments.step(dict.fromkeys(range(5), "jump"))
+    answers = answered(environments, range(5))
     assert [answers[slot].observation for slot in range(5)] == ["jump 2"] * 5
     assert environments.pool.restarts == 1
     environments.close()
@@ -138,8 +145,10 @@ def test_a_replay_that_comes_out_differently_is_no_continuation(tmp_path: Path) 
     task = Task("t", "nosy", 0, {"trouble": "dies", "action": "walk 1", "once": str(tmp_path / "once")})
     environments = WorkerVectorEnv(Nosy, 1, LIMITS)
     environments.start({0: task})
+    answered(environments, [0])
+    environments.step({0: "walk"})
     with pytest.warns(RuntimeWarning, match="task t replayed differs after 0 actions"):
-        assert environments.step({0: "walk"})[0].info.lost == ENGINE_FAILED
+        assert answered(environments, [0])[0].info.lost == ENGINE_FAILED
     environments.close()
 
 
@@ -147,6 +156,7 @@ def test_facts_that_cannot_be_pickled_are_an_error_with_the_tasks_name() -> None
     environments = WorkerVectorEnv(Boxed, 1, LIMITS)
     with pytest.raises(BrokenEnvironmentError, match=r"task t of boxed cannot be started: .*pickle"):
         environments.start({0: Task("t", "boxed", 0, {})})
+        answered(environments, [0])
     environments.close()
 
 
@@ -154,9 +164,8 @@ def test_workers_import_no_torch_are_started_when_needed_and_end_when_closed() -
     before = set(psutil.Process().children())
     environments = WorkerVectorEnv(Nosy, 4)
     assert set(psutil.Process().children()) == before
-    seen = [
-        a.observation for a in environments.start({s: Task("t", "nosy", 0, {}) for s in (0, 4, 1)}).values()
-    ]
+    environments.start({slot: Task("t", "nosy", 0, {}) for slot in (0, 4, 1)})
+    seen = [answer.observation for answer in answered(environments, (0, 4, 1)).values()]
     assert all(observation.endswith(" []") for observation in seen)
     assert len(set(seen)) == 2
     environments.close()
@@ -215,6 +224,17 @@ def test_countdown_in_workers_gives_the_same_trajectories_as_in_process(
     assert len({len(trajectory.steps) for trajectory in expected}) > 3
     for processes, slots in ((1, 7), (2, 16)):
         assert explore(WorkerVectorEnv(make, processes), these, slots) == expected
+
+
+def test_what_was_aborted_is_never_answered_and_its_slot_starts_anew() -> None:
+    with workers() as environments:
+        environments.start({0: tasks()[0], 1: tasks()[1]})
+        answered(environments, [0, 1])
+        environments.step({0: "walk", 1: "walk"})
+        environments.abort()
+        assert environments.completed(0.5) == []
+        environments.start({0: tasks()[4]})
+        assert answered(environments, [0])[0].observation == "t4 0"
 
 
 def test_steps_are_counted_once_each() -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from gymnasium.spaces import Text
 
+from skillpress.answers import answers_to
 from skillpress.interface import Info
-from skillpress.rollout import WorkerVectorEnv
+from skillpress.rollout import VectorEnvironment, WorkerVectorEnv
+from skillpress.rollout.vector import StepResult
 from skillpress.trajectory import Task
 
 STEPS = 5
@@ -84,14 +87,21 @@ class Nosy(Troubled):
         return f"{os.getpid()} {heavy}", Info()
 
 
+def answered(environments: VectorEnvironment, slots: Iterable[int]) -> dict[int, StepResult]:
+    """What all these slots answer."""
+    return answers_to(slots, environments.completed, 1000.0, "the environments")
+
+
 def wait_forever(folder: Path) -> None:
     """One worker is idle and one hangs in a step when the process ids appear."""
     hang = Task("t", "troubled", 0, {"trouble": "hangs", "action": "wait 1"})
     environments = WorkerVectorEnv(Nosy, processes=2)
-    answers = environments.start({0: hang, 1: hang})
+    environments.start({0: hang, 1: hang})
+    answers = answered(environments, [0, 1])
     (folder / "partial").write_text(" ".join(answer.observation.split()[0] for answer in answers.values()))
     (folder / "partial").rename(folder / "pids")
     environments.step({1: "wait"})
+    answered(environments, [1])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An environment that counts down and an agent that walks through it, jumping now and then."""
+"""An environment that counts down, and agents that walk through it, jumping now and then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gymnasium.spaces import Text
 
-from skillpress.interface import AgentState, Decision, Info, ParsedAction
+from skillpress.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
 from skillpress.trajectory import RewardPart, Task
 
 
@@ -31,14 +31,28 @@ class Countdowner:
 class Walker:
     """Walks on; jumps where the seed is divisible by 7. Remembers how many it was asked for."""
 
+    lockstep: bool = True
     batches: list[int] = field(default_factory=list)
+    asked: list[DecisionRequest] = field(default_factory=list)
+    """What is not answered."""
 
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
-        self.batches.append(len(states))
-        return [
-            Decision((seed % 100,), (1,), (-0.5,), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk"))
-            for seed in seeds
-        ]
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        self.batches.append(len(requests))
+        self.asked += requests
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        answered, self.asked = self.asked, []
+        return [(request.key, self.decision(request)) for request in answered]
+
+    def abort(self) -> None:
+        self.asked.clear()
+
+    def close(self) -> None:
+        pass
+
+    def decision(self, request: DecisionRequest) -> Decision:
+        seed = request.seed
+        return Decision((seed % 100,), (1,), (-0.5,), ParsedAction("hm", "jump" if seed % 7 == 0 else "walk"))
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info

@@ -74,3 +74,61 @@ def test_a_big_batch_at_which_a_worker_hangs_is_given_up_and_the_pool_works_on()
     ((number, failure),) = pool.run({0: [[0]]}, lambda number: FULL)
     assert number == 0 and isinstance(failure, Failure) and failure.reason == "hung"
     pool.close()
+
+
+def given(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+    """The messages that the pool's only worker is given from now on."""
+    messages: list[list[Any]] = []
+    (worker,) = pool._workers
+    give = worker.give
+
+    def spy(jobs: list[Any]) -> None:
+        messages.append(jobs)
+        give(jobs)
+
+    monkeypatch.setattr(worker, "give", spy)
+    return messages
+
+
+def all_answers(pool: WorkerPool, count: int) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+    while len(found) < count:
+        found |= pool.completed(60.0)
+    return found
+
+
+def test_what_is_submitted_while_a_worker_works_travels_in_its_next_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = WorkerPool(Length(), 1, Limits())
+    messages = given(pool, monkeypatch)
+    for number in range(5):
+        pool.submit(0, {number: lambda number=number: b"x" * number})
+    assert all_answers(pool, 5) == {number: number for number in range(5)}
+    assert messages == [[b""], [b"x", b"xx", b"xxx", b"xxxx"]]
+    pool.close()
+
+
+def test_a_failed_job_is_tried_again_alone_before_what_was_submitted_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = WorkerPool(Length(), 1, Limits(attempts=2))
+    messages = given(pool, monkeypatch)
+    pool.submit(0, {1: lambda: b"a", 2: lambda: 2, 3: lambda: b"c"})  # a number has no length
+    pool.submit(0, {4: lambda: b"d"})
+    found = all_answers(pool, 4)
+    assert messages == [[b"a", 2, b"c"], [b"a", b"c"], [2], [b"d"]]
+    assert isinstance(failure := found.pop(2), Failure) and "TypeError" in failure.detail
+    assert found == {1: 1, 3: 1, 4: 1} and pool.restarts == 2
+    pool.close()
+
+
+def test_aborted_jobs_are_never_answered_and_their_numbers_can_be_used_again() -> None:
+    pool = WorkerPool(Length(), 1, Limits())
+    pool.submit(0, {0: lambda: b"x", 1: lambda: b"xx"})
+    pool.submit(0, {2: lambda: b"xxx"})
+    pool.abort()
+    assert pool.completed(0.5) == []
+    pool.submit(0, {1: lambda: b"y" * 9})
+    assert all_answers(pool, 1) == {1: 9}
+    pool.close()

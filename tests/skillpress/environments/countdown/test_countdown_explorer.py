@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from skillpress.agents import OutcomeReward, RandomExplorer
+from skillpress.agents import OutcomeReward, RandomExplorer, decide
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
@@ -63,7 +63,7 @@ def test_in_the_environment_it_wins_exactly_as_often_as_it_must(
         observation, info = environment.reset(task)
         over = False
         for step in range(30):
-            (decision,) = explorer.decide([AgentState(task, observation, info)], [100 * index + step])
+            (decision,) = decide(explorer, [AgentState(task, observation, info)], [100 * index + step])
             observation, terminated, truncated, info = environment.step(decision.parsed.action)
             assert info.invalid is None
             over = terminated or truncated

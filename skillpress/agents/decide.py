@@ -1,0 +1,34 @@
+"""All at once: one decision per state, from any agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillpress.answers import answers_to
+from skillpress.interface import Agent, AgentState, Decision, DecisionRequest
+
+SECONDS = 600.0
+"""From one decision to the next at most, where the caller says nothing."""
+
+
+def decide(
+    agent: Agent, states: Sequence[AgentState], seeds: Sequence[int], seconds: float = SECONDS
+) -> list[Decision]:
+    """One decision per state, in order; the agent must have nothing else to decide.
+
+    Raises:
+        UnansweredError: the agent decided nothing for so many seconds; what is left is aborted, as after
+            any other error.
+    """
+    agent.submit(
+        [
+            DecisionRequest(key, state, seed)
+            for key, (state, seed) in enumerate(zip(states, seeds, strict=True))
+        ]
+    )
+    try:
+        found = answers_to(range(len(states)), agent.completed, seconds, f"the {type(agent).__name__}")
+    except BaseException:
+        agent.abort()
+        raise
+    return [found[key] for key in range(len(states))]
