@@ -24,9 +24,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Self
 
@@ -185,16 +186,7 @@ class ModelServer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM; the exit status is 1 where the server ended by itself."""
     parsed = _parser().parse_args(arguments)
-    options = ServerOptions(
-        model=parsed.model,
-        port=parsed.port,
-        longest=parsed.longest,
-        host=parsed.host,
-        dtype=parsed.dtype,
-        slots=parsed.slots,
-        cache_gib=parsed.cache_gib,
-        gpus=parsed.gpus,
-    )
+    options = ServerOptions(**{field.name: getattr(parsed, field.name) for field in fields(ServerOptions)})
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with ModelServer(options, parsed.log or Path(f"server-{parsed.port}.log")) as server:
@@ -219,7 +211,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; whoever reaches it rules the server"
     )
-    parser.add_argument("--longest", type=int, default=4096, help="tokens of prompt and response together")
+    parser.add_argument(
+        "--longest",
+        type=int,
+        required=True,
+        help="tokens of prompt and response: policy.context_tokens + sampling.max_new_tokens of the "
+        "experiment, at most what the model can take",
+    )
     parser.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16"))
     parser.add_argument("--slots", type=int, default=256, help="responses sampled at once, at most")
     parser.add_argument("--cache-gib", type=float, default=4.0, help="memory for keys and values")
@@ -251,11 +249,11 @@ def _environment(ours: Mapping[str, str], on_gpu: bool) -> dict[str, str]:
     }
 
 
-def _end_with_this_process() -> object:
-    """What a child runs before it becomes the server; it must not allocate, so all is looked up here."""
+def _end_with_this_process() -> Callable[[], object] | None:
+    """What a child runs before it becomes the server: to be killed when the thread that started it ends."""
     if sys.platform != "linux":
         return None
-    prctl = ctypes.CDLL(None).prctl
+    prctl = ctypes.CDLL(None).prctl  # looked up here: after the fork nothing may be loaded
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -279,10 +277,11 @@ def _sample_once(url: str, seconds: float) -> None:
         raise UserError(f"the server is up and does not sample: {error}") from error
 
 
-def _open(url: str, body: bytes | None, seconds: float):  # type: ignore[no-untyped-def]
+def _open(url: str, body: bytes | None, seconds: float) -> HTTPResponse:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})
-    return opener.open(request, timeout=seconds)
+    answer: HTTPResponse = opener.open(request, timeout=seconds)
+    return answer
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-from skillpress.engines.checks import check_requests, check_weights, shapes_of
+from skillpress.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.engines.parameters import EngineDemand
 from skillpress.engines.server.connection import CONNECT_SECONDS, RefusedError, Server, ServerFailedError
 from skillpress.engines.server.loop import LoopThread
@@ -155,9 +155,8 @@ class ServerEngine:
 
     def _give(self, weights: dict[str, Any], version: int) -> None:
         """The first process gives the servers weights; all go on when they have them."""
-        if not self._open:
-            self._names.clear()
-        self._names[self._pool.name_of(version)] = version
+        # A new dictionary each time: the other thread may be looking at the old one.
+        self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
         if self._ranks.rank == 0:
             self._loop.call(self._update(to_safetensors(weights), version))
         self._ranks.barrier()
@@ -180,8 +179,8 @@ class ServerEngine:
         lost = [f"{server.url}: {server.lost}" for server in self._pool.servers if server.lost]
         if lost:
             raise UserError(
-                f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape (its log says "
-                "what was wrong): python -m skillpress.engines.serve --model FOLDER"
+                f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape (its log "
+                "says what was wrong): python -m skillpress.engines.serve --model FOLDER"
             )
 
     async def _look_at_all(self) -> None:
