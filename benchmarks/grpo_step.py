@@ -33,7 +33,7 @@ import trl
 from skillpress.algorithms.batch import batch_of, one_process
 from skillpress.algorithms.grpo import GRPO, GRPOParameters
 from skillpress.algorithms.selections.none import NoSelection, NoSelectionParameters
-from skillpress.engines.local import LocalEngine
+from skillpress.engines.local.engine import LocalEngine
 from skillpress.interface import Sampling, ScratchVocabulary
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.policy.scratch import build_scratch_policy

@@ -24,12 +24,12 @@ from pydantic import (
 )
 
 from skillpress.algorithms.parameters import AlgorithmParameters, algorithm_parameters
+from skillpress.engines.parameters import EngineParameters, engine_parameters
 from skillpress.environments import EnvironmentParameters, bundle
 from skillpress.errors import ParamsError
 from skillpress.registry import (
     CLOSURES,
     CORPORA,
-    ENGINES,
     ENVIRONMENTS,
     PARSERS,
     SEARCHES,
@@ -108,7 +108,6 @@ class ImitationParameters(Section):
 
 
 class SamplingParameters(Section):
-    engine: Annotated[str, _registered(ENGINES)]
     temperature: Positive
     max_new_tokens: PositiveInt
     slots: PositiveInt
@@ -174,6 +173,7 @@ class Params(Section):
     tasks: TaskParameters
     policy: PolicyParameters
     imitation: ImitationParameters
+    engine: SerializeAsAny[EngineParameters]
     sampling: SamplingParameters
     rollouts: RolloutParameters
     skills: SkillParameters
@@ -269,6 +269,21 @@ class Params(Section):
                 f"{training.rollouts_per_task}, must be at least {algorithm.smallest_group}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _every_process_can_have_its_engine(self) -> Params:
+        most = self.engine.most_processes
+        if most is not None and self.processes > most:
+            raise ValueError(
+                f"engine {self.engine.name} samples inside the training process: processes is "
+                f"{self.processes}, must be {most}; several processes take engine server or local"
+            )
+        return self
+
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _engine_by_name(cls, value: Any) -> EngineParameters:
+        return engine_parameters(value)
 
     @field_validator("algorithm", mode="before")
     @classmethod

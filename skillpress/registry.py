@@ -38,8 +38,12 @@ PARSERS: Registry = {
 }
 """``policy.parser`` (or what a rendering names as its own) to the function."""
 
-ENGINES: Registry = {"local": "skillpress.engines.local:LocalEngine"}
-"""``sampling.engine`` to the class, which is made from a policy."""
+ENGINES: Registry = {
+    "local": "skillpress.engines.local:LocalParameters",
+    "vllm": "skillpress.engines.vllm:VllmParameters",
+    "server": "skillpress.engines.server:ServerParameters",
+}
+"""``engine.name`` to the class of its section, which makes the engine."""
 
 SEARCHES: Registry = {
     "greedy": "skillpress.skills.search.greedy:search_greedily",

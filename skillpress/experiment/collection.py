@@ -59,7 +59,8 @@ def play_episodes(
     Returns:
         What was done for them now.
     """
-    size = job.params.processes
+    # An engine that all share holds one policy's weights, so one process asks it for everything.
+    size = 1 if job.params.engine.shared else job.params.processes
     found = run_ranks(partial(_play, job), size, lambda rank, count: on_finished(count))
     stores = [job.store.of_rank(rank) for rank in range(size)]
     episodes = sum(len(play.wanted) for play in job.plays)

@@ -14,6 +14,7 @@ from skillpress.agents.agent import LanguageAgent
 from skillpress.agents.context import Prompter
 from skillpress.agents.explorer import RandomExplorer
 from skillpress.agents.reward import OutcomeReward
+from skillpress.engines.parameters import EngineDemand
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.errors import ParamsError
 from skillpress.interface import Agent, Engine, Parser, Rendering, Sampling, StateUpdate
@@ -21,7 +22,7 @@ from skillpress.params import RENDERINGS_OWN, SCRATCH, Params
 from skillpress.policy import Policy
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.policy.scratch import build_scratch_policy
-from skillpress.registry import ALGORITHMS, ENGINES, PARSERS, SELECTIONS, STATE_UPDATES, lookup
+from skillpress.registry import ALGORITHMS, PARSERS, SELECTIONS, STATE_UPDATES, lookup
 from skillpress.rollout import (
     Collector,
     SyncVectorEnv,
@@ -31,6 +32,7 @@ from skillpress.rollout import (
 )
 from skillpress.seeds import derive
 from skillpress.workers import cores
+from skillpress.workers.distributed import Ranks
 
 if TYPE_CHECKING:  # training alone depends on the algorithms' files
     from skillpress.algorithms.algorithm import Algorithm
@@ -145,16 +147,24 @@ class Experiment:
             derive(self.params.seed, "weights") % 2**32,
         )
 
-    def engine(self, policy: Policy) -> Engine:
+    def engine(self, policy: Policy, ranks: Ranks | None = None) -> Engine:
         """The engine that samples from a policy.
 
+        Args:
+            ranks: the processes that each make one; None is this process alone.
+
         Raises:
-            ParamsError: no engine has this name.
+            UserError: what the engine needs is not installed, not started, or does not fit the policy.
         """
-        make = lookup(ENGINES, self.params.sampling.engine, "sampling.engine")
-        engine = make(policy)
-        assert isinstance(engine, Engine)
-        return engine
+        longest = self.params.policy.context_tokens + self.params.sampling.max_new_tokens
+        return self.params.engine.make(
+            policy,
+            EngineDemand(
+                longest=min(longest, policy.context_length),
+                slots=self.params.sampling.slots,
+                ranks=ranks or Ranks(),
+            ),
+        )
 
     def prompter(self, policy: Policy) -> Prompter:
         """How prompts are made: within their budget, and within what the model can take."""

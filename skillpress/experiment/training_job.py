@@ -30,7 +30,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
     join_ranks(ranks, port)
     policy = load_policy(job.start, params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
-    engine = experiment.engine(policy)
+    engine = experiment.engine(policy, ranks)
     learner = Learner(
         policy.model,
         experiment.algorithm.loss,

@@ -66,8 +66,10 @@ class TrainingStep:
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
         seconds["shaping"] = clock.lap()
 
+        self.engine.sleep()
         metrics = self._update(collected.trajectories, advantages, step)
         self.engine.update_weights(self.learner.weights(), step)
+        self.engine.wake()
         seconds["update"] = clock.lap()
         return {
             **batch_metrics(collected.played, batch, advantages, self.ranks),

@@ -19,7 +19,7 @@ import torch
 import yaml
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from skillpress.engines.local import PREFILL_TOKENS
+from skillpress.engines.local.engine import PREFILL_TOKENS
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
 from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, training_memory, work

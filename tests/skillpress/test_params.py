@@ -79,6 +79,26 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
         ("training: {stepz: 3}", "training.stepz: unknown key"),
         ("training: {steps: many}", "training.steps: is 'many'; Input should be a valid integer"),
         ("training: {steps: 3.5}", "training.steps: is 3.5; Input should be a valid integer"),
+        ("engine: {name: turbo}", "engine: name is 'turbo'; allowed: local, vllm, server"),
+        ("engine: {urls: [http://a:1]}", "engine.urls: unknown key"),
+        ("engine: {name: vllm}", "engine.cache_gib: missing"),
+        ("engine: {name: vllm, cache_gib: 0}", "engine.cache_gib: is 0; Input should be greater than 0"),
+        (
+            "engine: {name: vllm, cache_gib: 1}",
+            "engine vllm samples inside the training process: processes is 2, must be 1",
+        ),
+        (
+            "engine: {name: server, urls: [], answer_seconds: 60}",
+            "engine.urls: is []; List should have at least 1 item",
+        ),
+        (
+            "engine: {name: server, urls: [a:8801], answer_seconds: 60}",
+            "'a:8801' is no server; allowed: http://HOST:PORT",
+        ),
+        (
+            "engine: {name: server, urls: [http://a:1, http://a:1/], answer_seconds: 60}",
+            "names a server twice",
+        ),
         ("algorithm: {clip_low: 1.5}", "algorithm.clip_low: is 1.5; Input should be less than 1"),
         ("algorithm: {discount: 0.9}", "algorithm.discount: unknown key"),
         ("algorithm: {name: ppo}", "algorithm: name is 'ppo'; allowed: grpo, rloo, reinforce_pp"),

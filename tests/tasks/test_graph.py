@@ -27,7 +27,7 @@ NAMED_BY = {
     "ENVIRONMENTS": "environment.name",
     "STATE_UPDATES": "policy.state_update",
     "PARSERS": "policy.parser",
-    "ENGINES": "sampling.engine",
+    "ENGINES": "engine.name",
     "SEARCHES": "skills.search",
     "CLOSURES": "skills.closure",
     "CORPORA": "skills.corpus",

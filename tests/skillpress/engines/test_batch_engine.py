@@ -10,7 +10,7 @@ from tiny import tiny_policy
 from skillpress.answers import UnansweredError
 from skillpress.engines.batch import BatchEngine
 from skillpress.engines.generate import generate
-from skillpress.engines.local import LocalEngine
+from skillpress.engines.local.engine import LocalEngine
 from skillpress.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds, WeightSpan
 
 HOT, COLD = Sampling(max_new_tokens=2), Sampling(0.0, max_new_tokens=2)

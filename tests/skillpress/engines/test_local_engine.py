@@ -7,8 +7,8 @@ import pytest
 import torch
 from tiny import tiny_policy
 
-from skillpress.engines import local
-from skillpress.engines.local import LocalEngine
+from skillpress.engines.local import engine as local
+from skillpress.engines.local.engine import LocalEngine
 from skillpress.interface import Engine, Sampling
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 

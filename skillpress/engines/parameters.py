@@ -1,0 +1,74 @@
+"""The ``engine`` section of params.yaml, as far as every engine has it.
+
+The section of an engine checks its keys and makes the engine. Its module imports neither torch nor vLLM,
+so parameters are checked at once; what samples is imported when the engine is made. An overlay that names
+another engine replaces the section whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from skillpress.registry import ENGINES, lookup
+
+if TYPE_CHECKING:
+    from skillpress.interface import Engine
+    from skillpress.policy import Policy
+    from skillpress.workers.distributed import Ranks
+
+
+@dataclass(frozen=True)
+class EngineDemand:
+    """What an experiment asks of its engine."""
+
+    longest: int
+    """Tokens of a prompt and its response together, at most."""
+    slots: int
+    """Responses that are asked for at once, at most."""
+    ranks: Ranks
+    """The process that makes the engine, among those that make one for the same policy."""
+
+
+class EngineParameters(BaseModel):
+    """The ``engine`` section; an engine adds its own keys to these.
+
+    A key says where an engine is or how much memory it may take, never what it samples: of this section
+    only the name is part of what a result depends on, so that a server may move while its runs go on.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    most_processes: ClassVar[int | None] = None
+    """Training processes that may each make one; None is any number."""
+    shared: ClassVar[bool] = False
+    """Whether what samples is outside and serves all processes, with one set of weights at a time. Where
+    policies are only played, one process then asks for everything."""
+
+    name: str
+
+    def make(self, policy: Policy, demand: EngineDemand) -> Engine:
+        """An engine that samples from the policy.
+
+        Raises:
+            UserError: what it needs is not installed, not started, or does not fit the policy.
+        """
+        raise NotImplementedError
+
+
+def engine_parameters(value: Any) -> EngineParameters:
+    """The section as the engine that it names checks it.
+
+    Raises:
+        ValueError: no engine has this name, or a key is wrong (pydantic names it).
+    """
+    if isinstance(value, EngineParameters):
+        return value
+    name = value.get("name") if isinstance(value, Mapping) else None
+    if name not in ENGINES:
+        raise ValueError(f"name is {name!r}; allowed: {', '.join(ENGINES)}")
+    made: EngineParameters = lookup(ENGINES, str(name), "engine.name").model_validate(value)
+    return made
