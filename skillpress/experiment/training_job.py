@@ -10,6 +10,7 @@ from skillpress.policy import load_policy
 from skillpress.training.groups import GroupCollector
 from skillpress.training.learner import Learner
 from skillpress.training.loop import TrainingLoop
+from skillpress.training.optimizer import AdamW
 from skillpress.training.reward_shaping import RewardShaper
 from skillpress.training.step import TrainingStep
 from skillpress.trajectory import read_tasks
@@ -33,11 +34,16 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         policy.model,
         experiment.algorithm.loss,
         section.deepspeed,
-        section.learning_rate,
+        AdamW(
+            learning_rate=section.learning_rate,
+            weight_decay=section.weight_decay,
+            betas=(section.betas[0], section.betas[1]),
+            gradient_clipping=section.gradient_clipping,
+            warmup_steps=section.warmup_steps,
+        ),
         params.sampling.temperature,
         section.microbatch_tokens,
         ranks,
-        section.weight_decay,
     )
     shaper = RewardShaper(
         projection=experiment.bundle.projection,

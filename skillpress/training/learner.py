@@ -27,6 +27,7 @@ from skillpress.policy.precision import require_masters
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.storage import named_disk_errors
 from skillpress.training.measured import Measured
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Microbatch, Samples, microbatches
 from skillpress.workers.distributed import Ranks
 
@@ -43,11 +44,10 @@ class Learner:
         model: PreTrainedModel,
         loss: PolicyLoss,
         configuration: str,
-        learning_rate: float,
+        optimizer: AdamW,
         temperature: float,
         microbatch_tokens: int,
         ranks: Ranks,
-        weight_decay: float = 0.0,
     ) -> None:
         """Hand the model to DeepSpeed; it is trained in place.
 
@@ -55,7 +55,6 @@ class Learner:
             configuration: the name of a file in ``infra/deepspeed``.
             temperature: the sampling temperature, which log-probabilities are computed at.
             microbatch_tokens: tokens in one forward pass at most.
-            weight_decay: AdamW's, of every parameter.
 
         Raises:
             ValueError: there is no such configuration.
@@ -65,7 +64,7 @@ class Learner:
         import deepspeed
 
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-        settings = read_configuration(configuration)
+        settings = {**read_configuration(configuration), "gradient_clipping": optimizer.gradient_clipping}
         require_masters(next(model.parameters()).dtype, configuration, settings)
         self.loss, self.temperature, self.ranks = loss, temperature, ranks
         self.microbatch_tokens = microbatch_tokens
@@ -77,11 +76,14 @@ class Learner:
         check_family(model)
         self._compared = False
         scorer = ResponseScorer(model)
-        optimizer = torch.optim.AdamW(
-            scorer.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
-        )
+        self._settings, self._optimizer = optimizer, optimizer.over(scorer.parameters())
         self.engine: Any
-        self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=optimizer, config=settings)
+        self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=self._optimizer, config=settings)
+
+    def begin_step(self, step: int) -> None:
+        """Take the learning rate of training step ``step`` (from 1) for the updates that follow."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._settings.rate(step)
 
     def update(self, samples: Samples) -> Measured:
         """One optimizer step, or none where no rank has a sample; what it measured over all ranks."""

@@ -94,6 +94,7 @@ class TrainingStep:
         useful = np.arange(len(steps)) if self.algorithm.loss.kl_coefficient else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
+        self.learner.begin_step(step)
         made = [self.learner.update(share) for share in shares]
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}

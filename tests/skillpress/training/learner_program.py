@@ -22,11 +22,13 @@ from skillpress.policy import Policy
 from skillpress.policy.policy import copy_model
 from skillpress.policy.scoring import ResponseScorer
 from skillpress.training.learner import Learner
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples, pack
 from skillpress.trajectory import Step
 from skillpress.workers.distributed import Ranks, free_port, join_ranks
 
-UPDATES, SAMPLES, LEARNING_RATE, KL = 3, 12, 1e-2, 0.05
+UPDATES, SAMPLES, KL = 3, 12, 0.05
+ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, warmup_steps=1)
 
 
 def samples(update: int) -> Samples:
@@ -43,8 +45,9 @@ def samples(update: int) -> Samples:
 def train_plain(policy: Policy) -> None:
     """One batch, one process, no DeepSpeed; the loss written out again."""
     scorer, reference = ResponseScorer(policy.model), ResponseScorer(copy_model(policy.model))
-    optimizer = torch.optim.AdamW(scorer.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(scorer.parameters(), lr=0.0, betas=(0.8, 0.95), weight_decay=0.1)
     for update in range(UPDATES):
+        optimizer.param_groups[0]["lr"] = 0.005 if update == 0 else 0.01
         batch = pack(samples(update), "cpu")
         logprobs, _ = scorer(batch.responses, 1.0)
         with torch.no_grad():
@@ -54,7 +57,7 @@ def train_plain(policy: Policy) -> None:
         kl = torch.exp(start - logprobs) - (start - logprobs) - 1
         optimizer.zero_grad()
         (batch.weights * (KL * kl - surrogate)).sum().backward()
-        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 0.5)
         optimizer.step()
 
 
@@ -66,7 +69,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
 
     def new_learner() -> Learner:
         loss = ClippedSurrogate(0.2, 0.2, KL)
-        return Learner(tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks)
+        return Learner(tiny_policy().model, loss, configuration, ADAMW, 1.0, 20, ranks)
 
     learner = new_learner()
     for update in range(UPDATES):
@@ -75,6 +78,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
                 learner.save(Path(folder))
                 learner = new_learner()
                 learner.load(Path(folder))
+        learner.begin_step(update + 1)
         learner.update(samples(update).select(np.array(ranks.share(SAMPLES))))
     save(learner.weights(), output, rank)
 
