@@ -111,7 +111,7 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
     learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks())
-    samples = Samples(steps, advantages, weights)
+    (samples,) = learner.with_reference([Samples(steps, advantages, weights)])
     first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
     assert second["loss"] < first["loss"]
     assert first["reference_kl"] < second["reference_kl"]

@@ -79,7 +79,8 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
                 learner = new_learner()
                 learner.load(Path(folder))
         learner.begin_step(update + 1)
-        learner.update(samples(update).select(np.array(ranks.share(SAMPLES))))
+        (scored,) = learner.with_reference([samples(update).select(np.array(ranks.share(SAMPLES)))])
+        learner.update(scored)
     save(learner.weights(), output, rank)
 
 
