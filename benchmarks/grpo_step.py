@@ -87,6 +87,8 @@ class Ours:
             clip_high=0.2,
             kl_coefficient=0.0,
             aggregation="token_mean",
+            importance="none",
+            importance_cap=2.0,
             select=everything,
         )
         self.grpo = GRPO(section, NoSelection(everything))

@@ -10,6 +10,7 @@ from skillpress.policy import load_policy
 from skillpress.training.groups import GroupCollector
 from skillpress.training.learner import Learner
 from skillpress.training.loop import TrainingLoop
+from skillpress.training.mismatch import MismatchCheck
 from skillpress.training.optimizer import AdamW
 from skillpress.training.reward_shaping import RewardShaper
 from skillpress.training.step import TrainingStep
@@ -73,6 +74,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
                 ),
                 shaper=shaper,
                 learner=learner,
+                mismatch=MismatchCheck(learner, ranks, params.seed, section.mismatch_limit),
                 engine=engine,
                 ranks=ranks,
             ),

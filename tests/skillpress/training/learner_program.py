@@ -20,7 +20,7 @@ from tiny import tiny_policy
 from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.policy import Policy
 from skillpress.policy.policy import copy_model
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.training.learner import Learner
 from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples, pack
@@ -72,6 +72,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
         return Learner(tiny_policy().model, loss, configuration, ADAMW, 1.0, 20, ranks)
 
     learner = new_learner()
+    check_scores(learner, samples(0).select(np.array(ranks.share(SAMPLES))), configuration)
     for update in range(UPDATES):
         if restore and update == UPDATES - 1:
             with tempfile.TemporaryDirectory() as folder:
@@ -82,6 +83,15 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
         (scored,) = learner.with_reference([samples(update).select(np.array(ranks.share(SAMPLES)))])
         learner.update(scored)
     save(learner.weights(), output, rank)
+
+
+def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
+    """Before any update the learner scores as the model itself does, whatever its weights lie on."""
+    scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
+    for step, found in zip(mine.steps, learner.own_logprobs(mine), strict=True):
+        with torch.no_grad():
+            expected, _ = scorer(pack_responses([(step.prompt_ids, step.response_ids)]), 1.0)
+        np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
 def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
