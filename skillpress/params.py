@@ -153,6 +153,7 @@ class TrainingParameters(Section):
     mismatch_limit: Positive
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
+    timeout: Positive
 
 
 class EvaluationParameters(Section):

@@ -19,15 +19,15 @@ from skillpress.workers.distributed import Ranks, join_ranks
 from skillpress.workers.ranks import Report
 
 
-def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report) -> list[dict[str, float]]:
-    """Train as one of ``size`` ranks that meet at ``port``; rank 0 reports (step, metrics).
+def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report) -> list[dict[str, float]]:
+    """Train as one of the ranks, which meet at ``port`` (None: where their launcher says); rank 0 reports
+    (step, metrics).
 
     Returns:
         The training curve, those rows before a resumption included.
     """
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
-    ranks = Ranks(rank, size)
-    join_ranks(ranks, port)
+    join_ranks(ranks, port, section.timeout)
     policy = load_policy(job.start, params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy)
@@ -55,7 +55,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         seed=params.seed,
     )
     agent = experiment.agent(policy, engine, experiment.training_sampling)
-    with experiment.collector(agent, sharing=ranks.size) as collector:
+    with experiment.collector(agent, sharing=ranks.neighbours) as collector:
         loop = TrainingLoop(
             step=TrainingStep(
                 seed=params.seed,
