@@ -22,7 +22,7 @@ from skillpress.trajectory import Step
 from skillpress.workers.distributed import Ranks
 
 RESPONSES = 64
-"""Scored in a step at most, over all ranks."""
+"""Scored in a step at most, over all ranks; one by each where there are more ranks."""
 
 
 class MismatchError(UserError):
