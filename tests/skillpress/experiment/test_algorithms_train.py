@@ -86,17 +86,20 @@ def test_importance_weights_change_nothing_but_rounding_where_engine_and_learner
         assert row["mismatch/largest"] < 1e-4
 
 
-def test_in_bfloat16_the_ratios_spread_and_sequences_are_weighted(folder: Path) -> None:
+def test_in_bfloat16_engine_and_learner_differ_and_training_goes_on_with_weighted_sequences(
+    folder: Path,
+) -> None:
     halves = {"policy": {"dtype": "bfloat16"}, "training": {"deepspeed": "zero1_bf16", "mismatch_limit": 0.2}}
     curve = trained(folder, "halves", halves, {"algorithm": {"importance": "sequence"}})
     for row in curve:
-        assert row["importance/token_ratio_p01"] < 0.999 < 1.001 < row["importance/token_ratio_p99"]
-        assert 1e-4 < row["mismatch/mean"] < 0.2
+        assert row["importance/token_ratio_p01"] <= 1 <= row["importance/token_ratio_p99"]
+        assert row["mismatch/mean"] < 0.2
+    assert max(row["mismatch/largest"] for row in curve) > 1e-3, "far above the rounding of float32"
 
 
 def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
     """A limit below the rounding of float32 stands for an engine that is wrong."""
-    with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-12: in training step 1 "):
+    with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-12: in training step \d "):
         trained(folder, "stopped", {"training": {"mismatch_limit": 1e-12}})
 
 
