@@ -75,4 +75,5 @@ def _train_launched(
     from skillpress.experiment.training_job import train_rank
     from skillpress.workers.distributed import Ranks
 
-    return train_rank(job, Ranks(rank, size, launch.local_rank, launch.local_size), None, report)
+    ranks = Ranks(rank, size, local_rank=launch.local_rank, local_size=launch.local_size)
+    return train_rank(job, ranks, None, report)

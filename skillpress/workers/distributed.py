@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -33,9 +33,9 @@ class Ranks:
 
     rank: int = 0
     size: int = 1
-    local_rank: int | None = None
+    local_rank: int | None = field(default=None, kw_only=True)
     """Its number on its machine; None where all are on one."""
-    local_size: int | None = None
+    local_size: int | None = field(default=None, kw_only=True)
     """How many there are on its machine; None where all are."""
 
     @property
