@@ -86,15 +86,12 @@ def test_importance_weights_change_nothing_but_rounding_where_engine_and_learner
         assert row["mismatch/largest"] < 1e-4
 
 
-def test_in_bfloat16_engine_and_learner_differ_and_training_goes_on_with_weighted_sequences(
-    folder: Path,
-) -> None:
-    halves = {"policy": {"dtype": "bfloat16"}, "training": {"deepspeed": "zero1_bf16", "mismatch_limit": 0.2}}
+def test_an_engine_in_float32_beside_a_learner_in_bfloat16_differs_and_is_weighted(folder: Path) -> None:
+    halves = {"training": {"deepspeed": "zero1_bf16", "mismatch_limit": 0.2}}
     curve = trained(folder, "halves", halves, {"algorithm": {"importance": "sequence"}})
     for row in curve:
-        assert row["importance/token_ratio_p01"] <= 1 <= row["importance/token_ratio_p99"]
-        assert row["mismatch/mean"] < 0.2
-    assert max(row["mismatch/largest"] for row in curve) > 1e-3, "far above the rounding of float32"
+        assert 1e-4 < row["mismatch/mean"] < 0.2, "far above the rounding of float32"
+        assert row["importance/token_ratio_p01"] < row["importance/token_ratio_p99"]
 
 
 def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
