@@ -38,6 +38,7 @@ from skillpress.interface import Sampling, ScratchVocabulary
 from skillpress.policy import Policy, load_policy, save_policy
 from skillpress.policy.scratch import build_scratch_policy
 from skillpress.training.learner import Learner
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples
 from skillpress.trajectory import RewardPart, Step, Trajectory
 from skillpress.workers.distributed import Ranks, free_port, join_ranks
@@ -86,10 +87,14 @@ class Ours:
             clip_high=0.2,
             kl_coefficient=0.0,
             aggregation="token_mean",
+            importance="none",
+            importance_cap=2.0,
             select=everything,
         )
         self.grpo = GRPO(section, NoSelection(everything))
-        self.learner = Learner(policy.model, self.grpo.loss, "zero1_fp32", LEARNING_RATE, 1.0, 1 << 20, ranks)
+        self.learner = Learner(
+            policy.model, self.grpo.loss, "zero1_fp32", AdamW(LEARNING_RATE), 1.0, 1 << 20, ranks
+        )
         self.steps = 0
 
     def step(self) -> None:

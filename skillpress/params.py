@@ -50,6 +50,7 @@ NonNegativeInt = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 Mass = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -141,12 +142,17 @@ class TrainingParameters(Section):
     rollouts_per_task: PositiveInt
     learning_rate: Positive
     weight_decay: NonNegative
+    betas: Annotated[list[Decay], Field(min_length=2, max_length=2)]
+    warmup_steps: NonNegativeInt
+    gradient_clipping: NonNegative
     minibatches: PositiveInt
     minibatch_size: NonNegativeInt
     deepspeed: Annotated[str, _registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
     microbatch_tokens: PositiveInt
+    mismatch_limit: Positive
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
+    timeout: Positive
 
 
 class EvaluationParameters(Section):

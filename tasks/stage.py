@@ -19,6 +19,7 @@ from skillpress.errors import is_user_error
 from skillpress.params import Params, load_params
 from skillpress.resume import ResumeStore
 from skillpress.storage import sweep
+from skillpress.workers.launched import LaunchError, launch_of_environment
 from tasks import exit_codes
 from tasks.files import CHECKPOINTS
 from tasks.graph import StageEntry, read_stage
@@ -47,10 +48,14 @@ class Stage:
 
 
 def run_stage(name: str) -> int:
-    """Run the stage ``name``; returns this process's exit code."""
+    """Run the stage ``name``, or this process's part of it under a launcher; returns the exit code."""
     try:
         params = load_params()
         entry = read_stage(name, params.model_dump(mode="json"))
+        if _is_helping_rank(name):
+            key = entry.key(params.model_dump(mode="json"))
+            import_module(f"tasks.stages.{name}").help_rank_0(params, ResumeStore(CHECKPOINTS, key))
+            return 0
         with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock:
             seconds = _work(entry, params, lock)
     except KeyboardInterrupt:
@@ -63,6 +68,24 @@ def run_stage(name: str) -> int:
         return exit_codes.USER_ERROR
     print(f"{name}: done in {seconds:.1f} s")
     return 0
+
+
+LAUNCHED = "train_policy"
+"""The stage that a launcher may start on several machines."""
+
+
+def _is_helping_rank(name: str) -> bool:
+    """Whether a launcher started this process beside the one that keeps the stage's lock and its records.
+
+    Raises:
+        LaunchError: this stage runs in one process, which starts others itself.
+    """
+    launch = launch_of_environment()
+    if launch is not None and name != LAUNCHED:
+        raise LaunchError(
+            f"a launcher started {launch.size} times what is to run once; only {LAUNCHED} is shared"
+        )
+    return launch is not None and launch.rank > 0
 
 
 def _work(entry: StageEntry, params: Params, lock: int) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillpress.algorithms.batch import Batch, Floats, Indices, SumOverRanks
+from skillpress.algorithms.importance_weights import TruncatedImportance
 from skillpress.algorithms.parameters import AlgorithmParameters, SelectionParameters
 from skillpress.algorithms.token_weights import token_weights
 
@@ -84,6 +85,12 @@ class Algorithm(ABC):
     @abstractmethod
     def loss(self) -> PolicyLoss:
         """What an update minimises."""
+
+    @property
+    def importance(self) -> TruncatedImportance | None:
+        """How samples are weighted for an engine whose probabilities are not the learner's; None takes
+        the engine's for the learner's."""
+        return None
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
         """[samples] the weight of each token of a sample in the step's loss; they sum to 1 over the step.

@@ -3,7 +3,9 @@
     L = - sum_t w_t min(rho_t A_t, clip(rho_t, 1 - c_low, 1 + c_high) A_t) + beta sum_t w_t k3_t
     rho_t = exp(logp_t - logp_t^old)
 
-The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
+logp^old is the engine's log-probability of what it sampled, or the learner's own before the updates of the
+step where ``importance`` asks for weights that make up for the difference. The weights w_t are those of
+``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pydantic import Field
 
 from skillpress.algorithms.algorithm import Algorithm
 from skillpress.algorithms.batch import Floats, Indices
+from skillpress.algorithms.importance_weights import Importance, TruncatedImportance
 from skillpress.algorithms.kl import low_variance_kl
 from skillpress.algorithms.parameters import AlgorithmParameters
 from skillpress.algorithms.token_weights import Aggregation, token_weights
@@ -29,6 +32,10 @@ class ClippedParameters(AlgorithmParameters):
     clip_low: Annotated[float, Field(gt=0, lt=1)]
     clip_high: Annotated[float, Field(gt=0)]
     aggregation: Aggregation
+    importance: Importance
+    """Weights for an engine whose probabilities are not the learner's, see ``importance_weights.py``."""
+    importance_cap: Annotated[float, Field(ge=1)]
+    """What such a weight is cut at."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,12 @@ class ClippedAlgorithm(Algorithm):
         """Pessimistic within the clip, with the KL term."""
         section = self.parameters
         return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
+
+    @property
+    def importance(self) -> TruncatedImportance | None:
+        """As ``importance`` says."""
+        level = self.parameters.importance
+        return None if level == "none" else TruncatedImportance(level, self.parameters.importance_cap)
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
         """As ``aggregation`` says."""

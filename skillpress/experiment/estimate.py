@@ -6,8 +6,11 @@ its budget, every response its length. Memory counts what grows with the model a
     learner    weights and gradients in its type, in bfloat16 a float32 copy of both beside them, and
                AdamW's two float32 moments; ZeRO stages 1, 2 and 3 share moments and float32 weights,
                then gradients, then weights among the processes
-    engine     its own copy of the weights; keys and values of the rows decoded at once
-    reference  a copy of the weights, where there is a KL term
+    engine     its own copy of the weights, whole whatever the ZeRO stage; keys and values of the rows
+               decoded at once
+    reference  a copy of the weights, where there is a KL term, whole at every stage too; on the CPU but
+               for the pass in which it scores a step's samples, which keeps nothing for a way back
+    handover   under ZeRO-3 the whole weights once more, gathered for the engine
     batch      what a pass keeps for its way back, attention matrices not among it: per token and layer
                two norms in float32, the residuals, queries, keys, values and four times the
                feed-forward width, and as much again for one layer's gradients; a shared prompt's keys
@@ -21,6 +24,7 @@ its budget, every response its length. Memory counts what grows with the model a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +100,7 @@ def _work(params: Params, episodes: int) -> Work:
 def training_memory(
     params: Params, shape: ModelShape, deepspeed: dict[str, Any], prefill_tokens: int
 ) -> dict[str, int]:
-    """Bytes of one training process, part by part.
+    """Bytes of one training process, part by part; :func:`memory_by_phase` says which are there together.
 
     Args:
         deepspeed: the experiment's DeepSpeed configuration.
@@ -116,6 +120,9 @@ def training_memory(
     length = params.policy.context_tokens + params.sampling.max_new_tokens
     rows = min(params.sampling.slots, max(1, prefill_tokens // params.policy.context_tokens))
     per_token = 2 * shape.layers * shape.kv_heads * shape.head_size
+    batch = _batch_memory(params, shape, learning)
+    kept = batch["batch: activations"] * shape.layers // (shape.layers + 1)
+    compared = bool(params.algorithm.kl_coefficient)
     return {
         "learner: weights": shared(learning * count, 3),
         "learner: gradients": shared((learning + accumulated) * count, 2),
@@ -123,8 +130,34 @@ def training_memory(
         "learner: AdamW moments": shared(8 * count, 1),
         "engine: weights": sampling * count,
         "engine: keys and values": rows * length * per_token * sampling,
-        "reference: weights": learning * count if params.algorithm.kl_coefficient else 0,
-        **_batch_memory(params, shape, learning),
+        "reference: weights": learning * count if compared else 0,
+        "reference: one pass": sum(batch.values()) - kept if compared else 0,
+        "handover: gathered weights": learning * count if stage == 3 else 0,
+        **batch,
+    }
+
+
+PHASES = {
+    "sampling": ("engine: keys and values",),
+    "scoring by the reference": ("reference: weights", "reference: one pass"),
+    "updating": ("batch: ",),
+    "handing weights to the engine": ("handover: ",),
+}
+"""Part of a training step to what it needs beside the learner's state and the engine's weights."""
+
+
+def memory_by_phase(parts: Mapping[str, int], offloaded: bool) -> dict[str, int]:
+    """Bytes that are there together in each part of a training step, at most.
+
+    Args:
+        parts: what :func:`training_memory` found.
+        offloaded: whether the reference's weights lie elsewhere while it does not score, as they do on a
+            machine with a GPU.
+    """
+    always = ("learner: ", "engine: weights", *(() if offloaded else ("reference: weights",)))
+    return {
+        phase: sum(size for part, size in parts.items() if part.startswith((*always, *own)))
+        for phase, own in PHASES.items()
     }
 
 

@@ -12,6 +12,8 @@ from skillpress.policy import load_policy
 from skillpress.training.groups import GroupCollector
 from skillpress.training.learner import Learner
 from skillpress.training.loop import TrainingLoop
+from skillpress.training.mismatch import MismatchCheck
+from skillpress.training.optimizer import AdamW
 from skillpress.training.reward_shaping import RewardShaper
 from skillpress.training.step import TrainingStep
 from skillpress.trajectory import read_tasks
@@ -19,15 +21,15 @@ from skillpress.workers.distributed import Ranks, join_ranks
 from skillpress.workers.ranks import Report
 
 
-def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report) -> list[dict[str, float]]:
-    """Train as one of ``size`` ranks that meet at ``port``; rank 0 reports (step, metrics).
+def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report) -> list[dict[str, float]]:
+    """Train as one of the ranks, which meet at ``port`` (None: where their launcher says); rank 0 reports
+    (step, metrics).
 
     Returns:
         The training curve, those rows before a resumption included.
     """
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
-    ranks = Ranks(rank, size)
-    join_ranks(ranks, port)
+    join_ranks(ranks, port, section.timeout)
     policy = load_policy(job.start, params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)
@@ -35,11 +37,16 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         policy.model,
         experiment.algorithm.loss,
         section.deepspeed,
-        section.learning_rate,
+        AdamW(
+            learning_rate=section.learning_rate,
+            weight_decay=section.weight_decay,
+            betas=(section.betas[0], section.betas[1]),
+            gradient_clipping=section.gradient_clipping,
+            warmup_steps=section.warmup_steps,
+        ),
         params.sampling.temperature,
         section.microbatch_tokens,
         ranks,
-        section.weight_decay,
     )
     shaper = RewardShaper(
         projection=experiment.bundle.projection,
@@ -50,7 +57,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         seed=params.seed,
     )
     agent = experiment.agent(policy, engine, experiment.training_sampling)
-    with closing(agent), experiment.collector(agent, sharing=ranks.size) as collector:
+    with closing(agent), experiment.collector(agent, sharing=ranks.neighbours) as collector:
         loop = TrainingLoop(
             step=TrainingStep(
                 seed=params.seed,
@@ -69,6 +76,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
                 ),
                 shaper=shaper,
                 learner=learner,
+                mismatch=MismatchCheck(learner, ranks, params.seed, section.mismatch_limit),
                 engine=engine,
                 ranks=ranks,
             ),

@@ -18,6 +18,7 @@ from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData
 from skillpress.report.dictionary_section import panels
+from skillpress.report.mismatch_table import mismatch_table
 from skillpress.report.paper_page import TEMPLATES, paper_section
 from skillpress.report.theme import Look, family_colors, looks
 
@@ -58,6 +59,7 @@ def render_report(data: ReportData) -> str:
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles)),
         smoothing=figures.SMOOTHING,
+        mismatch_table=mismatch_table(data.curves),
         length_figure=_html(figures.success_lengths(data.policies, styles), "lengths"),
         mix_figure=_html(figures.action_mix(data.policies), "mix") if mixed else None,
         behavior_table=tables.behavior_table(data.policies),

@@ -4,8 +4,8 @@ One folder per experiment, named by its key (``skillpress.resume``) and replaced
 every few steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows
 of the training curve, the phrases of every step's dictionary, the number of steps done, and beside it
 the policy of the best step where ``training.keep`` asks for that. No generator's state: every random
-choice is a function of (seed, step), see ``skillpress.seeds``; the learning rate is constant. The same
-holds for the place in the task order.
+choice is a function of (seed, step), see ``skillpress.seeds``. The same holds for the place in
+the task order and for the learning rate.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The optimizer's side of training: DeepSpeed around a model and a loss.
 
 The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes.
+What other policies make of the samples is computed once per step, see ``scoring_passes.py``.
 An update is one optimizer step over any number of microbatches. DeepSpeed averages gradients over
 the ranks while the loss is a sum with weights that add up to 1 over all ranks, so it is multiplied
 by their number; and a rank with fewer microbatches than another pads with weightless ones, because
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,13 @@ from transformers import PreTrainedModel
 
 from skillpress.algorithms.algorithm import PolicyLoss
 from skillpress.policy.agreement import check_agreement, check_family
-from skillpress.policy.policy import copy_model
 from skillpress.policy.precision import require_masters
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.storage import named_disk_errors
 from skillpress.training.measured import Measured
-from skillpress.training.samples import Microbatch, Samples, microbatches
+from skillpress.training.optimizer import AdamW
+from skillpress.training.samples import Microbatch, PerToken, Samples, microbatches
+from skillpress.training.scoring_passes import ReferencePolicy, score_samples
 from skillpress.workers.distributed import Ranks
 
 CONFIGURATIONS = Path(__file__).parents[2] / "infra" / "deepspeed"
@@ -43,11 +46,10 @@ class Learner:
         model: PreTrainedModel,
         loss: PolicyLoss,
         configuration: str,
-        learning_rate: float,
+        optimizer: AdamW,
         temperature: float,
         microbatch_tokens: int,
         ranks: Ranks,
-        weight_decay: float = 0.0,
     ) -> None:
         """Hand the model to DeepSpeed; it is trained in place.
 
@@ -55,7 +57,6 @@ class Learner:
             configuration: the name of a file in ``infra/deepspeed``.
             temperature: the sampling temperature, which log-probabilities are computed at.
             microbatch_tokens: tokens in one forward pass at most.
-            weight_decay: AdamW's, of every parameter.
 
         Raises:
             ValueError: there is no such configuration.
@@ -65,26 +66,45 @@ class Learner:
         import deepspeed
 
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-        settings = read_configuration(configuration)
+        settings = {**read_configuration(configuration), "gradient_clipping": optimizer.gradient_clipping}
         require_masters(next(model.parameters()).dtype, configuration, settings)
         self.loss, self.temperature, self.ranks = loss, temperature, ranks
         self.microbatch_tokens = microbatch_tokens
         self.reference = None
         if loss.kl_coefficient:
-            self.reference = ResponseScorer(copy_model(model)).to(ranks.device).requires_grad_(False)
+            self.reference = ReferencePolicy(model, temperature, microbatch_tokens, ranks.device)
         # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
         self.model = model.eval()
         check_family(model)
         self._compared = False
         scorer = ResponseScorer(model)
-        optimizer = torch.optim.AdamW(
-            scorer.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
-        )
+        self._settings, self._optimizer = optimizer, optimizer.over(scorer.parameters())
         self.engine: Any
-        self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=optimizer, config=settings)
+        self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=self._optimizer, config=settings)
+
+    def begin_step(self, step: int) -> None:
+        """Take the learning rate of training step ``step`` (from 1) for the updates that follow."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._settings.rate(step)
+
+    def own_logprobs(self, samples: Samples) -> PerToken:
+        """Per sample its log-probabilities under the weights as they are now; all ranks call this."""
+        limit, device = self.microbatch_tokens, self.ranks.device
+        return score_samples(self.engine, samples, self.temperature, limit, device, self._in_step)
+
+    def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
+        """The parts with the start policy's log-probabilities, where the loss has a KL term."""
+        if self.reference is None:
+            return list(parts)
+        scored = zip(parts, self.reference.logprobs(parts), strict=True)
+        return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
 
     def update(self, samples: Samples) -> Measured:
-        """One optimizer step, or none where no rank has a sample; what it measured over all ranks."""
+        """One optimizer step, or none where no rank has a sample; what it measured over all ranks.
+
+        Args:
+            samples: with the reference policy's log-probabilities, where the loss has a KL term.
+        """
         batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
         batches = self._in_step(batches)
         count = len(batches)
@@ -112,8 +132,11 @@ class Learner:
         if self.engine.zero_optimization_stage() < 3:
             weights: dict[str, torch.Tensor] = self.model.state_dict()
             return weights
-        with deepspeed.zero.GatheredParameters(list(self.model.parameters())):
-            return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        whole = {}
+        for name, value in self.model.state_dict(keep_vars=True).items():
+            with deepspeed.zero.GatheredParameters([value]):  # one by one: never more than one copy
+                whole[name] = value.detach().clone()
+        return whole
 
     def save(self, folder: Path) -> None:
         """Write weights and optimizer state; every rank calls this with the same folder."""
@@ -152,18 +175,19 @@ class Learner:
         return batches
 
     def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        if (self.reference is None) != (batch.reference_logprobs is None):
+            raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
         logprobs, entropies = self.engine(batch.responses, self.temperature)
-        reference = None
-        if self.reference is not None:
-            with torch.no_grad():
-                reference, _ = self.reference(batch.responses, self.temperature)
-        loss, metrics = self.loss(logprobs, batch.old_logprobs, batch.advantages, batch.weights, reference)
+        loss, metrics = self.loss(
+            logprobs, batch.old_logprobs, batch.advantages, batch.weights, batch.reference_logprobs
+        )
         return loss, {**metrics, "entropy": (batch.weights * entropies).sum()}
 
     def _weightless(self) -> Microbatch:
         """A forward pass of one token that counts for nothing."""
         zero = torch.zeros(1, device=self.ranks.device)
-        return Microbatch(pack_responses([((0,), (0,))], self.ranks.device), zero, zero, zero)
+        reference = None if self.reference is None else zero
+        return Microbatch(pack_responses([((0,), (0,))], self.ranks.device), zero, zero, zero, reference)
 
 
 def read_configuration(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillpress.errors import StorageError
 from skillpress.policy import Policy, save_policy
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.history import read_history, write_history
@@ -78,11 +79,18 @@ class TrainingLoop:
 
     def _resume(self) -> list[dict[str, float]]:
         """Load the last checkpoint, if any; returns the curve so far."""
-        found = self.checkpoints.latest()
+        step = self.step
+        # One rank looks: a checkpoint that is only just becoming visible must not divide them.
+        found: tuple[TrainingState, Path] | None
+        (found,) = step.ranks.gather([self.checkpoints.latest()] if step.ranks.rank == 0 else [])
         if found is None:
             return []
         state, folder = found
-        step = self.step
+        if not folder.is_dir():
+            raise StorageError(
+                f"{folder}: rank {step.ranks.rank} does not see the checkpoint that rank 0 goes on from; "
+                "checkpoints/ must be on a disk that all machines share"
+            )
         step.learner.load(folder)
         step.engine.update_weights(step.learner.weights(), state.step)
         step.shaper.buffer = SuccessBuffer(step.shaper.buffer.capacity, state.buffer)

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from skillpress.policy.scoring import Responses, pack_responses
 from skillpress.trajectory import Step, Trajectory
 
+PerToken = tuple[NDArray[np.float32], ...]
+"""Per sample an array [response tokens]."""
+
 FAN_OUT = 4
 """Tokens of keys and values that one pass may fan out to its responses, per token of its limit."""
 
@@ -29,6 +32,11 @@ class Samples:
     """[samples], or [samples, longest response] per token, the padding ignored."""
     weights: NDArray[np.float64]
     """[samples] weight of each of the sample's tokens in the loss of its update."""
+    proximal_logprobs: PerToken | None = None
+    """The learner's own log-probabilities before the step's updates; None where the engine's, which stand
+    in the steps, serve in their place."""
+    reference_logprobs: PerToken | None = None
+    """Those of the start policy; None before they are computed, and where there is no KL term."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -40,11 +48,17 @@ class Samples:
 
     def select(self, rows: NDArray[np.int64]) -> Samples:
         """The samples in these rows."""
-        return Samples(tuple(self.steps[r] for r in rows), self.advantages[rows], self.weights[rows])
+        return Samples(
+            tuple(self.steps[r] for r in rows),
+            self.advantages[rows],
+            self.weights[rows],
+            _rows(self.proximal_logprobs, rows),
+            _rows(self.reference_logprobs, rows),
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:
-        """The samples of all parts, in order."""
+        """The samples of all parts, in order, before any of them is scored."""
         return cls(
             tuple(step for part in parts for step in part.steps),
             np.concatenate(_as_wide([part.advantages for part in parts])),
@@ -58,9 +72,15 @@ class Microbatch:
 
     responses: Responses
     old_logprobs: torch.Tensor
-    """[tokens] log-probabilities under the sampling distribution."""
+    """[tokens] what ratios are taken against: proximal where they were computed, else the engine's."""
     advantages: torch.Tensor
     weights: torch.Tensor
+    reference_logprobs: torch.Tensor | None
+    """[tokens]; None where there is no KL term."""
+
+
+def _rows(values: PerToken | None, rows: NDArray[np.int64]) -> PerToken | None:
+    return None if values is None else tuple(values[row] for row in rows)
 
 
 def _as_wide(advantages: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
@@ -90,7 +110,12 @@ def step_samples(
 
 
 def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:
-    """Forward passes of at most ``token_limit`` tokens (or of one sample that is longer than that).
+    """The samples as forward passes, see :func:`microbatch_rows`."""
+    return (pack(samples.select(rows), device) for rows in microbatch_rows(samples, token_limit))
+
+
+def microbatch_rows(samples: Samples, token_limit: int) -> Iterator[NDArray[np.int64]]:
+    """Which samples share a forward pass of at most ``token_limit`` tokens (or of one that is longer).
 
     Samples are sorted by the length of their prompts and by the prompts, so that equal prompts meet
     in one pass and little is padded. A shared prompt costs its tokens once, but its keys and values
@@ -105,13 +130,13 @@ def microbatches(samples: Samples, token_limit: int, device: torch.device | str)
         if rows and not _fits(
             len(prompts | {prompt}), len(prompt), len(rows) + 1, max(longest, response), token_limit
         ):
-            yield pack(samples.select(np.array(rows)), device)
+            yield np.array(rows)
             rows, prompts, longest = [], set(), 0
         rows.append(row)
         prompts.add(prompt)
         longest = max(longest, response)
     if rows:
-        yield pack(samples.select(np.array(rows)), device)
+        yield np.array(rows)
 
 
 def _fits(prompts: int, prompt_width: int, rows: int, width: int, limit: int) -> bool:
@@ -136,10 +161,14 @@ def pack(samples: Samples, device: torch.device | str) -> Microbatch:
             values = values[np.arange(values.shape[1]) < counts[:, None]]
         return torch.tensor(values, dtype=torch.float32, device=device)
 
-    logprobs = [logprob for step in steps for logprob in step.logprobs]
+    def joined(values: PerToken) -> torch.Tensor:
+        return torch.tensor(np.concatenate(values), dtype=torch.float32, device=device)
+
+    behaviour = [np.array(step.logprobs, np.float32) for step in steps]
     return Microbatch(
         pack_responses([(step.prompt_ids, step.response_ids) for step in steps], device),
-        torch.tensor(logprobs, dtype=torch.float32, device=device),
+        joined(samples.proximal_logprobs or tuple(behaviour)),
         per_token(samples.advantages),
         per_token(samples.weights),
+        None if samples.reference_logprobs is None else joined(samples.reference_logprobs),
     )

@@ -3,6 +3,7 @@
     collect      groups of rollouts, until enough of them teach something (``select``)
     shape        fit the dictionary to the successes (E-step), take lambda seg/T off their rewards
     judge        the algorithm's advantages, per step
+    compare      the engine's log-probabilities with the learner's, before any weight moves
     update       every step of every trajectory is a sample with its own state; the algorithm's loss
 
 What is left out: no value model. Samples that teach nothing are skipped, which changes nothing but the
@@ -28,9 +29,11 @@ from skillpress.training.groups import GroupCollector
 from skillpress.training.learner import Learner
 from skillpress.training.measured import mean_metrics
 from skillpress.training.minibatches import updates_of_batch
+from skillpress.training.mismatch import MismatchCheck
+from skillpress.training.off_policy import correct
 from skillpress.training.reward_shaping import RewardShaper
 from skillpress.training.samples import Samples, step_samples
-from skillpress.trajectory import Trajectory
+from skillpress.trajectory import Step, Trajectory
 from skillpress.workers.distributed import Ranks
 
 
@@ -47,6 +50,7 @@ class TrainingStep:
     collect: GroupCollector
     shaper: RewardShaper
     learner: Learner
+    mismatch: MismatchCheck
     engine: Engine
     ranks: Ranks
     history: dict[int, dict[tuple[str, ...], int]] = field(default_factory=dict)
@@ -95,11 +99,23 @@ class TrainingStep:
         # With a KL term a sample without advantage still pulls towards the reference.
         useful = np.arange(len(steps)) if self.algorithm.loss.kl_coefficient else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
+        compared = self.mismatch(_fresh(trajectories, step), step)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
+        corrected: dict[str, float] = {}
+        if self.algorithm.importance is not None:
+            shares, corrected = correct(shares, self.algorithm.importance, self.learner, self.ranks)
+        shares = self.learner.with_reference(shares)
+        self.learner.begin_step(step)
         made = [self.learner.update(share) for share in shares]
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
         tokens = {"tokens_sampled": totals["tokens"], "tokens_trained": trained["tokens"]}
-        return {**mean_metrics(made), **tokens}
+        return {**mean_metrics(made), **tokens, **compared, **corrected}
+
+
+def _fresh(trajectories: Sequence[Trajectory], step: int) -> list[Step]:
+    """The responses that were sampled from the weights which the learner has before ``step``."""
+    fresh = [trajectory for trajectory in trajectories if trajectory.policy_version == step - 1]
+    return [each for trajectory in fresh for each in trajectory.steps if each.response_ids]
 
 
 def _speed(before: CollectionStatistics, after: CollectionStatistics, seconds: float) -> dict[str, float]:

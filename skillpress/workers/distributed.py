@@ -8,16 +8,21 @@ and not when a module is imported.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed
+from torch.distributed.distributed_c10d import _get_default_store
 
 from skillpress.workers.ranks import SILENCE_SECONDS, free_port
+
+ROLL_CALL_SECONDS = 10.0
+"""How long ranks that have lost one wait for the others to say that they are there."""
 
 __all__ = ["Ranks", "free_port", "join_ranks"]
 
@@ -28,11 +33,25 @@ class Ranks:
 
     rank: int = 0
     size: int = 1
+    local_rank: int | None = field(default=None, kw_only=True)
+    """Its number on its machine; None where all are on one."""
+    local_size: int | None = field(default=None, kw_only=True)
+    """How many there are on its machine; None where all are."""
 
     @property
     def device(self) -> torch.device:
         """The GPU of this rank, or the CPU where there is none."""
-        return torch.device("cuda", self.rank) if torch.cuda.is_available() else torch.device("cpu")
+        return torch.device("cuda", self.place) if torch.cuda.is_available() else torch.device("cpu")
+
+    @property
+    def place(self) -> int:
+        """Its number on its machine."""
+        return self.rank if self.local_rank is None else self.local_rank
+
+    @property
+    def neighbours(self) -> int:
+        """How many ranks share its machine's cores, itself included."""
+        return self.size if self.local_size is None else self.local_size
 
     def share(self, count: int) -> range:
         """Which of ``count`` items (a multiple of the size) are this rank's own."""
@@ -83,8 +102,13 @@ class Ranks:
             torch.distributed.barrier()
 
 
-def join_ranks(ranks: Ranks, port: int) -> None:
-    """Connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs)."""
+def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_SECONDS) -> None:
+    """Connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs).
+
+    Args:
+        port: of this machine, where the ranks meet; None where a launcher's variables say it.
+        timeout_seconds: how long a rank waits in a collective, for the slowest rank's episodes too.
+    """
     if torch.distributed.is_initialized():
         return
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
@@ -92,19 +116,38 @@ def join_ranks(ranks: Ranks, port: int) -> None:
     if ranks.size > 1:
         torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
     cuda = torch.cuda.is_available()
-    os.environ.update(
-        RANK=str(ranks.rank),
-        LOCAL_RANK=str(ranks.rank),
-        WORLD_SIZE=str(ranks.size),
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
-    )
+    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed asks for it
     if not cuda:
         os.environ["DS_ACCELERATOR"] = "cpu"
     import deepspeed
 
     if not cuda:
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    # Who waits in a collective waits for the slowest rank's episodes; a rank that died ends all of them.
-    patience = timedelta(seconds=SILENCE_SECONDS)
-    deepspeed.init_distributed("nccl" if cuda else "gloo", verbose=False, timeout=patience)
+    deepspeed.init_distributed(
+        "nccl" if cuda else "gloo",
+        auto_mpi_discovery=False,
+        verbose=False,
+        timeout=timedelta(seconds=timeout_seconds),
+        init_method="env://" if port is None else f"tcp://127.0.0.1:{port}",
+        rank=ranks.rank,
+        world_size=ranks.size,
+    )
+
+
+def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
+    """The ranks that do not say within some seconds that they are there; all call it after a failure."""
+    if not torch.distributed.is_initialized():
+        return []
+    store, until = _get_default_store(), time.monotonic() + seconds
+    missing = []
+    try:
+        store.set(f"here/{rank}", "")
+        for other in range(size):
+            left = timedelta(seconds=max(0.1, until - time.monotonic()))
+            try:
+                store.wait([f"here/{other}"], left)
+            except torch.distributed.DistStoreError:
+                missing.append(other)
+    except torch.distributed.DistNetworkError:  # the store itself, which rank 0 or the launcher holds
+        return [0]
+    return missing

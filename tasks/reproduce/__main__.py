@@ -2,7 +2,9 @@
 
     python -m tasks.reproduce                                          the default experiment, here
     python -m tasks.reproduce --params params/grpo.yaml --seed 1       a variant, under workspaces/
+    python -m tasks.reproduce --stages prepare_policy fit_dictionary   these and what they depend on
     python -m tasks.reproduce --dry-run --params ...                   what it would do and need
+    python -m tasks.reproduce --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
 
 DVC alone does the work (``dvc repro`` is the same without the lock and the check).
 """
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 
 from skillpress.errors import UserError
 from tasks import exit_codes, parent
+from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
 from tasks.reproduce.rates import Rates, add_rate_options
 from tasks.reproduce.repair import set_broken_files_aside
@@ -30,16 +33,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the experiment and its size, run nothing"
     )
+    parser.add_argument("--stages", nargs="+", default=[], help="the stages to reproduce; all without it")
     add_rate_options(parser)
+    add_launch_options(parser)
     chosen = parser.parse_args(arguments)
     variant = Variant(tuple(chosen.params), chosen.seed)
+    if chosen.launch and not chosen.dry_run:
+        parser.error("--launch prints a script and submits nothing: say --dry-run with it")
     try:
+        if chosen.launch:
+            print(launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus), ROOT), end="")
+            return 0
         if chosen.dry_run:
             from tasks.reproduce.dry_run import describe  # seconds of importing, for a dry run alone
 
             print(describe(variant, Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)))
             return 0
-        code = reproduce(variant)
+        code = reproduce(variant, chosen.stages)
     except UserError as error:
         print(error, file=sys.stderr)
         return exit_codes.USER_ERROR
@@ -48,8 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def reproduce(variant: Variant) -> int:
+def reproduce(variant: Variant, stages: Sequence[str] = ()) -> int:
     """``dvc repro`` in the variant's workspace, alone there; returns DVC's exit code.
+
+    Args:
+        stages: what to reproduce, with all that it depends on; everything where none is named.
 
     Raises:
         ParamsError: its parameters are wrong; nothing was run.
@@ -63,8 +76,8 @@ def reproduce(variant: Variant) -> int:
     with exclusive(workspace_lock(workspace), str(workspace)):
         os.chdir(prepare_workspace(ROOT, variant))
         set_broken_files_aside(workspace)
-        code = int(dvc(["repro"]))
-    if code == 0:
+        code = int(dvc(["repro", *stages]))
+    if code == 0 and not stages:
         print(f"report: {workspace / 'results' / 'report.html'}")
     return code
 

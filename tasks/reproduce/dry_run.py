@@ -22,7 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from skillpress.engines.local.engine import PREFILL_TOKENS
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
-from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, training_memory, work
+from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
 from skillpress.params import SCRATCH, Params, check_params
 from skillpress.policy.logits import SOFT_CAP
 from skillpress.training.learner import read_configuration
@@ -108,7 +108,10 @@ def _memory(params: Params) -> Iterator[str]:
     yield f"memory of one of {params.processes} training processes, at most:"
     for part, size in parts.items():
         yield f"  {part}: {size / 2**30:.2f} GiB"
-    yield f"  together: {sum(parts.values()) / 2**30:.2f} GiB"
+    for place, offloaded in (("on a GPU", True), ("on CPUs", False)):
+        phases = memory_by_phase(parts, offloaded)
+        most = max(phases, key=lambda phase: phases[phase])
+        yield f"  together, {place}: {phases[most] / 2**30:.2f} GiB, while {most}"
 
 
 def _time(params: Params, rates: Rates) -> Iterator[str]:

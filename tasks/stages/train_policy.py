@@ -21,22 +21,34 @@ from tasks.files import (
 )
 
 if TYPE_CHECKING:
+    from skillpress.params import Params
+    from skillpress.resume import ResumeStore
     from tasks.stage import Stage
 
 
-def main(stage: Stage) -> None:
-    """Write models/policy and which step's it is, the learning curve and the phrases of every step."""
-    params = stage.params
-    load_tasks(bundle(params.environment.name))  # refuses splits that overlap
-    job = TrainingJob(
+def training_job(params: Params, store: ResumeStore) -> TrainingJob:
+    """The training of this folder's experiment."""
+    return TrainingJob(
         params=params,
         tasks=split_file("train"),
         validation=split_file("validation"),
         start=BASE_POLICY,
         output=POLICY,
         history=HISTORY,
-        checkpoints=Checkpoints(CHECKPOINTS, stage.store.key),
+        checkpoints=Checkpoints(CHECKPOINTS, store.key),
     )
+
+
+def help_rank_0(params: Params, store: ResumeStore) -> None:
+    """What a launcher's other ranks do: train, and leave records and results to rank 0."""
+    train(training_job(params, store))
+
+
+def main(stage: Stage) -> None:
+    """Write models/policy and which step's it is, the learning curve and the phrases of every step."""
+    params = stage.params
+    load_tasks(bundle(params.environment.name))  # refuses splits that overlap
+    job = training_job(params, stage.store)
     with stage.progress(params.training.steps, "step") as progress:
 
         def on_step(step: int, metrics: dict[str, float]) -> None:

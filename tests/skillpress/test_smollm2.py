@@ -26,6 +26,7 @@ from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout import requests
 from skillpress.training.learner import Learner
 from skillpress.training.measured import mean_metrics
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples, step_samples
 from skillpress.trajectory import Task, write_tasks
 from skillpress.workers.distributed import Ranks, free_port, join_ranks
@@ -109,8 +110,8 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
-    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", 1e-5, 1.0, 1024, Ranks())
-    samples = Samples(steps, advantages, weights)
+    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks())
+    (samples,) = learner.with_reference([Samples(steps, advantages, weights)])
     first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
     assert second["loss"] < first["loss"]
     assert first["reference_kl"] < second["reference_kl"]

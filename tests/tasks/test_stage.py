@@ -20,9 +20,9 @@ from flows.stages import StageFailedError, worth_retrying
 from skillpress.errors import StorageError
 from tasks import exit_codes
 from tasks import stage as module
-from tasks.reproduce.lock import stage_lock
+from tasks.reproduce.lock import exclusive, stage_lock
 from tasks.stage import Stage, run_stage
-from tasks.stages import prepare_tasks
+from tasks.stages import prepare_tasks, train_policy
 from tasks.tracking.recorder import TrackingError
 from tasks.tracking.runs import KEY, create_database
 
@@ -300,3 +300,35 @@ def test_a_stage_started_by_hand_outlives_its_shell(repository: Path) -> None:
     time.sleep(1)
     assert psutil.pid_exists(stage)
     psutil.Process(stage).kill()
+
+
+TORCHRUN = {"LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+
+
+def test_a_launcher_may_start_training_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**TORCHRUN, "RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert run_stage("prepare_tasks") == exit_codes.USER_ERROR
+    assert "only train_policy is shared" in capsys.readouterr().err
+
+
+def test_a_launchers_other_ranks_train_and_keep_no_records(
+    monkeypatch: pytest.MonkeyPatch, repository: Path
+) -> None:
+    """They need neither the stage's lock, which rank 0 holds, nor a run in MLflow."""
+    entry = {
+        **DVC_YAML["stages"]["prepare_tasks"],
+        "cmd": "python -m tasks train_policy",
+        "outs": ["models/policy"],
+    }
+    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"train_policy": entry}}))
+    helped: list[str] = []
+    monkeypatch.setattr(train_policy, "help_rank_0", lambda params, store: helped.append(store.key))
+    for name, value in {**TORCHRUN, "RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    before = len(MlflowClient().search_experiments())
+    with exclusive(stage_lock("train_policy"), "held by rank 0", 0):
+        assert run_stage("train_policy") == 0
+    assert len(helped) == 1 and len(MlflowClient().search_experiments()) == before

@@ -12,6 +12,7 @@ from training_program import job, prepare
 
 from skillpress.experiment.training import train
 from skillpress.params import read_yaml
+from skillpress.training.mismatch import MismatchError
 
 ROOT = Path(__file__).parents[3]
 SMALL = {
@@ -67,6 +68,36 @@ def test_any_algorithm_goes_with_any_selection(folder: Path, name: str, selectio
     if selection == "varied_groups":
         played = [row["kept"] for row in curve]
         assert all(share > 0 for share in played), "of some tasks both a win and a failure were seen"
+
+
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_importance_weights_change_nothing_but_rounding_where_engine_and_learner_agree(
+    folder: Path, level: str
+) -> None:
+    plain = trained(folder, "unweighted")
+    weighted = trained(folder, level, {"algorithm": {"importance": level}})
+    assert not any("importance/truncated" in row for row in plain)
+    for name in ("success", "gradient_norm", "entropy"):
+        assert weighted[0][name] == pytest.approx(plain[0][name], rel=0.01)
+    for row in weighted:
+        assert row["importance/truncated"] == 0
+        assert row["importance/token_ratio_p01"] == pytest.approx(1, abs=1e-4)
+        assert row["importance/sequence_ratio_p99"] == pytest.approx(1, abs=1e-4)
+        assert row["mismatch/largest"] < 1e-4
+
+
+def test_an_engine_in_float32_beside_a_learner_in_bfloat16_differs_and_is_weighted(folder: Path) -> None:
+    halves = {"training": {"deepspeed": "zero1_bf16", "mismatch_limit": 0.2}}
+    curve = trained(folder, "halves", halves, {"algorithm": {"importance": "sequence"}})
+    for row in curve:
+        assert 1e-4 < row["mismatch/mean"] < 0.2, "far above the rounding of float32"
+        assert row["importance/token_ratio_p01"] < row["importance/token_ratio_p99"]
+
+
+def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
+    """A limit below the rounding of float32 stands for an engine that is wrong."""
+    with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-12: in training step \d "):
+        trained(folder, "stopped", {"training": {"mismatch_limit": 1e-12}})
 
 
 def test_a_penalty_of_the_step_alone_trains_another_policy(folder: Path) -> None:

@@ -8,6 +8,7 @@ the checkpoint that is due after it.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from skillpress.resume import content_key
 from skillpress.training.checkpoint import Checkpoints
 from skillpress.training.selected_checkpoint import select_checkpoint
 from skillpress.trajectory import write_tasks
+from skillpress.workers.launched import launch_of_environment
 
 ROOT = Path(__file__).parents[3]
 
@@ -94,6 +96,9 @@ if __name__ == "__main__":
 
     training = job(chosen.folder, chosen.output, chosen.smoke)
     curve = train(training, report)
+    launch = launch_of_environment()
+    if launch is not None and launch.rank:
+        sys.exit()
     training.checkpoints.clear()
     print("curve", *(int(row["step"]) for row in curve), flush=True)
     print("kept", select_checkpoint(training.params.training.keep, curve), flush=True)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log2
 
+import polars as pl
 import pytest
 
 from skillpress.analysis.mdl_report import phrase_table
+from skillpress.report import Curve
 from skillpress.report.figures import METRICS, learning_curve, success_lengths
-from skillpress.report.tables import behavior_table, comparison_table, flat, phrase_rows, success_table
+from skillpress.report.mismatch_table import mismatch_table
+from skillpress.report.tables import (
+    NOTHING,
+    behavior_table,
+    comparison_table,
+    flat,
+    phrase_rows,
+    success_table,
+)
 from skillpress.report.theme import looks
 from skillpress.skills.fit import fit
 
@@ -90,3 +100,36 @@ def test_histograms_of_lengths_are_shares_of_the_successes(experiment):
     assert len(bars) == 3
     for bar in bars:
         assert sum(bar.customdata) == pytest.approx(1)
+
+
+def measured(**columns: list[float | None]) -> Curve:
+    ratios = {
+        f"{kind}_ratio_{at}": [1.0, 1.0] for kind in ("token", "sequence") for at in ("p01", "p50", "p99")
+    }
+    frame = {f"mismatch/{name}": values for name, values in {**ratios, "mean": [0.02, 0.04]}.items()}
+    return Curve("segcost", pl.DataFrame({**frame, "mismatch/largest": [0.3, 0.2], **columns}), seed=3)
+
+
+def test_the_mismatch_is_shown_as_medians_with_the_largest_difference_of_any_step() -> None:
+    (row,) = mismatch_table([measured()]).rows
+    assert (row.label, row.note) == ("segcost", "seed 3")
+    assert [(value.text, value.note) for value in row.values] == [
+        ("0.03", "largest 0.3"), ("1", "1 to 1"), ("1", "1 to 1"), (NOTHING, ""),
+    ]  # fmt: skip
+
+
+def test_ratios_of_all_that_was_trained_are_shown_where_they_were_weighted() -> None:
+    ratios = {"p01": [0.8, None], "p50": [1.0, 1.1], "p99": [1.5, 1.7]}
+    weighted = {
+        f"importance/{kind}_ratio_{at}": values
+        for kind in ("token", "sequence")
+        for at, values in ratios.items()
+    }
+    (row,) = mismatch_table([measured(**weighted, **{"importance/truncated": [0.01, 0.03]})]).rows
+    assert [(value.text, value.note) for value in row.values[1:]] == [
+        ("1.05", "0.8 to 1.6"), ("1.05", "0.8 to 1.6"), ("2.00%", ""),
+    ]  # fmt: skip
+
+
+def test_a_run_that_measured_no_mismatch_has_no_line(ablation) -> None:
+    assert mismatch_table(ablation.curves).rows == ()

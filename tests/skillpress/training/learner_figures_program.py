@@ -18,6 +18,7 @@ from skillpress.algorithms.token_weights import token_weights
 from skillpress.policy.policy import copy_model
 from skillpress.training.learner import Learner
 from skillpress.training.measured import mean_metrics
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples
 from skillpress.trajectory import Step
 from skillpress.workers.distributed import Ranks, free_port, join_ranks
@@ -76,7 +77,7 @@ def main() -> None:
     model = GPT2LMHeadModel(config)
     twin = copy_model(model)
     join_ranks(Ranks(), free_port())
-    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", 1e-12, 1.0, 12, Ranks())
+    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
     batch = samples()
     found = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
     again = mean_metrics([learner.update(batch.select(part)) for part in PARTS])

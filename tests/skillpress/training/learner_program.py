@@ -20,13 +20,15 @@ from tiny import tiny_policy
 from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.policy import Policy
 from skillpress.policy.policy import copy_model
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.training.learner import Learner
+from skillpress.training.optimizer import AdamW
 from skillpress.training.samples import Samples, pack
 from skillpress.trajectory import Step
 from skillpress.workers.distributed import Ranks, free_port, join_ranks
 
-UPDATES, SAMPLES, LEARNING_RATE, KL = 3, 12, 1e-2, 0.05
+UPDATES, SAMPLES, KL = 3, 12, 0.05
+ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, warmup_steps=1)
 
 
 def samples(update: int) -> Samples:
@@ -43,8 +45,9 @@ def samples(update: int) -> Samples:
 def train_plain(policy: Policy) -> None:
     """One batch, one process, no DeepSpeed; the loss written out again."""
     scorer, reference = ResponseScorer(policy.model), ResponseScorer(copy_model(policy.model))
-    optimizer = torch.optim.AdamW(scorer.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(scorer.parameters(), lr=0.0, betas=(0.8, 0.95), weight_decay=0.1)
     for update in range(UPDATES):
+        optimizer.param_groups[0]["lr"] = 0.005 if update == 0 else 0.01
         batch = pack(samples(update), "cpu")
         logprobs, _ = scorer(batch.responses, 1.0)
         with torch.no_grad():
@@ -54,7 +57,7 @@ def train_plain(policy: Policy) -> None:
         kl = torch.exp(start - logprobs) - (start - logprobs) - 1
         optimizer.zero_grad()
         (batch.weights * (KL * kl - surrogate)).sum().backward()
-        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(scorer.parameters(), 0.5)
         optimizer.step()
 
 
@@ -66,17 +69,29 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, rest
 
     def new_learner() -> Learner:
         loss = ClippedSurrogate(0.2, 0.2, KL)
-        return Learner(tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks)
+        return Learner(tiny_policy().model, loss, configuration, ADAMW, 1.0, 20, ranks)
 
     learner = new_learner()
+    check_scores(learner, samples(0).select(np.array(ranks.share(SAMPLES))), configuration)
     for update in range(UPDATES):
         if restore and update == UPDATES - 1:
             with tempfile.TemporaryDirectory() as folder:
                 learner.save(Path(folder))
                 learner = new_learner()
                 learner.load(Path(folder))
-        learner.update(samples(update).select(np.array(ranks.share(SAMPLES))))
+        learner.begin_step(update + 1)
+        (scored,) = learner.with_reference([samples(update).select(np.array(ranks.share(SAMPLES)))])
+        learner.update(scored)
     save(learner.weights(), output, rank)
+
+
+def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
+    """Before any update the learner scores as the model itself does, whatever its weights lie on."""
+    scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
+    for step, found in zip(mine.steps, learner.own_logprobs(mine), strict=True):
+        with torch.no_grad():
+            expected, _ = scorer(pack_responses([(step.prompt_ids, step.response_ids)]), 1.0)
+        np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
 def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:

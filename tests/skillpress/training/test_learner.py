@@ -9,15 +9,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from tiny import tiny_policy
 
-from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.training.learner import CONFIGURATIONS, Learner, read_configuration
-from skillpress.workers.distributed import Ranks
+from skillpress.training.learner import CONFIGURATIONS, read_configuration
 
 PROGRAM = Path(__file__).parent / "learner_program.py"
 FIGURES = Path(__file__).parent / "learner_figures_program.py"
@@ -111,22 +107,3 @@ def compare(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], t
     length = torch.cat([value.flatten() for value in expected.values()]).norm()
     assert length > 0
     assert float(distance / length) < tolerance
-
-
-@pytest.mark.parametrize(("asked", "expected"), [((), 0.0), ((0.01,), 0.01)])
-def test_weight_decay_is_the_optimizers_and_nothing_unless_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, asked: tuple[float, ...], expected: float
-) -> None:
-    made: dict[str, Any] = {}
-
-    def initialize(**arguments: Any) -> tuple[None]:
-        made.update(arguments)
-        return (None,)
-
-    import deepspeed
-
-    monkeypatch.setattr(deepspeed, "initialize", initialize)
-    Learner(
-        tiny_policy().model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", 1e-3, 1.0, 64, Ranks(), *asked
-    )
-    assert [group["weight_decay"] for group in made["optimizer"].param_groups] == [expected]

@@ -138,7 +138,7 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
     nothing: Any = None  # no part is needed for it, the learner least of all
     step = TrainingStep(
         seed=0, minibatches=4, minibatch_size=0, algorithm=algorithm, collect=nothing, shaper=nothing,
-        learner=nothing, engine=nothing, ranks=Ranks(),
+        learner=nothing, mismatch=nothing, engine=nothing, ranks=Ranks(),
     )  # fmt: skip
     found = step._update(played, np.arange(12.0), 1)
     assert found == {"tokens_sampled": 0.0, "tokens_trained": 0.0}

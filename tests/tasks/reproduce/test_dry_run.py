@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
-from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, training_memory, work
+from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
 from skillpress.params import Params, load_params
 from skillpress.training.learner import read_configuration
 from tasks.reproduce import __main__ as reproduce
@@ -101,6 +101,30 @@ def test_zero_stages_share_what_they_say() -> None:
         assert tuple(memory[part] for part in parts) == sizes
         assert memory["engine: weights"] == 2000
         assert memory["engine: keys and values"] == 16 * 2560 * (2 * 8) * 2
+        assert memory["reference: weights"] == (4000 if name == "zero1_fp32" else 2000), "no stage shares it"
+        assert memory["handover: gathered weights"] == (2000 if name == "zero3_bf16" else 0)
+
+
+def test_a_gpu_holds_the_reference_only_while_it_scores() -> None:
+    parts = training_memory(
+        paper("alfworld"),
+        KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"],
+        read_configuration("zero3_bf16"),
+        32_768,
+    )
+    gpu, cpu = memory_by_phase(parts, offloaded=True), memory_by_phase(parts, offloaded=False)
+    saved = {phase: cpu[phase] - gpu[phase] for phase in gpu}
+    assert saved.pop("scoring by the reference") == 0
+    assert set(saved.values()) == {parts["reference: weights"]}
+    state = sum(size for part, size in parts.items() if part.startswith(("learner: ", "engine: weights")))
+    assert gpu["updating"] == state + sum(size for part, size in parts.items() if part.startswith("batch: "))
+    assert gpu["scoring by the reference"] < gpu["updating"], "nothing is kept for a way back"
+
+
+def test_without_a_kl_term_there_is_no_reference() -> None:
+    params = load_params(ROOT / "params.yaml")
+    parts = training_memory(params, KNOWN_SHAPES["smollm2-135m"], read_configuration("zero1_fp32"), 32_768)
+    assert parts["reference: weights"] == parts["reference: one pass"] == 0
 
 
 @pytest.mark.parametrize("environment", ["alfworld", "textworld_cooking", "countdown"])

@@ -1,0 +1,85 @@
+"""The schedulers' scripts: whole, readable by what reads them, and fit for the experiment.
+
+They are filled in and parsed here; no scheduler has run them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skillpress.errors import ParamsError
+from tasks.reproduce import __main__ as reproduce
+from tasks.reproduce.launch_script import SCHEDULERS, Machines, launch_script
+from tasks.reproduce.workspace import Variant
+
+ROOT = Path(__file__).parents[3]
+PAPER = Variant((ROOT / "params" / "paper_alfworld.yaml",), 3)
+
+
+def filled(tmp_path: Path, scheduler: str, nodes: int = 2, gpus: bool = True, processes: int = 16) -> str:
+    """The paper's experiment on so many processes."""
+    overlay = tmp_path / "many.yaml"
+    overlay.write_text(f"processes: {processes}\ntraining: {{tasks_per_step: 16}}\n")
+    variant = Variant((*PAPER.overlays, overlay), 3)
+    return launch_script(variant, Machines(scheduler, nodes, gpus), ROOT)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("gpus", [True, False])
+def test_nothing_is_left_to_fill_in_and_it_says_that_it_was_never_run(
+    scheduler: str, gpus: bool, tmp_path: Path
+) -> None:
+    script = filled(tmp_path, scheduler, gpus=gpus)
+    assert "{{" not in script and "{%" not in script
+    assert "This template was never run" in script
+    assert f"--params {ROOT}/params/paper_alfworld.yaml" in script and "--seed 3 " in script
+    assert ("gpu" in script or "accelerators:" in script) == gpus
+
+
+def test_slurms_script_is_bash_and_asks_for_one_task_a_rank(tmp_path: Path) -> None:
+    script = filled(tmp_path, "slurm")
+    checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    lines = script.splitlines()
+    assert {"#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=8", "#SBATCH --gpus-per-node=8"} <= set(lines)
+    last = max(row for row, line in enumerate(lines) if line.startswith("#SBATCH"))
+    assert all(line.startswith("#") for line in lines[:last]), "SLURM reads options up to the first command"
+
+
+def test_kubernetes_gets_a_service_and_an_indexed_job(tmp_path: Path) -> None:
+    service, job = yaml.safe_load_all(filled(tmp_path, "kubernetes"))
+    assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
+    spec: dict[str, Any] = job["spec"]
+    assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 2, 2)
+    (container,) = spec["template"]["spec"]["containers"]
+    assert "--nproc-per-node=8" in container["command"] and container["command"][-2:] == [
+        "tasks",
+        "train_policy",
+    ]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+    volumes = {volume["name"] for volume in spec["template"]["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+
+
+def test_skypilot_gets_a_task_whose_commands_are_bash(tmp_path: Path) -> None:
+    task = yaml.safe_load(filled(tmp_path, "skypilot"))
+    assert (task["num_nodes"], task["resources"]) == (2, {"accelerators": "H100:8"})
+    assert subprocess.run(["bash", "-n"], input=task["run"], text=True, check=False).returncode == 0
+
+
+def test_processes_that_the_nodes_cannot_share_evenly_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParamsError, match=r"processes: is 16, which 3 nodes \(--nodes\) cannot share evenly"):
+        filled(tmp_path, "slurm", nodes=3)
+
+
+def test_the_command_prints_the_script_and_submits_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce.main(["--dry-run", "--launch", "slurm", "--nodes", "2"]) == 0
+    assert capsys.readouterr().out.startswith("#!/bin/bash\n# the default experiment: training on 2 nodes")
+    with pytest.raises(SystemExit):
+        reproduce.main(["--launch", "slurm"])
+    assert "submits nothing" in capsys.readouterr().err
