@@ -12,9 +12,10 @@ its budget, every response its length. Memory counts what grows with the model a
                two norms in float32, the residuals, queries, keys, values and four times the
                feed-forward width, and as much again for one layer's gradients; a shared prompt's keys
                and values, fanned out to its responses (repeated for every head where heads share them),
-               and the mask over them; logits: for each response token its vocabulary in float32, four
-               times (logits, log-softmax, and two for the entropy), once more in bfloat16 models and
-               under a soft cap; and a gradient of the output embeddings, before it is added up
+               and the mask over them; logits: for each response token of a chunk its vocabulary in
+               float32, four times (logits, log-softmax, and two for the entropy), once more in bfloat16
+               models, under a soft cap, and where there are several chunks; and a gradient of the output
+               embeddings, before it is added up, which several chunks sum in float32
 
 ``tests/skillpress/training/test_footprint.py`` holds the batch's part to the peak of real passes.
 """
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillpress.params import Params
+from skillpress.policy.token_scores import CHUNK_LOGITS
 from skillpress.training.samples import FAN_OUT
 
 LOGIT_COPIES = 4
@@ -140,9 +142,13 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
     copies = shape.layers * (shape.kv_heads + repeated) + 3 * shape.heads
     fanned_out = max(FAN_OUT * params.training.microbatch_tokens, length) if response > 1 else 0
     mask = (response - 1) * (1 + size)
-    logits = 4 * (LOGIT_COPIES + shape.soft_cap) + (size if size < 4 else 0)
+    half = size if size < 4 else 0
+    chunk = max(1, CHUNK_LOGITS // shape.vocabulary)
+    several = tokens > chunk
+    logits = 4 * (LOGIT_COPIES + shape.soft_cap + several) + half
+    head = shape.hidden * (4 + half if several else size)
     return {
         "batch: activations": tokens * (shape.layers + 1) * kept,
         "batch: keys and values fanned out": fanned_out * (2 * shape.head_size * copies * size + mask),
-        "batch: logits": shape.vocabulary * (tokens * logits + shape.hidden * size),
+        "batch: logits": shape.vocabulary * (min(tokens, chunk) * logits + head),
     }

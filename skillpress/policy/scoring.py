@@ -19,7 +19,8 @@ from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.interface import TokenIds
-from skillpress.policy.logits import response_logits, sliding_window
+from skillpress.policy.logits import sliding_window
+from skillpress.policy.token_scores import TokenScores
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class ResponseScorer(nn.Module):
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model
+        self.scores = TokenScores(model)
 
     def forward(self, responses: Responses, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Score responses.
@@ -105,11 +107,8 @@ class ResponseScorer(nn.Module):
             entropies carry no gradient.
         """
         hidden = self._hidden(responses)[responses.predicting]
-        logits = response_logits(self.model, hidden) / temperature
-        logprobs = torch.log_softmax(logits, dim=-1)
-        with torch.no_grad():
-            entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
-        return logprobs.gather(1, responses.targets[:, None]).squeeze(1), entropies
+        scored: tuple[torch.Tensor, torch.Tensor] = self.scores(hidden, responses.targets, temperature)
+        return scored
 
     def _hidden(self, responses: Responses) -> torch.Tensor:
         """Final hidden states: those at the end of each response's prompt, then those of all

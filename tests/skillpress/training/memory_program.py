@@ -28,6 +28,8 @@ CASES = {
     # name: (prompt tokens, response tokens, responses, tokens of a pass, vocabulary, width, dtype)
     "vocabulary": (8, 64, 8, 512, 30_000, 64, "float32"),
     "vocabulary in bfloat16": (8, 64, 8, 512, 30_000, 64, "bfloat16"),
+    "vocabulary in chunks": (8, 64, 16, 1024, 150_000, 64, "float32"),
+    "vocabulary in chunks in bfloat16": (8, 64, 16, 1024, 150_000, 64, "bfloat16"),
     "fan-out": (2040, 3, 8, 4096, 64, 256, "float32"),
     "activations": (2047, 1, 1, 2048, 64, 256, "float32"),
 }
