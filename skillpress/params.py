@@ -146,6 +146,7 @@ class TrainingParameters(Section):
     minibatch_size: NonNegativeInt
     deepspeed: Annotated[str, _registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
     microbatch_tokens: PositiveInt
+    gradient_checkpointing: bool
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
 

@@ -38,6 +38,7 @@ def train_rank(job: TrainingJob, port: int, rank: int, size: int, report: Report
         section.microbatch_tokens,
         ranks,
         section.weight_decay,
+        section.gradient_checkpointing,
     )
     shaper = RewardShaper(
         projection=experiment.bundle.projection,

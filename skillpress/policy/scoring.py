@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.interface import TokenIds
 from skillpress.policy.logits import sliding_window
+from skillpress.policy.policy import PolicyError
 from skillpress.policy.token_scores import TokenScores
 
 
@@ -91,6 +92,10 @@ def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
 class ResponseScorer(nn.Module):
     """A model as a function from responses to their tokens' log-probabilities."""
 
+    name: ClassVar[str] = "cached"
+    shares_prompts: ClassVar[bool] = True
+    """Whether responses to one prompt cost its tokens once."""
+
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model
@@ -105,7 +110,16 @@ class ResponseScorer(nn.Module):
         Returns:
             ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
             entropies carry no gradient.
+
+        Raises:
+            PolicyError: the model has gradient checkpointing on.
         """
+        if self.model.is_gradient_checkpointing:
+            raise PolicyError(
+                f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "
+                "cache that responses are scored with here: call gradient_checkpointing_disable(), or score "
+                "with the packed scorer (skillpress.policy.scorers.choose_scorer takes it)"
+            )
         hidden = self._hidden(responses)[responses.predicting]
         scored: tuple[torch.Tensor, torch.Tensor] = self.scores(hidden, responses.targets, temperature)
         return scored

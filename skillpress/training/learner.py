@@ -24,7 +24,8 @@ from skillpress.algorithms.algorithm import PolicyLoss
 from skillpress.policy.agreement import check_agreement, check_family
 from skillpress.policy.policy import copy_model
 from skillpress.policy.precision import require_masters
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.policy.scorers import checkpoint_layers, choose_scorer
+from skillpress.policy.scoring import pack_responses
 from skillpress.storage import named_disk_errors
 from skillpress.training.measured import Measured
 from skillpress.training.samples import Microbatch, Samples, microbatches
@@ -48,6 +49,7 @@ class Learner:
         microbatch_tokens: int,
         ranks: Ranks,
         weight_decay: float = 0.0,
+        gradient_checkpointing: bool = False,
     ) -> None:
         """Hand the model to DeepSpeed; it is trained in place.
 
@@ -56,6 +58,7 @@ class Learner:
             temperature: the sampling temperature, which log-probabilities are computed at.
             microbatch_tokens: tokens in one forward pass at most.
             weight_decay: AdamW's, of every parameter.
+            gradient_checkpointing: forget activations in the forward pass and compute them again.
 
         Raises:
             ValueError: there is no such configuration.
@@ -71,12 +74,14 @@ class Learner:
         self.microbatch_tokens = microbatch_tokens
         self.reference = None
         if loss.kl_coefficient:
-            self.reference = ResponseScorer(copy_model(model)).to(ranks.device).requires_grad_(False)
+            self.reference = choose_scorer(copy_model(model)).to(ranks.device).requires_grad_(False)
         # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
         self.model = model.eval()
+        if gradient_checkpointing:
+            checkpoint_layers(model)
         check_family(model)
         self._compared = False
-        scorer = ResponseScorer(model)
+        self.scorer = scorer = choose_scorer(model)
         optimizer = torch.optim.AdamW(
             scorer.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
         )
@@ -85,7 +90,8 @@ class Learner:
 
     def update(self, samples: Samples) -> Measured:
         """One optimizer step, or none where no rank has a sample; what it measured over all ranks."""
-        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
+        shared = self.scorer.shares_prompts
+        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device, shared))
         batches = self._in_step(batches)
         count = len(batches)
         if not count:

@@ -89,12 +89,15 @@ def step_samples(
     return tuple(steps[row] for row in sampled), advantages[sampled]
 
 
-def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:
+def microbatches(
+    samples: Samples, token_limit: int, device: torch.device | str, shared: bool = True
+) -> Iterator[Microbatch]:
     """Forward passes of at most ``token_limit`` tokens (or of one sample that is longer than that).
 
     Samples are sorted by the length of their prompts and by the prompts, so that equal prompts meet
     in one pass and little is padded. A shared prompt costs its tokens once, but its keys and values
-    and the logits of all its responses take memory for each: both are bounded too.
+    and the logits of all its responses take memory for each: both are bounded too. Where prompts are not
+    ``shared``, each response costs its prompt.
     """
     steps = samples.steps
     rows: list[int] = []
@@ -103,7 +106,11 @@ def microbatches(samples: Samples, token_limit: int, device: torch.device | str)
     for row in sorted(range(len(steps)), key=lambda r: (len(steps[r].prompt_ids), steps[r].prompt_ids)):
         prompt, response = steps[row].prompt_ids, len(steps[row].response_ids) - 1
         if rows and not _fits(
-            len(prompts | {prompt}), len(prompt), len(rows) + 1, max(longest, response), token_limit
+            len(prompts | {prompt}) if shared else len(rows) + 1,
+            len(prompt),
+            len(rows) + 1,
+            max(longest, response),
+            token_limit,
         ):
             yield pack(samples.select(np.array(rows)), device)
             rows, prompts, longest = [], set(), 0

@@ -87,13 +87,6 @@ def test_a_sliding_window_over_prompts_padded_on_the_right_is_refused(
         check_family(model)
 
 
-def test_gradient_checkpointing_is_refused() -> None:
-    model = family("Llama")
-    model.gradient_checkpointing_enable()
-    with pytest.raises(PolicyError, match=r"gradient checkpointing on.*gradient_checkpointing_disable"):
-        check_agreement(model, example_pairs(model))
-
-
 def test_a_model_with_dropout_on_disagrees_with_itself() -> None:
     model = family("GPT2", resid_pdrop=0.3).train()
     with pytest.raises(PolicyError, match="nats from the model's own"):

@@ -2,7 +2,8 @@
 
 NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With
 ``restore`` the last update is made by a second learner that loads the first one's checkpoint; with
-``chunks`` tokens are scored three at a time.
+``chunks`` tokens are scored three at a time; with ``checkpointing`` layers forget their
+activations and the packed scorer is taken.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
 
     def new_learner() -> Learner:
         loss = ClippedSurrogate(0.2, 0.2, KL)
-        return Learner(tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks)
+        return Learner(
+            tiny_policy().model, loss, configuration, LEARNING_RATE, 1.0, 20, ranks,
+            gradient_checkpointing="checkpointing" in options,
+        )  # fmt: skip
 
     learner = new_learner()
     for update in range(UPDATES):

@@ -97,10 +97,12 @@ def test_zero_stages_share_what_they_say() -> None:
         "zero3_bf16": (1000, 3000, 2000, 4000),
     }
     for name, sizes in expected.items():
-        memory = training_memory(two, shape, read_configuration(name), 32_768)
+        memory = training_memory(two, shape, read_configuration(name), 1 << 30)
         assert tuple(memory[part] for part in parts) == sizes
         assert memory["engine: weights"] == 2000
-        assert memory["engine: keys and values"] == 16 * 2560 * (2 * 8) * 2
+        assert memory["engine: keys and values"] == two.sampling.slots * 2560 * (2 * 8) * 2
+        bounded = training_memory(two, shape, read_configuration(name), 1_000_000)
+        assert bounded["engine: keys and values"] == 1_000_000
 
 
 @pytest.mark.parametrize("environment", ["alfworld", "textworld_cooking", "countdown"])
