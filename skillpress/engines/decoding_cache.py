@@ -21,7 +21,7 @@ MOVED_IN_ORDER = 1 << 26
 decoded in order before stay so, to the bit."""
 
 
-class DecodingCache(Cache):  # type: ignore[misc]  # transformers' classes have no types
+class DecodingCache(Cache):
     """Rows of keys and values, [rows, heads, columns, head size] per layer."""
 
     @classmethod
@@ -35,11 +35,13 @@ class DecodingCache(Cache):  # type: ignore[misc]  # transformers' classes have 
             columns: of the widest cache; the others are padded on the left.
             room: tokens to come per row.
         """
-        layers = []
+        layers: list[Any] = []
         for index in range(len(prefilled[0].layers)):
-            layers.append(_merged_layer([cache.layers[index] for cache in prefilled], rows, columns, room))
-            for cache in prefilled:
-                cache.layers[index] = None  # its memory is free for the next layer's
+            parts: list[Any] = [cache.layers[index] for cache in prefilled]
+            layers.append(_merged_layer(parts, rows, columns, room))
+            for part in parts:
+                if part is not layers[-1]:
+                    part.keys = part.values = None  # their memory is free for the next layer's
         return cls(layers=layers)
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
@@ -47,7 +49,8 @@ class DecodingCache(Cache):  # type: ignore[misc]  # transformers' classes have 
         growing = [layer for layer in self.layers if isinstance(layer, _GrowingLayer)]
         in_order = sum(layer.size for layer in growing) <= MOVED_IN_ORDER
         order = rows if in_order else _last_into_holes(rows)
-        for layer in self.layers:
+        layers: list[Any] = self.layers
+        for layer in layers:
             if in_order or not isinstance(layer, _GrowingLayer):
                 layer.batch_select_indices(order)
             else:
@@ -70,12 +73,12 @@ def bytes_per_token(config: PretrainedConfig, itemsize: int) -> int:
     return 2 * int(config.num_hidden_layers) * shared * size * itemsize
 
 
-class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
+class _GrowingLayer(DynamicLayer):
     """A layer that writes new tokens into memory it already has."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, columns: int) -> None:
         """Take [rows, heads, columns and room, size] memory, of which ``columns`` are filled."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._all = (keys, values)
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
         self._show(len(keys), columns)
@@ -83,40 +86,37 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
     @property
     def size(self) -> int:
         """Bytes that the rows in use take, room included."""
-        return sum(memory[: len(self.keys)].nbytes for memory in self._all)
+        return sum(memory[: self._rows].nbytes for memory in self._all)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Write new columns; returns all keys and values up to them."""
-        rows, filled = len(self.keys), self.keys.shape[2]
-        columns = filled + key_states.shape[2]
+        columns = self._columns + key_states.shape[2]
         for memory, new in zip(self._all, (key_states, value_states), strict=True):
-            memory[:rows, :, filled:columns] = new
-        self._show(rows, columns)
-        return self.keys, self.values
+            memory[: self._rows, :, self._columns : columns] = new
+        return self._show(self._rows, columns)
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
         """Keep these rows in this order, in memory of their own."""
-        columns = self.keys.shape[2]
         self._all = (self._all[0][indices], self._all[1][indices])
-        self._show(len(indices), columns)
+        self._show(len(indices), self._columns)
 
     def move(self, order: torch.Tensor) -> None:
         """Keep these rows in this order, moving only those that change place."""
-        columns = self.keys.shape[2]
         moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
         for memory in self._all:
-            memory[moved, :, :columns] = memory[order[moved], :, :columns]
-        self._show(len(order), columns)
+            memory[moved, :, : self._columns] = memory[order[moved], :, : self._columns]
+        self._show(len(order), self._columns)
 
-    def _show(self, rows: int, columns: int) -> None:
-        self.keys, self.values = (memory[:rows, :, :columns] for memory in self._all)
+    def _show(self, rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
+        self._rows, self._columns = rows, columns
+        keys, values = (memory[:rows, :, :columns] for memory in self._all)
+        self.keys, self.values = keys, values
+        return keys, values
 
 
-def _merged_layer(
-    parts: Sequence[DynamicLayer], rows: Sequence[torch.Tensor], columns: int, room: int
-) -> DynamicLayer:
+def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int, room: int) -> Any:
     """One layer of the caches; a kind that cannot be merged comes from a single cache."""
     (first, *_), kind = parts, type(parts[0])
     if kind is DynamicSlidingWindowLayer:
@@ -134,7 +134,7 @@ def _merged_layer(
 
 
 def _both(
-    parts: Sequence[DynamicLayer], rows: Sequence[torch.Tensor], columns: int, room: int
+    parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int, room: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     keys = _right_aligned([part.keys for part in parts], rows, columns, room)
     return keys, _right_aligned([part.values for part in parts], rows, columns, room)

@@ -66,8 +66,8 @@ class TokenScores(nn.Module):
         if len(targets) <= rows:
             raw = functional.linear(hidden, self.weight, self.bias)
             return _scores(self._config, raw, targets, temperature)
-        scored = _Chunked.apply(hidden, self.weight, self.bias, targets, temperature, self._config, rows)
-        logprobs, entropies = scored
+        arguments = (hidden, self.weight, self.bias, targets, temperature, self._config, rows)
+        logprobs, entropies = _Chunked.apply(*arguments)  # type: ignore[no-untyped-call]
         return logprobs, entropies
 
 
@@ -115,7 +115,7 @@ class _Chunked(torch.autograd.Function):
         return logprobs, entropies
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         hidden, weight, bias, targets = ctx.saved_tensors
         of_hidden, of_weight, of_bias = ctx.needs_input_grad[:3]
