@@ -150,6 +150,7 @@ class TrainingParameters(Section):
     deepspeed: Annotated[str, _registered(sorted(p.stem for p in DEEPSPEED.glob("*.json")))]
     microbatch_tokens: PositiveInt
     mismatch_limit: Positive
+    gradient_checkpointing: bool
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
     timeout: Positive

@@ -7,7 +7,7 @@ its budget, every response its length. Memory counts what grows with the model a
                AdamW's two float32 moments; ZeRO stages 1, 2 and 3 share moments and float32 weights,
                then gradients, then weights among the processes
     engine     its own copy of the weights, whole whatever the ZeRO stage; keys and values of the rows
-               decoded at once
+               decoded at once, whose memory is bounded
     reference  a copy of the weights, where there is a KL term, whole at every stage too; on the CPU but
                for the pass in which it scores a step's samples, which keeps nothing for a way back
     handover   under ZeRO-3 the whole weights once more, gathered for the engine
@@ -15,9 +15,12 @@ its budget, every response its length. Memory counts what grows with the model a
                two norms in float32, the residuals, queries, keys, values and four times the
                feed-forward width, and as much again for one layer's gradients; a shared prompt's keys
                and values, fanned out to its responses (repeated for every head where heads share them),
-               and the mask over them; logits: for each response token its vocabulary in float32, four
-               times (logits, log-softmax, and two for the entropy), once more in bfloat16 models and
-               under a soft cap; and a gradient of the output embeddings, before it is added up
+               and the mask over them; logits: for each response token of a chunk its vocabulary in
+               float32, four times (logits, log-softmax, and two for the entropy), once more in bfloat16
+               models, under a soft cap, and where there are several chunks; and a gradient of the output
+               embeddings, before it is added up, which several chunks sum in float32. With gradient
+               checkpointing every layer keeps its input alone, but for the one being computed again; no
+               prompt is shared then, and the mask is as wide as the longest sequence
 
 ``tests/skillpress/training/test_footprint.py`` holds the batch's part to the peak of real passes.
 """
@@ -29,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillpress.params import Params
+from skillpress.policy.token_scores import CHUNK_LOGITS
 from skillpress.training.samples import FAN_OUT
 
 LOGIT_COPIES = 4
@@ -98,13 +102,13 @@ def _work(params: Params, episodes: int) -> Work:
 
 
 def training_memory(
-    params: Params, shape: ModelShape, deepspeed: dict[str, Any], prefill_tokens: int
+    params: Params, shape: ModelShape, deepspeed: dict[str, Any], cache_bytes: int
 ) -> dict[str, int]:
     """Bytes of one training process, part by part; :func:`memory_by_phase` says which are there together.
 
     Args:
         deepspeed: the experiment's DeepSpeed configuration.
-        prefill_tokens: prompt tokens that the engine takes in one pass.
+        cache_bytes: what the engine's keys and values may take.
     """
     half = bool(deepspeed.get("bf16", {}).get("enabled"))
     accumulated = 4 if half and deepspeed.get("data_types", {}).get("grad_accum_dtype") == "fp32" else 0
@@ -118,8 +122,7 @@ def training_memory(
 
     count = shape.parameters
     length = params.policy.context_tokens + params.sampling.max_new_tokens
-    rows = min(params.sampling.slots, max(1, prefill_tokens // params.policy.context_tokens))
-    per_token = 2 * shape.layers * shape.kv_heads * shape.head_size
+    row = length * 2 * shape.layers * shape.kv_heads * shape.head_size * sampling
     batch = _batch_memory(params, shape, learning)
     kept = batch["batch: activations"] * shape.layers // (shape.layers + 1)
     compared = bool(params.algorithm.kl_coefficient)
@@ -129,7 +132,7 @@ def training_memory(
         "learner: float32 copy": shared(4 * count, 1) if half else 0,
         "learner: AdamW moments": shared(8 * count, 1),
         "engine: weights": sampling * count,
-        "engine: keys and values": rows * length * per_token * sampling,
+        "engine: keys and values": max(row, min(params.sampling.slots * row, cache_bytes)),
         "reference: weights": learning * count if compared else 0,
         "reference: one pass": sum(batch.values()) - kept if compared else 0,
         "handover: gathered weights": learning * count if stage == 3 else 0,
@@ -168,14 +171,39 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
     tokens = max(params.training.microbatch_tokens, length)
     attention = (shape.heads + shape.kv_heads) * shape.head_size
     kept = size * (4 * shape.hidden + 4 * attention + 4 * shape.intermediate) + 4 * 4 * shape.hidden
+    half = size if size < 4 else 0
+    chunk = max(1, CHUNK_LOGITS // shape.vocabulary)
+    several = tokens > chunk
+    logits = 4 * (LOGIT_COPIES + shape.soft_cap + several) + half
+    head = shape.hidden * (4 + half if several else size)
+    passed = _checkpointed if params.training.gradient_checkpointing else _kept
+    return {
+        **passed(params, shape, size, kept),
+        "batch: logits": shape.vocabulary * (min(tokens, chunk) * logits + head),
+    }
+
+
+def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
+    """Where every layer keeps its activations, ``kept`` bytes per token, and prompts are shared."""
+    limit, response = params.training.microbatch_tokens, params.sampling.max_new_tokens
+    length = params.policy.context_tokens + response
     repeated = shape.heads if shape.heads > shape.kv_heads else 0
     # Three more of one layer: what is being selected, joined, and given back by the gradient.
     copies = shape.layers * (shape.kv_heads + repeated) + 3 * shape.heads
-    fanned_out = max(FAN_OUT * params.training.microbatch_tokens, length) if response > 1 else 0
+    fanned_out = max(FAN_OUT * limit, length) if response > 1 else 0
     mask = (response - 1) * (1 + size)
-    logits = 4 * (LOGIT_COPIES + shape.soft_cap) + (size if size < 4 else 0)
     return {
-        "batch: activations": tokens * (shape.layers + 1) * kept,
+        "batch: activations": max(limit, length) * (shape.layers + 1) * kept,
         "batch: keys and values fanned out": fanned_out * (2 * shape.head_size * copies * size + mask),
-        "batch: logits": shape.vocabulary * (tokens * logits + shape.hidden * size),
+    }
+
+
+def _checkpointed(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
+    """Where every layer keeps its input, and one at a time all else."""
+    length = params.policy.context_tokens + params.sampling.max_new_tokens
+    tokens = max(params.training.microbatch_tokens, length)
+    keys_and_values = 2 * shape.head_size * (shape.kv_heads + 4 * shape.heads) * size
+    return {
+        "batch: activations": tokens * (shape.layers * shape.hidden * size + 2 * kept + keys_and_values),
+        "batch: attention mask": tokens * length * (1 + size),
     }

@@ -47,6 +47,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
         params.sampling.temperature,
         section.microbatch_tokens,
         ranks,
+        section.gradient_checkpointing,
     )
     shaper = RewardShaper(
         projection=experiment.bundle.projection,

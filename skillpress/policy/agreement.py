@@ -1,6 +1,6 @@
 """Before training: do the scorer's log-probabilities agree with the model's own?
 
-The scorer takes a model apart (backbone, cache, output embeddings) to compute nothing twice, and a
+A scorer takes a model apart (backbone, cache, output embeddings) to compute nothing twice, and a
 family that does more than these parts do would get importance ratios that are wrong without a
 sound. So each model is compared with its own forward pass on a few responses, one row at a time,
 without cache or padding; what disagrees by more than rounding is refused.
@@ -16,7 +16,8 @@ from transformers import PreTrainedModel
 from skillpress.interface import TokenIds
 from skillpress.policy.logits import sliding_window
 from skillpress.policy.policy import PolicyError, copy_model
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.policy.scorers import choose_scorer
+from skillpress.policy.scoring import pack_responses
 
 Pair = tuple[TokenIds, TokenIds]
 """A prompt and its response."""
@@ -39,16 +40,9 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> None:
         model: in the mode that it is trained in.
 
     Raises:
-        PolicyError: log-probabilities differ by more than rounding, or the model drops the cache
-            that the scorer counts on.
+        PolicyError: log-probabilities differ by more than rounding.
     """
     kind = type(model).__name__
-    if model.is_gradient_checkpointing:
-        raise PolicyError(
-            f"policy.model: {kind} has gradient checkpointing on, which drops the cache that responses are "
-            "scored with: call gradient_checkpointing_disable(), and lower training.microbatch_tokens "
-            "where memory is short"
-        )
     dtype = next(model.parameters()).dtype
     type_name = str(dtype).removeprefix("torch.")
     found, allowed = disagreement(model, pairs), TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
@@ -57,7 +51,8 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> None:
             f"policy.model: log-probabilities that training computes for {kind} differ by {found:.2g} nats "
             f"from the model's own (rounding in {type_name} explains {allowed:g}), so its "
             "importance ratios would be wrong: this family does something to its logits, cache or positions "
-            "that skillpress.policy.scoring does not know; choose another model"
+            f"that the {choose_scorer(model).name} scorer of skillpress.policy does not know; choose another "
+            "model"
         )
 
 
@@ -77,7 +72,7 @@ def check_family(model: PreTrainedModel) -> None:
 @torch.no_grad()
 def disagreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> float:
     """Root mean square over all response tokens of the difference in nats."""
-    found, _ = ResponseScorer(model)(pack_responses(pairs, model.device), 1.0)
+    found, _ = choose_scorer(model)(pack_responses(pairs, model.device), 1.0)
     expected = torch.cat([_own_logprobs(model, prompt, response) for prompt, response in pairs])
     return float((found - expected).square().mean().sqrt())
 

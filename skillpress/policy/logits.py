@@ -1,4 +1,4 @@
-"""From final hidden states to logits, as the model's own forward pass makes them.
+"""From what the output embeddings give to logits, as the model's own forward pass makes them.
 
 A causal language model is more than its backbone and its output embeddings: some families multiply
 the logits by a constant or cap them softly. Where a family does so its configuration says it, under
@@ -9,7 +9,7 @@ found out by ``agreement.py``.
 from __future__ import annotations
 
 import torch
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PretrainedConfig
 
 FACTORS = {"logit_scale": 1, "logits_scaling": -1}
 """Configuration attribute to the power it enters with: Cohere multiplies, Granite divides."""
@@ -18,10 +18,10 @@ SOFT_CAP = "final_logit_softcapping"
 """c of c tanh(logits / c), in Gemma."""
 
 
-def response_logits(model: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
-    """[tokens, vocabulary] float32 logits after final hidden states [tokens, hidden]."""
-    logits: torch.Tensor = model.get_output_embeddings()(hidden).float()
-    config = model.config.get_text_config()
+def scaled_logits(config: PretrainedConfig, raw: torch.Tensor) -> torch.Tensor:
+    """Float32 logits from what the output embeddings of a model with this configuration gave."""
+    logits = raw.float()
+    config = config.get_text_config()
     for name, power in FACTORS.items():
         factor = getattr(config, name, None)
         if factor is not None:

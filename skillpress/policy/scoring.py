@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,9 @@ from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.interface import TokenIds
-from skillpress.policy.logits import response_logits, sliding_window
+from skillpress.policy.logits import sliding_window
+from skillpress.policy.policy import PolicyError
+from skillpress.policy.token_scores import TokenScores
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,14 @@ def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
 class ResponseScorer(nn.Module):
     """A model as a function from responses to their tokens' log-probabilities."""
 
+    name: ClassVar[str] = "cached"
+    shares_prompts: ClassVar[bool] = True
+    """Whether responses to one prompt cost its tokens once."""
+
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model
+        self.scores = TokenScores(model)
 
     def forward(self, responses: Responses, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Score responses.
@@ -103,13 +110,19 @@ class ResponseScorer(nn.Module):
         Returns:
             ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
             entropies carry no gradient.
+
+        Raises:
+            PolicyError: the model has gradient checkpointing on.
         """
+        if self.model.is_gradient_checkpointing:
+            raise PolicyError(
+                f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "
+                "cache that responses are scored with here: call gradient_checkpointing_disable(), or score "
+                "with the packed scorer (skillpress.policy.scorers.choose_scorer takes it)"
+            )
         hidden = self._hidden(responses)[responses.predicting]
-        logits = response_logits(self.model, hidden) / temperature
-        logprobs = torch.log_softmax(logits, dim=-1)
-        with torch.no_grad():
-            entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
-        return logprobs.gather(1, responses.targets[:, None]).squeeze(1), entropies
+        scored: tuple[torch.Tensor, torch.Tensor] = self.scores(hidden, responses.targets, temperature)
+        return scored
 
     def _hidden(self, responses: Responses) -> torch.Tensor:
         """Final hidden states: those at the end of each response's prompt, then those of all

@@ -25,7 +25,8 @@ from transformers import PreTrainedModel
 from skillpress.algorithms.algorithm import PolicyLoss
 from skillpress.policy.agreement import check_agreement, check_family
 from skillpress.policy.precision import require_masters
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.policy.scorers import checkpoint_layers, choose_scorer
+from skillpress.policy.scoring import pack_responses
 from skillpress.storage import named_disk_errors
 from skillpress.training.measured import Measured
 from skillpress.training.optimizer import AdamW
@@ -50,6 +51,7 @@ class Learner:
         temperature: float,
         microbatch_tokens: int,
         ranks: Ranks,
+        gradient_checkpointing: bool = False,
     ) -> None:
         """Hand the model to DeepSpeed; it is trained in place.
 
@@ -57,6 +59,7 @@ class Learner:
             configuration: the name of a file in ``infra/deepspeed``.
             temperature: the sampling temperature, which log-probabilities are computed at.
             microbatch_tokens: tokens in one forward pass at most.
+            gradient_checkpointing: forget activations in the forward pass and compute them again.
 
         Raises:
             ValueError: there is no such configuration.
@@ -75,9 +78,11 @@ class Learner:
             self.reference = ReferencePolicy(model, temperature, microbatch_tokens, ranks.device)
         # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
         self.model = model.eval()
+        if gradient_checkpointing:
+            checkpoint_layers(model)
         check_family(model)
         self._compared = False
-        scorer = ResponseScorer(model)
+        self.scorer = scorer = choose_scorer(model)
         self._settings, self._optimizer = optimizer, optimizer.over(scorer.parameters())
         self.engine: Any
         self.engine, *_ = deepspeed.initialize(model=scorer, optimizer=self._optimizer, config=settings)
@@ -90,7 +95,8 @@ class Learner:
     def own_logprobs(self, samples: Samples) -> PerToken:
         """Per sample its log-probabilities under the weights as they are now; all ranks call this."""
         limit, device = self.microbatch_tokens, self.ranks.device
-        return score_samples(self.engine, samples, self.temperature, limit, device, self._in_step)
+        shared = self.scorer.shares_prompts
+        return score_samples(self.engine, samples, self.temperature, limit, device, shared, self._in_step)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
         """The parts with the start policy's log-probabilities, where the loss has a KL term."""
@@ -105,7 +111,8 @@ class Learner:
         Args:
             samples: with the reference policy's log-probabilities, where the loss has a KL term.
         """
-        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device))
+        shared = self.scorer.shares_prompts
+        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device, shared))
         batches = self._in_step(batches)
         count = len(batches)
         if not count:

@@ -109,17 +109,20 @@ def step_samples(
     return tuple(steps[row] for row in sampled), advantages[sampled]
 
 
-def microbatches(samples: Samples, token_limit: int, device: torch.device | str) -> Iterator[Microbatch]:
+def microbatches(
+    samples: Samples, token_limit: int, device: torch.device | str, shared: bool = True
+) -> Iterator[Microbatch]:
     """The samples as forward passes, see :func:`microbatch_rows`."""
-    return (pack(samples.select(rows), device) for rows in microbatch_rows(samples, token_limit))
+    return (pack(samples.select(rows), device) for rows in microbatch_rows(samples, token_limit, shared))
 
 
-def microbatch_rows(samples: Samples, token_limit: int) -> Iterator[NDArray[np.int64]]:
+def microbatch_rows(samples: Samples, token_limit: int, shared: bool = True) -> Iterator[NDArray[np.int64]]:
     """Which samples share a forward pass of at most ``token_limit`` tokens (or of one that is longer).
 
     Samples are sorted by the length of their prompts and by the prompts, so that equal prompts meet
     in one pass and little is padded. A shared prompt costs its tokens once, but its keys and values
-    and the logits of all its responses take memory for each: both are bounded too.
+    and the logits of all its responses take memory for each: both are bounded too. Where prompts are not
+    ``shared``, each response costs its prompt.
     """
     steps = samples.steps
     rows: list[int] = []
@@ -128,7 +131,11 @@ def microbatch_rows(samples: Samples, token_limit: int) -> Iterator[NDArray[np.i
     for row in sorted(range(len(steps)), key=lambda r: (len(steps[r].prompt_ids), steps[r].prompt_ids)):
         prompt, response = steps[row].prompt_ids, len(steps[row].response_ids) - 1
         if rows and not _fits(
-            len(prompts | {prompt}), len(prompt), len(rows) + 1, max(longest, response), token_limit
+            len(prompts | {prompt}) if shared else len(rows) + 1,
+            len(prompt),
+            len(rows) + 1,
+            max(longest, response),
+            token_limit,
         ):
             yield np.array(rows)
             rows, prompts, longest = [], set(), 0

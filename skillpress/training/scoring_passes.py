@@ -16,11 +16,12 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.policy.policy import copy_model
-from skillpress.policy.scoring import Responses, ResponseScorer
+from skillpress.policy.scorers import Scorer, choose_scorer
+from skillpress.policy.scoring import Responses
 from skillpress.training.samples import Microbatch, PerToken, Samples, microbatch_rows, pack
 
 Score = Callable[[Responses, float], tuple[torch.Tensor, torch.Tensor]]
-"""What a :class:`ResponseScorer` does: ([tokens] log-probabilities, [tokens] entropies)."""
+"""What a scorer does: ([tokens] log-probabilities, [tokens] entropies)."""
 
 
 @torch.no_grad()
@@ -30,6 +31,7 @@ def score_samples(
     temperature: float,
     token_limit: int,
     device: torch.device | str,
+    shared: bool = True,
     in_step: Callable[[list[Microbatch]], list[Microbatch]] = lambda batches: batches,
 ) -> PerToken:
     """Per sample the log-probabilities [response tokens] of its response.
@@ -38,9 +40,10 @@ def score_samples(
 
     Args:
         token_limit: tokens in one pass at most.
+        shared: whether a prompt that several responses follow goes through the model once.
         in_step: adds passes where ranks must make equally many; what those score is left out.
     """
-    parts = list(microbatch_rows(samples, token_limit))
+    parts = list(microbatch_rows(samples, token_limit, shared))
     batches = in_step([pack(samples.select(rows), device) for rows in parts])
     found: list[np.ndarray[tuple[int], np.dtype[np.float32]]] = [np.zeros(0, np.float32)] * len(samples)
     for index, batch in enumerate(batches):
@@ -60,14 +63,21 @@ class ReferencePolicy:
         self, model: PreTrainedModel, temperature: float, token_limit: int, device: torch.device
     ) -> None:
         """Copy the model as it is now."""
-        self._scorer = ResponseScorer(copy_model(model)).requires_grad_(False).to("cpu")
+        self._scorer: Scorer = choose_scorer(copy_model(model)).requires_grad_(False).to("cpu")
         self._temperature, self._token_limit, self._device = temperature, token_limit, device
 
     def logprobs(self, parts: Sequence[Samples]) -> list[PerToken]:
         """Of each part; every rank scores its own, without a word to the others."""
         self._scorer.to(self._device)
         found = [
-            score_samples(self._scorer, part, self._temperature, self._token_limit, self._device)
+            score_samples(
+                self._scorer,
+                part,
+                self._temperature,
+                self._token_limit,
+                self._device,
+                self._scorer.shares_prompts,
+            )
             for part in parts
         ]
         self._scorer.to("cpu")

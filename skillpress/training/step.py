@@ -79,6 +79,7 @@ class TrainingStep:
             **batch_metrics(collected.played, batch, advantages, self.ranks),
             **shaped.metrics,
             **metrics,
+            "scorer_packed": float(self.learner.scorer.name == "packed"),
             **_speed(before, self.collect.collector.statistics, seconds["rollout"]),
             **{f"seconds/{name}": value for name, value in seconds.items()},
         }

@@ -19,7 +19,7 @@ import torch
 import yaml
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from skillpress.engines.local.engine import PREFILL_TOKENS
+from skillpress.engines.local.engine import CACHE_BYTES
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
 from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
@@ -104,7 +104,7 @@ def _memory(params: Params) -> Iterator[str]:
         yield f"memory: unknown, since the configuration of {params.policy.model} is not on this machine"
         return
     yield f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})"
-    parts = training_memory(params, shape, read_configuration(params.training.deepspeed), PREFILL_TOKENS)
+    parts = training_memory(params, shape, read_configuration(params.training.deepspeed), CACHE_BYTES)
     yield f"memory of one of {params.processes} training processes, at most:"
     for part, size in parts.items():
         yield f"  {part}: {size / 2**30:.2f} GiB"

@@ -1,7 +1,9 @@
 """Trains a tiny policy for three updates and saves what changed: ``learner_program.py NAME RANKS OUT``.
 
 NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With
-``restore`` the last update is made by a second learner that loads the first one's checkpoint.
+``restore`` the last update is made by a second learner that loads the first one's checkpoint; with
+``chunks`` tokens are scored three at a time; with ``checkpointing`` layers forget their
+activations and the packed scorer is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
 from tiny import tiny_policy
 
 from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.policy import Policy
+from skillpress.policy import Policy, token_scores
 from skillpress.policy.policy import copy_model
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.training.learner import Learner
@@ -61,20 +63,25 @@ def train_plain(policy: Policy) -> None:
         optimizer.step()
 
 
-def train(rank: int, size: int, port: int, configuration: str, output: str, restore: bool) -> None:
+def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
     """This rank's share of the same updates, in microbatches of at most twenty tokens."""
     torch.set_num_threads(1)
+    if "chunks" in options:
+        token_scores.CHUNK_LOGITS = 3 * tiny_policy().model.config.vocab_size
     ranks = Ranks(rank, size)
     join_ranks(ranks, port)
 
     def new_learner() -> Learner:
         loss = ClippedSurrogate(0.2, 0.2, KL)
-        return Learner(tiny_policy().model, loss, configuration, ADAMW, 1.0, 20, ranks)
+        return Learner(
+            tiny_policy().model, loss, configuration, ADAMW, 1.0, 20, ranks,
+            gradient_checkpointing="checkpointing" in options,
+        )  # fmt: skip
 
     learner = new_learner()
     check_scores(learner, samples(0).select(np.array(ranks.share(SAMPLES))), configuration)
     for update in range(UPDATES):
-        if restore and update == UPDATES - 1:
+        if "restore" in options and update == UPDATES - 1:
             with tempfile.TemporaryDirectory() as folder:
                 learner.save(Path(folder))
                 learner = new_learner()
@@ -108,6 +115,4 @@ if __name__ == "__main__":
         train_plain(policy)
         save(policy.model.state_dict(), out, 0)
     else:
-        torch.multiprocessing.spawn(
-            train, (count, free_port(), name, out, "restore" in sys.argv), nprocs=count
-        )
+        torch.multiprocessing.spawn(train, (count, free_port(), name, out, sys.argv[4:]), nprocs=count)

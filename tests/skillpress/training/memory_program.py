@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.experiment.estimate import ModelShape, training_memory
 from skillpress.params import Params, load_params
-from skillpress.policy.scoring import ResponseScorer
+from skillpress.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.training.learner import read_configuration
 from skillpress.training.samples import Samples, microbatches
 from skillpress.trajectory import Step
@@ -28,19 +28,24 @@ CASES = {
     # name: (prompt tokens, response tokens, responses, tokens of a pass, vocabulary, width, dtype)
     "vocabulary": (8, 64, 8, 512, 30_000, 64, "float32"),
     "vocabulary in bfloat16": (8, 64, 8, 512, 30_000, 64, "bfloat16"),
+    "vocabulary in chunks": (8, 64, 16, 1024, 150_000, 64, "float32"),
+    "vocabulary in chunks in bfloat16": (8, 64, 16, 1024, 150_000, 64, "bfloat16"),
     "fan-out": (2040, 3, 8, 4096, 64, 256, "float32"),
     "activations": (2047, 1, 1, 2048, 64, 256, "float32"),
+    "checkpointed": (1020, 4, 4, 4096, 64, 256, "float32"),
 }
 
 
-def experiment(prompt: int, response: int, tokens: int, dtype: str) -> Params:
+def experiment(prompt: int, response: int, tokens: int, dtype: str, checkpointing: bool) -> Params:
     """The default experiment with these sizes."""
     params = load_params(ROOT / "params.yaml")
     return params.model_copy(
         update={
             "policy": params.policy.model_copy(update={"context_tokens": prompt, "dtype": dtype}),
             "sampling": params.sampling.model_copy(update={"max_new_tokens": response}),
-            "training": params.training.model_copy(update={"microbatch_tokens": tokens}),
+            "training": params.training.model_copy(
+                update={"microbatch_tokens": tokens, "gradient_checkpointing": checkpointing}
+            ),
         }
     )
 
@@ -51,9 +56,9 @@ def resident() -> int:
     return pages * resource.getpagesize()
 
 
-def there_and_back(scorer: ResponseScorer, batch: Samples, tokens: int) -> None:
+def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
     """One pass and its gradients, as the learner makes them."""
-    (packed,) = microbatches(batch, tokens, "cpu")
+    (packed,) = microbatches(batch, tokens, "cpu", scorer.shares_prompts)
     logprobs, _ = scorer(packed.responses, 1.0)
     loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(
         logprobs, packed.old_logprobs, packed.advantages, packed.weights, None
@@ -83,12 +88,15 @@ def main() -> None:
         num_attention_heads=8, num_key_value_heads=2, max_position_embeddings=4096,
     )  # fmt: skip
     model = LlamaForCausalLM(config).to(getattr(torch, dtype)).eval()
+    checkpointing = sys.argv[1] == "checkpointed"
+    if checkpointing:
+        checkpoint_layers(model)
     shape = ModelShape(0, 4, width, 2, width // 8, vocabulary, 8, 3 * width)
     name = "zero1_bf16" if dtype == "bfloat16" else "zero1_fp32"
     estimate = training_memory(
-        experiment(prompt, response, tokens, dtype), shape, read_configuration(name), 1
+        experiment(prompt, response, tokens, dtype, checkpointing), shape, read_configuration(name), 1
     )
-    scorer = ResponseScorer(model)
+    scorer = choose_scorer(model)
     there_and_back(scorer, samples(2, 2, 1), tokens)  # gradients and work space have their memory
     before = resident()
     there_and_back(scorer, samples(prompt, response, rows), tokens)

@@ -67,6 +67,21 @@ def test_two_processes_update_as_one_does_under_the_other_configurations(
     compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
 
 
+@pytest.mark.parametrize(("configuration", "processes"), [("zero1_fp32", 1), ("zero3_fp32", 2)])
+def test_tokens_scored_by_chunks_update_as_they_do_in_one_piece(
+    configuration: str, processes: int, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    """Under ZeRO-3 too, where the ranks' passes have different numbers of chunks."""
+    compare(trained(tmp_path, configuration, processes, "chunks"), plain, TOLERANCE["fp32"])
+
+
+@pytest.mark.parametrize(("configuration", "processes"), [("zero1_fp32", 1), ("zero3_fp32", 2)])
+def test_with_gradient_checkpointing_it_updates_as_without(
+    configuration: str, processes: int, plain: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    compare(trained(tmp_path, configuration, processes, "checkpointing"), plain, TOLERANCE["fp32"])
+
+
 def test_a_learner_restored_from_its_checkpoint_goes_on_bit_for_bit(tmp_path: Path) -> None:
     whole = trained(tmp_path, "zero1_fp32", 1)
     restored = trained(tmp_path, "zero1_fp32", 1, "restore")

@@ -97,10 +97,12 @@ def test_zero_stages_share_what_they_say() -> None:
         "zero3_bf16": (1000, 3000, 2000, 4000),
     }
     for name, sizes in expected.items():
-        memory = training_memory(two, shape, read_configuration(name), 32_768)
+        memory = training_memory(two, shape, read_configuration(name), 1 << 30)
         assert tuple(memory[part] for part in parts) == sizes
         assert memory["engine: weights"] == 2000
-        assert memory["engine: keys and values"] == 16 * 2560 * (2 * 8) * 2
+        assert memory["engine: keys and values"] == two.sampling.slots * 2560 * (2 * 8) * 2
+        bounded = training_memory(two, shape, read_configuration(name), 1_000_000)
+        assert bounded["engine: keys and values"] == 1_000_000
         assert memory["reference: weights"] == (4000 if name == "zero1_fp32" else 2000), "no stage shares it"
         assert memory["handover: gathered weights"] == (2000 if name == "zero3_bf16" else 0)
 
@@ -110,7 +112,7 @@ def test_a_gpu_holds_the_reference_only_while_it_scores() -> None:
         paper("alfworld"),
         KNOWN_SHAPES["Qwen/Qwen2.5-1.5B-Instruct"],
         read_configuration("zero3_bf16"),
-        32_768,
+        1 << 30,
     )
     gpu, cpu = memory_by_phase(parts, offloaded=True), memory_by_phase(parts, offloaded=False)
     saved = {phase: cpu[phase] - gpu[phase] for phase in gpu}
@@ -123,7 +125,7 @@ def test_a_gpu_holds_the_reference_only_while_it_scores() -> None:
 
 def test_without_a_kl_term_there_is_no_reference() -> None:
     params = load_params(ROOT / "params.yaml")
-    parts = training_memory(params, KNOWN_SHAPES["smollm2-135m"], read_configuration("zero1_fp32"), 32_768)
+    parts = training_memory(params, KNOWN_SHAPES["smollm2-135m"], read_configuration("zero1_fp32"), 1 << 30)
     assert parts["reference: weights"] == parts["reference: one pass"] == 0
 
 

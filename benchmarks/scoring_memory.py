@@ -1,0 +1,133 @@
+"""Peak memory of scoring responses under a large vocabulary: logits by chunks, and whole.
+
+    python -m benchmarks.scoring_memory [--tokens 2048] [--vocabulary 150000]
+
+A model of 2 layers of width 256 scores the tokens' log-probabilities and entropies and goes back to the
+gradients of all its weights, in float32 on one thread. *Whole* is the form before chunks: one chunk that
+holds every token, which is the same computation bit for bit. Each form runs in a process of its own,
+twice; the peak is what the second pass adds to the process's resident memory, so weights and gradients
+count for neither. The log-probabilities and gradients of both forms are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from skillpress.policy import token_scores
+from skillpress.policy.scoring import ResponseScorer, pack_responses
+
+FORMS = ("whole", "chunks")
+RESPONSE, PROMPT = 64, 32
+
+
+def made_model(vocabulary: int) -> LlamaForCausalLM:
+    """Small layers below a large vocabulary; the same weights in every process."""
+    torch.manual_seed(0)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary, hidden_size=256, intermediate_size=1024, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=4,
+        )
+    ).eval()  # fmt: skip
+
+
+def memory_field(name: str) -> int:
+    """Bytes of a line of this process's status: VmRSS is what it holds now, VmHWM the most it has held."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def measure(form: str, tokens: int, vocabulary: int, values: Path) -> dict[str, float]:
+    """One form's peak and seconds; what it computed is written to ``values``."""
+    if form == "whole":
+        token_scores.CHUNK_LOGITS = tokens * vocabulary
+    scorer = ResponseScorer(made_model(vocabulary))
+    random = np.random.default_rng(0)
+
+    def there_and_back(responses: int) -> torch.Tensor:
+        prompt = tuple(random.integers(0, vocabulary, PROMPT).tolist())
+        rows = [(prompt, tuple(random.integers(0, vocabulary, RESPONSE).tolist())) for _ in range(responses)]
+        scorer.zero_grad(set_to_none=False)
+        logprobs: torch.Tensor
+        logprobs, _ = scorer(pack_responses(rows), 1.0)
+        (logprobs * torch.linspace(-1, 1, len(logprobs))).sum().backward()
+        return logprobs.detach()
+
+    there_and_back(1)  # gradients have their memory
+    before, started = memory_field("VmRSS"), time.perf_counter()
+    logprobs = there_and_back(tokens // RESPONSE)
+    seconds, peak = time.perf_counter() - started, memory_field("VmHWM") - before
+    gradients = [weight.grad for weight in scorer.model.parameters() if weight.grad is not None]
+    norms = torch.stack([gradient.norm() for gradient in gradients])
+    torch.save({"logprobs": logprobs, "gradients": gradients[0], "norms": norms}, values)
+    return {"peak_bytes": peak, "seconds": seconds}
+
+
+def compare(tokens: int, vocabulary: int) -> dict[str, Any]:
+    """Both forms, and how far their values are apart."""
+    found: dict[str, Any] = {}
+    values: dict[str, dict[str, torch.Tensor]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for form in FORMS:
+            output = Path(folder) / form
+            command = [sys.executable, "-m", "benchmarks.scoring_memory", "--form", form]
+            command += ["--tokens", str(tokens), "--vocabulary", str(vocabulary), "--values", str(output)]
+            finished = subprocess.run(command, capture_output=True, text=True, check=True)
+            found[form] = json.loads(finished.stdout.splitlines()[-1])
+            values[form] = torch.load(output)
+    whole, chunks = (values[form] for form in FORMS)
+    return {
+        **found,
+        "whole_over_chunks": found["whole"]["peak_bytes"] / found["chunks"]["peak_bytes"],
+        "largest_difference": {
+            "logprobs_nats": float((whole["logprobs"] - chunks["logprobs"]).abs().max()),
+            "gradients_relative": float(
+                (whole["gradients"] - chunks["gradients"]).norm() / whole["gradients"].norm()
+            ),
+            "gradient_norms_relative": float((whole["norms"] / chunks["norms"] - 1).abs().max()),
+        },
+    }
+
+
+def main() -> None:
+    """Print the comparison as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--tokens", type=int, default=2048, help="response tokens in the pass")
+    parser.add_argument("--vocabulary", type=int, default=150_000)
+    parser.add_argument("--form", choices=FORMS, help="measure one form only, as --values' file is for")
+    parser.add_argument("--values", type=Path)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    if chosen.form:
+        print(json.dumps(measure(chosen.form, chosen.tokens, chosen.vocabulary, chosen.values)))
+        return
+    print(json.dumps({
+        **compare(chosen.tokens, chosen.vocabulary),
+        "setting": {
+            "tokens": chosen.tokens,
+            "vocabulary": chosen.vocabulary,
+            "chunk_logits": token_scores.CHUNK_LOGITS,
+            "dtype": "float32",
+            "threads": 1,
+        },
+        "versions": {module.__name__: module.__version__ for module in (transformers, torch)},
+        "machine": {"python": platform.python_version(), "load": os.getloadavg()[0]},
+    }, indent=2))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Attention of one new token per row where several query heads share keys and values.
+
+With a mask, transformers' sdpa repeats keys and values for every query head of a group, which copies
+the whole cache several times over for every token. The queries of a group can as well stand where
+queries of several tokens would stand, since all of them see the same columns: then nothing is copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+NAME = "sdpa_grouped"
+"""What transformers knows it by; elsewhere than in decoding it is sdpa itself."""
+
+
+def group_queries(model: PreTrainedModel) -> None:
+    """Let this model's attention decode so, if it uses sdpa and its query heads share keys and values."""
+    config = model.config.get_text_config()
+    heads = config.num_attention_heads
+    shared = getattr(config, "num_key_value_heads", None) or heads
+    if config._attn_implementation == "sdpa" and shared < heads:
+        AttentionInterface.register(NAME, grouped_attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        model.set_attn_implementation(NAME)
+
+
+def grouped_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, None]:
+    """[rows, tokens, heads, size]; see transformers' AttentionInterface."""
+    rows, heads, tokens, size = query.shape
+    shared = key.shape[1]
+    if tokens > 1 or shared == heads or others.get("position_bias") is not None:
+        found: tuple[torch.Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **others
+        )
+        return found
+    queries = query.reshape(rows, shared, heads // shared, size)
+    mask = attention_mask
+    if mask is not None:
+        mask = mask.expand(-1, -1, heads // shared, -1)
+    output = scaled_dot_product_attention(queries, key, value, attn_mask=mask, scale=scaling)
+    return output.reshape(rows, 1, heads, value.shape[-1]), None
