@@ -20,7 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import tasks  # noqa: E402, F401
 
 # Modules there serve tests in other folders too.
-for shared in ("algorithms", "experiment", "policy", "rollout", "skills"):
+for shared in ("algorithms", "chat", "experiment", "policy", "rollout", "skills"):
     sys.path.append(str(Path(__file__).parent / "skillpress" / shared))
 sys.path.append(str(Path(__file__).parent / "tasks"))
 

@@ -1,7 +1,7 @@
 """``skillpress compare A B``: two evaluations against each other, paired by task.
 
     skillpress compare results/floor results/mine
-    skillpress compare grpo-seed0 segcost-seed0 --pair grpo-seed1 segcost-seed1 --pair grpo-seed2 segcost-seed2
+    skillpress compare grpo-0 segcost-0 --pair grpo-1 segcost-1 --pair grpo-2 segcost-2
 
 Both must have played the same tasks, each the same number of times, within the same step budget. With --pair,
 further trainings of the same two methods, the tests also say what would hold for other trainings. Prints the
@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.errors import UserError
-from skillpress.evaluation import Comparison, PairedTest, compare_trainings
+from skillpress.evaluation import PairedTest, compare_trainings
 from skillpress.evaluation.bootstrap import RESAMPLES
 from skillpress.evaluation.budget import success_against_budget
 from skillpress.evaluation.episodes import episode_table, evaluation_steps
@@ -28,14 +28,13 @@ from skillpress.seeds import derive
 from skillpress.storage import write_json, write_text
 from skillpress.trajectory import Task
 from tasks.evaluations.folder import EvaluationFolder, EvaluationRecord, differences
-from tasks.evaluations.summary import ALL, splits_of
+from tasks.evaluations.summary import splits_of
 from tasks.files import RESULTS
 
 HEADS = (
     "tasks", "success", "A", "B", "B - A", "these weights", "p", "only A : only B", "McNemar p",
     "other trainings", "p", "divided by",
 )  # fmt: skip
-SAME = ("tasks", "times each task was played", "step budget T")
 
 
 class ComparisonError(UserError):
@@ -61,8 +60,9 @@ class Finished:
         """Independent runs."""
         return int(self.record.parameters["evaluation"]["runs"])
 
-    def of(self, tasks: Sequence[Task]) -> pl.LazyFrame:
-        """The steps in some of the tasks."""
+    def of(self, part: str) -> pl.LazyFrame:
+        """The steps in a part of the tasks."""
+        tasks = splits_of(self.tasks)[part]
         return self.rollouts.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
 
 
@@ -93,60 +93,70 @@ def read(path: Path) -> Finished:
     return Finished(path, folder.read(), tuple(folder.tasks()), folder.rollouts())
 
 
-def check(first: Finished, second: Finished) -> None:
+def check(pairs: Sequence[Pair]) -> None:
     """Refuse what is no comparison of the same thing.
 
     Raises:
-        ComparisonError: the tasks, how often each was played, or the step budget differ.
+        ComparisonError: the environment, how often each task was played, or the step budget differ; or,
+            within a pair, the tasks.
     """
-    facts = [
-        (
-            {(t.environment, t.task_id, repr(sorted(t.spec.items()))) for t in one.tasks},
-            (one.votes, one.runs),
-            one.record.max_steps,
-        )
-        for one in (first, second)
-    ]
+    reference = pairs[0][0]
+    for other in (one for pair in pairs for one in pair):
+        for what, mine, theirs in (
+            ("the environment", reference.record.environment, other.record.environment),
+            ("k, episodes of each task in a run", reference.votes, other.votes),
+            ("the number of runs", reference.runs, other.runs),
+            ("the step budget T", reference.record.max_steps, other.record.max_steps),
+        ):
+            if mine != theirs:
+                raise ComparisonError(
+                    f"{reference.path} and {other.path}: {what} is {mine} in one and {theirs} in the other"
+                )
+    for first, second in pairs:
+        check_tasks(first, second)
+
+
+def check_tasks(first: Finished, second: Finished) -> None:
+    """Refuse an evaluation beside itself, and two of different tasks.
+
+    Raises:
+        ComparisonError: naming a task that one alone has played.
+    """
     if first.path.resolve() == second.path.resolve():
         raise ComparisonError(f"{first.path} is compared with itself; name two evaluations")
-    if unlike := facts[0][0] ^ facts[1][0]:
+    mine, theirs = (
+        {(task.task_id, repr(sorted(task.spec.items()))) for task in one.tasks} for one in (first, second)
+    )
+    if unlike := mine ^ theirs:
         raise ComparisonError(
-            f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in one alone, such as "
-            f"{min(unlike)[1]}); evaluate both with the same --environment, --tasks and --seed"
+            f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in one alone, "
+            f"such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and --seed"
         )
-    for what, mine, theirs in zip(
-        ("each task was played (votes, runs)", "the step budget T"), facts[0][1:], facts[1][1:], strict=True
-    ):
-        if mine != theirs:
-            raise ComparisonError(
-                f"{first.path} and {second.path}: {what} is {mine} in one and {theirs} in the other"
-            )
 
 
-def rows(pairs: Sequence[Pair]) -> Iterator[tuple[Row, Comparison]]:
+def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
     """The table: every part of the tasks at every step budget, and by vote."""
     first, _ = pairs[0]
     longest, votes = first.record.max_steps, first.votes
-    for name, tasks in splits_of(first.tasks).items():
-        ours = [one.of(tasks) for one, _ in pairs]
-        theirs = [other.of(tasks) for _, other in pairs]
+    for name in splits_of(first.tasks):
+        ours, theirs = ([one.of(name) for one in side] for side in zip(*pairs, strict=True))
         compared = compare_trainings(
             ours, theirs, max_steps=longest, seed=derive(first.record.seed, "compare"), votes=votes
         )
         tables = [[episode_table(evaluation_steps(r)) for r in side] for side in (ours, theirs)]
-        trained = f" x {len(pairs)} trainings" if len(pairs) > 1 else ""
-        episodes = f"{tables[0][0].height} episodes each: {len(tasks)} tasks x {votes * first.runs}{trained}"
-        verdicts = f"{len(tasks) * first.runs} verdicts each: {len(tasks)} tasks x {first.runs}{trained}"
+        count = sum(table.height for table in tables[0])
+        counted = f"{_plural(compared.tasks, 'task')}, {_plural(len(pairs), 'training')} of each"
+        episodes, verdicts = f"{count} episodes ({counted})", f"{count // votes} verdicts ({counted})"
         for test in compared.tests:
             shares = [
                 _mean([success_against_budget(t, longest).success[test.budget - 1] for t in side])
                 for side in tables
             ]
             whole = " (Pass@1)" if test.budget == longest else ""
-            yield Row(name, f"within {test.budget}{whole}", shares[0], shares[1], test, episodes), compared
+            yield Row(name, f"within {test.budget}{whole}", shares[0], shares[1], test, episodes)
         if compared.verdicts is not None:
             shares = [_mean([self_consistency(t, votes).mean for t in side]) for side in tables]
-            yield Row(name, f"SC@{votes}", shares[0], shares[1], compared.verdicts, verdicts), compared
+            yield Row(name, f"SC@{votes}", shares[0], shares[1], compared.verdicts, verdicts)
 
 
 def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:
@@ -166,13 +176,13 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """How the table is to be read, a sentence each."""
     first, second = pairs[0]
     yield (
-        "Success within t steps is the share of episodes that were won in at most t steps; the last t is the whole "
-        "budget. SC@k counts a task as solved in a run when more than half of its k episodes were won."
+        "Success within t steps is the share of episodes that were won in at most t steps; the last t is the "
+        "whole budget. SC@k counts a task as solved in a run when more than half of its k episodes were won."
     )
     yield (
-        f"These weights: 95% interval and p of a bootstrap over tasks ({RESAMPLES:,} resamples), each task with "
-        "all its episodes. It covers other tasks of the same kind, for these same weights; it says nothing about "
-        "another training, prompt or temperature."
+        f"These weights: 95% interval and p of a bootstrap over tasks ({RESAMPLES:,} resamples), each task "
+        "with all its episodes. It covers other tasks of the same kind, for these same weights; it says "
+        "nothing about another training, prompt or temperature."
     )
     yield (
         "McNemar: exact, on the first episode of each task (shown: tasks that only A won : only B won); made "
@@ -200,14 +210,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=RESULTS / "comparison", metavar="FOLDER")
     chosen = parser.parse_args(arguments)
     pairs = [(read(one), read(other)) for one, other in ((chosen.first, chosen.second), *chosen.pair)]
-    for one, other in pairs:
-        check(one, other)
+    check(pairs)
     found = list(rows(pairs))
-    text = table(pairs, [row for row, _ in found])
+    text = table(pairs, found)
     write_text(chosen.output / "comparison.md", text)
     write_json(
         chosen.output / "comparison.json",
-        {"notes": list(notes(pairs)), "rows": [asdict(row) for row, _ in found]},
+        {"notes": list(notes(pairs)), "rows": [asdict(row) for row in found]},
     )
     print(text, end="")
     print(f"written to {chosen.output}")
@@ -239,6 +248,10 @@ def _points(share: float) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _mean(shares: Sequence[float]) -> float:
