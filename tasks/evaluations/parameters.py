@@ -24,15 +24,13 @@ from tasks.settings import ROOT
 VOTES = 7
 """k where nobody says otherwise, as in the paper's SC@7."""
 SEED = 0
+"""Of the tasks and the episodes' dice, where nobody says otherwise: the same for every model."""
 READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "reward", "evaluation")
 """Sections that an evaluation reads."""
-_NOT_READ = {
-    "tasks": {"train": 1, "validation": 0},
-    "evaluation": {"runs": 1, "votes": VOTES},
-    "training": {"steps": 0, "keep": "last"},
-    "seed": SEED,
-}
-"""Below the options. An evaluation trains nothing, so what only training needs is set to its least."""
+_DEFAULTS = {"evaluation": {"runs": 1, "votes": VOTES}}
+"""Below the overlays that are named and the options."""
+_LEAST = {"tasks": {"train": 1, "validation": 0}, "training": {"steps": 0, "keep": "last"}}
+"""An evaluation trains nothing: what only training needs is set to its least, whatever an overlay says."""
 
 
 def evaluation_params(
@@ -54,13 +52,10 @@ def evaluation_params(
         ParamsError: a file, a key or a value is wrong; or the model is the policy of another environment.
     """
     values, source = _base(environment, model, bool(overlays))
-    for overlay in overlays:
-        values = merge(values, read_yaml(overlay))
-    values = merge(values, _NOT_READ)
-    values = merge(values, options or {})
-    values = merge(values, assigned(assignments))
-    groups = int(values["processes"]) if isinstance(values["processes"], int) else 1
-    values = merge(values, {"training": {"tasks_per_step": groups}})  # any number of processes will do
+    for over in (_DEFAULTS, *map(read_yaml, overlays), _LEAST, options or {}, assigned(assignments)):
+        values = merge(values, over)
+    # Any number of processes will do: training's groups, which they would have to share evenly, are not read.
+    values = merge(values, {"training": {"tasks_per_step": values.get("processes")}})
     params = check_params(values, " + ".join([source, *map(str, overlays), "the command line"]))
     if params.environment.name != environment:
         raise ParamsError(

@@ -73,7 +73,7 @@ def test_a_server_that_never_recovers_ends_in_an_error_that_names_url_request_an
     tmp_path: Path,
 ) -> None:
     with pytest.raises(
-        ChatError, match=r"http://127.0.0.1:\d+/v1: POST chat/completions \(task 0, 53 characters\) was not "
+        ChatError, match=r"http://127.0.0.1:\d+/v1: POST chat/completions \(task 0, 52 characters\) was not "
         r"answered within 1.5 s, in \d+ attempts; the last: InternalServerError",
     ):  # fmt: skip
         ask(tmp_path, lambda number: error(500), deadline_seconds=1.5)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from chat_server import chat_server
 
-from skillpress.trajectory import Trajectory, read_rollouts, read_tasks, scan_rollouts
+from skillpress.trajectory import Trajectory, read_rollouts, read_tasks
 from tasks import exit_codes
 from tasks.command import main
 from tasks.evaluations.evaluate import evaluate as play_and_write
@@ -110,16 +110,30 @@ def test_an_interrupted_evaluation_goes_on_and_ends_as_one_that_was_left_alone(
     folder = EvaluationFolder(tmp_path / "resumed")
     with pytest.raises(KeyboardInterrupt):
         play_and_write(folder, "language", Interrupted(policy), params)
-    (part,) = folder.path.glob("unfinished/*/rank-0/episodes-*.parquet")
-    saved = scan_rollouts(part).select("task_id", "rollout_index").unique().collect()
-    assert saved.height == 11 and not folder.finished
-    fresh = scan_rollouts(part).collect()
+    parts = folder.path.glob("unfinished/*/rank-0/episodes-*.parquet")
+    saved = [episode for part in sorted(parts) for episode in read_rollouts(part)]
+    assert len(saved) == 11 and not folder.finished
     resumed = played(evaluate("resumed", "--model", policy))
     assert [(e.task_id, e.rollout_index, e.actions) for e in resumed] == [
         (e.task_id, e.rollout_index, e.actions) for e in whole
     ]
-    kept = scan_rollouts(folder.rollouts_file).collect()
-    assert fresh.join(kept, on=["task_id", "rollout_index", "step"], how="semi").height == fresh.height
+    assert all(
+        episode in resumed for episode in saved
+    )  # log-probabilities and all: they were not played again
+
+
+@pytest.mark.slow
+def test_alfworlds_games_are_told_apart_by_split(evaluate, alfworld_data: str) -> None:
+    games = ("--environment", "alfworld", "--set", f"environment.data={alfworld_data}")
+    folder = evaluate(
+        "floor", "--agent", "explorer", *games, "--tasks", "8", "--set", "environment.max_steps=4"
+    )
+    parts = json.loads((folder / "evaluation.json").read_text())["parts"]
+    assert list(parts) == ["all", "iid", "ood"]
+    counts = {name: part["summary"]["pass_at_1"]["episodes"] for name, part in parts.items()}
+    assert counts["iid"] + counts["ood"] == counts["all"] == 24 and min(counts.values()) > 0
+    page = (folder / "page.html").read_text()
+    assert "random explorer, IID tasks" in page and "random explorer, OOD tasks" in page
 
 
 def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
