@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import NoReturn
 
 from skillpress.errors import is_user_error
 from tasks import exit_codes
@@ -60,6 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
 
 
+def enter() -> NoReturn:
+    """What the installed command runs: :func:`main`, then the end of the process.
+
+    It does not wait for requests to a server that is slow to answer, nor for torch to be taken apart.
+    """
+    exit_codes.leave(main())
+
+
 def usage() -> str:
     """The help of the command itself."""
     width = max(map(len, COMMANDS))
@@ -70,4 +79,4 @@ def usage() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    enter()

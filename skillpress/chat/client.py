@@ -187,7 +187,8 @@ class ChatClient:
             except openai.APIStatusError as error:
                 pause = 0.0 if self._learned(error) else self._pause_after(error, what, seed, attempt)
                 last = self._told(error)
-            except openai.APIConnectionError as error:  # lost, refused, or slower than an attempt may be
+            except (openai.APIConnectionError, json.JSONDecodeError) as error:
+                # Lost, refused, slower than an attempt may be, or cut off in the middle.
                 pause, last = backoff(seed, attempt), self._told(error)
         raise AssertionError("attempts have no end")
 

@@ -134,8 +134,10 @@ def lines(record: EvaluationRecord) -> Iterator[str]:
             f"  {name:4} Pass@1 {_rate(summary.pass_at_1)} of {summary.pass_at_1.episodes} episodes{votes}"
             + (f" of {summary.tasks} tasks" if votes else "")
         )
-    counted = {f"{name} tokens": count for name, count in record.tokens.items()} | dict(record.cost)
-    yield "  " + ", ".join(f"{count:,} {name}" for name, count in counted.items() if count or not record.cost)
+    counted = {f"{name} tokens": count for name, count in record.tokens.items()}
+    counted |= {f"{name.replace('_', ' ')} at the server": count for name, count in record.cost.items()}
+    if any(counted.values()):
+        yield "  " + ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
     yield f"  repeats: {record.repeats}"
 
 

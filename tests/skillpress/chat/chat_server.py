@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any]] | float | None]
-"""Number of a request, from 1, to an error (status, headers, body), seconds of silence, or None."""
+Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | float | None]
+"""Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
 
 
 @dataclass
@@ -81,11 +81,11 @@ def chat_server(
             }  # fmt: skip
             self._send(200, {}, answer)
 
-        def _send(self, status: int, headers: dict[str, str], body: dict[str, Any]) -> None:
-            content = json.dumps(body).encode()
+        def _send(self, status: int, headers: dict[str, str], body: dict[str, Any] | str) -> None:
+            content = (body if isinstance(body, str) else json.dumps(body)).encode()
             try:
                 self.send_response(status)
-                for name, value in {**headers, "Content-Type": "application/json"}.items():
+                for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()

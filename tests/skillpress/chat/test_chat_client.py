@@ -63,6 +63,17 @@ def test_what_may_pass_by_itself_is_asked_again(tmp_path: Path, status: int) -> 
     assert answers == [ANSWER] and len(heard.bodies) == 2
 
 
+def test_an_answer_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+    answers, heard, _ = ask(tmp_path, lambda number: (200, {}, '{"choices": [') if number == 1 else None)
+    assert answers == [ANSWER] and len(heard.bodies) == 2
+
+
+def test_an_address_that_is_no_chat_server_is_told_apart(tmp_path: Path) -> None:
+    page = (200, {"Content-Type": "text/html"}, "<html>Welcome</html>")
+    with pytest.raises(ChatError, match="answers, but with no chat completion; is the address right"):
+        ask(tmp_path, lambda number: page)
+
+
 def test_a_slow_answer_is_not_waited_for_beyond_its_share_of_the_deadline(tmp_path: Path) -> None:
     answers, heard, sums = ask(tmp_path, lambda number: 60.0 if number == 1 else None, deadline_seconds=12)
     assert answers == [ANSWER] and len(heard.bodies) > 1
