@@ -257,7 +257,7 @@ class Params(Section):
         if self.policy.state_update == "observations" and self.policy.rendering == "compact":
             raise ValueError(
                 "policy.state_update 'observations' writes notes, which policy.rendering 'compact' has no "
-                "words for; take rendering text"
+                "words for; take rendering text or paper"
             )
         return self
 

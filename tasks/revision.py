@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 
 def revision() -> str:
     """The commit of the code, with ``-dirty`` when files differ from it; ``unknown`` outside git."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return described.stdout.strip() or "unknown"

@@ -25,7 +25,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 # Modules there serve tests in other folders too.
-for shared in ("algorithms", "engines", "experiment", "policy", "rollout", "skills"):
+for shared in ("algorithms", "chat", "engines", "experiment", "policy", "rollout", "skills"):
     sys.path.append(str(Path(__file__).parent / "skillpress" / shared))
 sys.path.append(str(Path(__file__).parent / "tasks"))
 

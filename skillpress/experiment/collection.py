@@ -28,7 +28,7 @@ class Play:
     """Episodes of one policy."""
 
     policy: Path | None
-    """A model folder; None is the random explorer."""
+    """A model folder or name; None is the random explorer."""
     wanted: Sequence[EpisodeRequest]
     version: int = 0
     """Recorded with each trajectory."""

@@ -11,7 +11,7 @@ import torch
 from skillpress.experiment.collection import CollectionJob, Play, share_of
 from skillpress.experiment.experiment import Experiment
 from skillpress.interface import Agent
-from skillpress.policy import load_policy
+from skillpress.policy.pretrained import load_pretrained
 from skillpress.rollout import CollectionStatistics, EpisodeLog
 from skillpress.workers.distributed import Ranks
 from skillpress.workers.ranks import Report
@@ -47,7 +47,7 @@ def _agent(job: CollectionJob, play: Play, experiment: Experiment, ranks: Ranks)
     """Who plays; loaded when it is its turn, so that one model is in memory."""
     if play.policy is None:
         return experiment.explorer()
-    policy = load_policy(play.policy, job.params.policy.dtype)
+    policy = load_pretrained(str(play.policy), job.params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
     sampling = experiment.training_sampling if job.sampling == "training" else experiment.evaluation_sampling
     return experiment.agent(policy, experiment.engine(policy), sampling)

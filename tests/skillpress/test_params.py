@@ -39,7 +39,7 @@ def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) 
 def test_the_papers_values_stand_in_its_overlay() -> None:
     params = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
     training, reward, skills, algorithm = params.training, params.reward, params.skills, params.algorithm
-    assert params.policy.model == "Qwen/Qwen2.5-1.5B-Instruct" and params.policy.rendering == "text"
+    assert params.policy.model == "Qwen/Qwen2.5-1.5B-Instruct" and params.policy.rendering == "paper"
     assert (training.steps, training.tasks_per_step, training.rollouts_per_task) == (300, 16, 8)
     assert (training.learning_rate, algorithm.kl_coefficient) == (1e-6, 0.01)
     assert isinstance(algorithm, GRPOParameters) and algorithm.baseline_weighting == "per_step"

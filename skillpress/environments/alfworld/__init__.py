@@ -6,7 +6,7 @@ from skillpress.environments.alfworld.compact import compact, vocabulary
 from skillpress.environments.alfworld.environment import Alfworld, explorer_actions
 from skillpress.environments.alfworld.oracle import oracle
 from skillpress.environments.alfworld.parameters import AlfworldParameters
-from skillpress.environments.alfworld.prompts import text
+from skillpress.environments.alfworld.prompts import paper, text
 from skillpress.environments.alfworld.skills import AlfworldProjection
 from skillpress.environments.alfworld.tasks import check_tasks, make_tasks
 from skillpress.environments.bundle import EnvironmentBundle
@@ -17,7 +17,7 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=AlfworldProjection(),
-    renderings={"compact": compact, "text": text},
+    renderings={"compact": compact, "text": text, "paper": paper},
     vocabulary=vocabulary,
     oracle=oracle,
     explorer_actions=explorer_actions,

@@ -1,8 +1,8 @@
-"""ALFWorld in words, twice.
+"""ALFWorld in words.
 
-``text`` is for pretrained models: verl-agent's prompt, rebuilt each step, with reasoning in
-``<think>`` and the action in ``<action>``. ``compact`` is for a policy made from scratch (see
-``compact.py``).
+``text`` and ``paper`` are for pretrained models: a prompt rebuilt each step
+(``environments/text/prompts.py``), in two wordings of the task. ``compact`` is for a policy made from scratch
+(see ``compact.py``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ class TextRendering:
     """One user turn: task, the last observations and actions, what is seen now, what is possible."""
 
     history: int
+    opening: str
+    """What the task is, with a place for ``{goal}``."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
@@ -27,8 +29,7 @@ class TextRendering:
         environment = state.info.state
         assert isinstance(environment, AlfworldState), "the rendering is for ALFWorld's states"
         return game_prompt(
-            "You are an expert agent operating in the ALFRED Embodied Environment. "
-            f"Your task is to: {environment.goal}",
+            self.opening.format(goal=environment.goal),
             state.history[-self.history :] if self.history else (),
             environment.steps,
             state.observation,
@@ -41,6 +42,20 @@ class TextRendering:
         return tagged_answer("I take the next step towards the task.", info.action or action)
 
 
+_OWN = "You are in a house, where you act by typing commands. Your task: {goal}"
+
+_PAPER = """\
+You complete a household task by actions in plain English, in a simulated home of which you observe only a \
+part at a time. An action that is not possible where you are changes nothing and is answered with "Nothing \
+happens." There are at most %d steps.
+Your task: {goal}"""
+
+
 def text(parameters: AlfworldParameters, history: int) -> TextRendering:
-    """The text rendering; it is the same for every section."""
-    return TextRendering(history)
+    """The text rendering in our own wording."""
+    return TextRendering(history, _OWN)
+
+
+def paper(parameters: AlfworldParameters, history: int) -> TextRendering:
+    """The text rendering with the task as the paper describes it."""
+    return TextRendering(history, _PAPER % parameters.max_steps)

@@ -6,7 +6,7 @@ from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.countdown.environment import Countdown, explorer_actions
 from skillpress.environments.countdown.oracle import oracle
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.prompts import compact, text, vocabulary
+from skillpress.environments.countdown.prompts import compact, paper, text, vocabulary
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.environments.countdown.tasks import check_tasks, make_tasks
 
@@ -16,7 +16,7 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=CountdownProjection(),
-    renderings={"compact": compact, "text": text},
+    renderings={"compact": compact, "text": text, "paper": paper},
     vocabulary=vocabulary,
     oracle=oracle,
     explorer_actions=explorer_actions,

@@ -1,8 +1,8 @@
-"""Countdown in words, twice.
+"""Countdown in words.
 
 ``compact`` is for a policy made from scratch: a fixed number of words (target, pool, the last
-actions), one compact action word as the whole response. ``text`` is for pretrained models: a prompt
-after verl-agent's, rebuilt each step, with reasoning in ``<think>`` and the action in ``<action>``.
+actions), one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models: a
+prompt rebuilt each step (``environments/text/prompts.py``), in two wordings of the task.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from skillpress.environments.countdown.actions import action_words
 from skillpress.environments.countdown.environment import CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.text.prompts import noted, past
+from skillpress.environments.text.prompts import game_prompt, tagged_answer
 from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 EMPTY = "_"
@@ -57,43 +57,40 @@ class TextRendering:
     """One user turn: task, the last observations and actions, what is seen now, what is possible."""
 
     history: int
+    opening: str
+    """What the task is, with places for ``{target}`` and ``{numbers}``."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
         """The prompt's text; a chat template may be laid around it."""
         environment = _state(state)
         numbers = " ".join(map(str, sorted(state.task.spec["numbers"])))
-        turns = state.history[-self.history :] if self.history else ()
-        return _TEXT.format(
-            target=environment.target,
-            numbers=numbers,
-            past=noted(state.notes) + past(turns, environment.steps),
-            step=environment.steps + 1,
-            observation=state.observation,
-            admissible=", ".join(f"'{action}'" for action in state.info.admissible),
+        return game_prompt(
+            self.opening.format(target=environment.target, numbers=numbers),
+            state.history[-self.history :] if self.history else (),
+            environment.steps,
+            state.observation,
+            state.info.admissible,
+            state.notes,
         )
 
     def response(self, action: str, info: Info) -> str:
         """The action in the environment's own wording, in the tags that the parser reads."""
-        return f"<think>I take the next step of a solution.</think><action>{info.action}</action>"
+        return tagged_answer("I take the next step of a solution.", str(info.action))
 
 
-_TEXT = """\
-You are an expert at the Countdown numbers game. Your task is to make the target {target} from the \
-numbers {numbers}, using every number exactly once.
-Each step you may combine two numbers of the pool by op(+, a, b), op(-, a, b), op(*, a, b) or \
-op(/, a, b), take the last operation back by rollback, or start again by reset. The result of an \
-operation replaces its two numbers; only exact, non-negative results are valid. You win when only \
-{target} is left.
-{past}You are now at step {step} and your current observation is: {observation}
-Your admissible actions of the current situation are: [{admissible}].
+_OWN = """\
+This is the numbers game Countdown. Make {target} from the numbers {numbers}; each of them must be used once.
+In a step you replace two numbers of the pool by the result of op(+, a, b), op(-, a, b), op(*, a, b) or \
+op(/, a, b), undo the last operation with rollback, or go back to the first pool with reset. A result must \
+be a whole number of at least 0. You have won when {target} alone is left."""
 
-Now it's your turn to take an action.
-You should first reason step-by-step about the current situation. This reasoning process MUST be \
-enclosed within <think> </think> tags.
-Once you've finished your reasoning, you should choose an admissible action for the current step and \
-present it within <action> </action> tags.
-"""
+_PAPER = """\
+You solve a Countdown puzzle one step at a time: reach the target {target} from the numbers {numbers}.
+A step is a single arithmetic operation between two numbers of the current pool, written op(+, a, b), \
+op(-, a, b), op(*, a, b) or op(/, a, b); or rollback, which undoes the operation before; or reset, which \
+restores the initial pool. Every operation is checked. With fewer than two numbers in the pool only \
+rollback and reset lead on: an operation then loses the game. There are at most %d steps."""
 
 
 def compact(parameters: CountdownParameters, history: int) -> CompactRendering:
@@ -102,8 +99,13 @@ def compact(parameters: CountdownParameters, history: int) -> CompactRendering:
 
 
 def text(parameters: CountdownParameters, history: int) -> TextRendering:
-    """The text rendering; it is the same for every section."""
-    return TextRendering(history)
+    """The text rendering in our own wording."""
+    return TextRendering(history, _OWN)
+
+
+def paper(parameters: CountdownParameters, history: int) -> TextRendering:
+    """The text rendering with the task as the paper describes it."""
+    return TextRendering(history, _PAPER % parameters.max_steps)
 
 
 def vocabulary(parameters: CountdownParameters, history: int) -> ScratchVocabulary:

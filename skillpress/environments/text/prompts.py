@@ -1,7 +1,11 @@
-"""The prompt of text games after verl-agent's: one user turn, rebuilt at every step.
+"""The prompt of text games: one user turn, rebuilt at every step.
 
-It holds who the agent is and its task, the last observation-action pairs, what is seen now, what
-can be done, and the wording of the answer: reasoning in ``<think>``, then an action in ``<action>``.
+Its parts and their order are those by which verl-agent's prompt is described: the task, the last
+observation-action pairs, what is seen now, what can be done, and how to answer: reasoning in ``<think>``,
+then an action in ``<action>``. The sentences are our own. What a task is opens the prompt, in one of two
+wordings (``policy.rendering``): ``text`` says it in a line or two, ``paper`` as ReuseRL's appendix D
+describes the benchmark, with its step budget and what cannot be undone; the paper prints no prompts, and
+follows verl-agent's.
 """
 
 from __future__ import annotations
@@ -11,16 +15,13 @@ from collections.abc import Sequence
 from skillpress.interface import Turn
 
 _ANSWER = """\
-Now it's your turn to take an action.
-You should first reason step-by-step about the current situation. This reasoning process MUST be \
-enclosed within <think> </think> tags.
-Once you've finished your reasoning, you should choose an admissible action for the current step and \
-present it within <action> </action> tags.
+Think before you act: write your reasoning between <think> and </think>. After it, write the one action that
+you choose from the list between <action> and </action>.
 """
 
 
 def game_prompt(
-    introduction: str,
+    opening: str,
     history: Sequence[Turn],
     steps: int,
     observation: str,
@@ -30,7 +31,7 @@ def game_prompt(
     """The text of the prompt; a chat template may be laid around it.
 
     Args:
-        introduction: who the agent is, its task and the rules of its environment, ending without a newline.
+        opening: what the task is and the rules of its environment, ending without a newline.
         history: the turns to show, oldest first, the last of them just before this step.
         steps: steps taken so far, those not shown included.
         observation: what is seen now.
@@ -39,10 +40,10 @@ def game_prompt(
     """
     choices = ", ".join(f"'{action}'" for action in admissible)
     return (
-        f"{introduction}\n"
+        f"{opening}\n"
         f"{noted(notes)}{past(history, steps)}"
-        f"You are now at step {steps + 1} and your current observation is: {observation}\n"
-        f"Your admissible actions of the current situation are: [{choices}].\n\n"
+        f"This is step {steps + 1}. You see: {observation}\n"
+        f"The actions that you can take now: [{choices}].\n\n"
         f"{_ANSWER}"
     )
 
@@ -57,13 +58,10 @@ def past(history: Sequence[Turn], steps: int) -> str:
     if not history:
         return ""
     lines = "\n".join(
-        f"[Observation {number}: '{turn.observation}', Action {number}: '{turn.action}']"
+        f"Step {number}: you saw '{turn.observation}' and did '{turn.action}'."
         for number, turn in enumerate(history, steps - len(history) + 1)
     )
-    return (
-        f"Prior to this step, you have already taken {steps} step(s). Below are the most recent "
-        f"{len(history)} observations and the corresponding actions you took:\n{lines}\n"
-    )
+    return f"You have taken {steps} steps. The last {len(history)} of them:\n{lines}\n"
 
 
 def tagged_answer(thought: str, action: str) -> str:

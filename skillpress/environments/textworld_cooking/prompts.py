@@ -1,9 +1,10 @@
-"""TextWorld-Cooking in words, twice.
+"""TextWorld-Cooking in words.
 
 ``compact`` is for a policy made from scratch: what the player remembers of what was seen (recipe,
 inventory, this room, the way to others), as a list of words, and the last actions; the response is the
-words of a command and a full stop. ``text`` is for pretrained models: a prompt after verl-agent's. It
-repeats the recipe once the cookbook was read, since a window of a few turns would lose it.
+words of a command and a full stop. ``text`` and ``paper`` are for pretrained models: a prompt rebuilt each
+step (``environments/text/prompts.py``), in two wordings of the task. It repeats the recipe once the cookbook
+was read, since a window of a few turns would lose it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class TextRendering:
     """One user turn: task, recipe once read, the last turns, what is seen now, what is possible."""
 
     history: int
+    opening: str
+    """What the task is."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
@@ -70,7 +73,7 @@ class TextRendering:
             else ""
         )
         return game_prompt(
-            _INTRODUCTION + recipe,
+            self.opening + recipe,
             turns,
             memory.steps,
             state.observation,
@@ -83,11 +86,16 @@ class TextRendering:
         return tagged_answer("I take the next step of the recipe.", info.action or action)
 
 
-_INTRODUCTION = """\
-You are an expert agent playing a text-based cooking game. Your task is to: find the kitchen, read the \
-cookbook, gather the ingredients of its recipe, cut and cook each of them as it says, prepare the meal \
-and eat it.
-A stove fries, an oven roasts, a BBQ grills; cutting needs a knife in your hands."""
+_OWN = """\
+This is a game about cooking, played by typing commands. In the kitchen there is a cookbook: read it, get \
+the ingredients of its recipe, cut and cook each of them as it says, then prepare the meal and eat it.
+To fry use a stove, to roast an oven, to grill a BBQ; to cut anything you need a knife in your hands."""
+
+_PAPER = """\
+You play a cooking game in text. Read the recipe, find all of its ingredients, process each as the recipe \
+says (chop, slice or dice it), cook it, prepare the meal, and eat it. The order matters, and some mistakes \
+cannot be taken back: burned food, or an ingredient cut in the wrong way, loses the game.
+A stove fries, an oven roasts, a BBQ grills; a knife is needed to cut. There are at most %d steps."""
 
 
 def _memory(state: AgentState) -> CookingState:
@@ -111,8 +119,13 @@ def compact(parameters: CookingParameters, history: int) -> CompactRendering:
 
 
 def text(parameters: CookingParameters, history: int) -> TextRendering:
-    """The text rendering; it is the same for every section."""
-    return TextRendering(history)
+    """The text rendering in our own wording."""
+    return TextRendering(history, _OWN)
+
+
+def paper(parameters: CookingParameters, history: int) -> TextRendering:
+    """The text rendering with the task as the paper describes it."""
+    return TextRendering(history, _PAPER % parameters.max_steps)
 
 
 def _words() -> tuple[str, ...]:

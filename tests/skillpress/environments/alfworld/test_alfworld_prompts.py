@@ -11,7 +11,7 @@ from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameter
 from skillpress.environments.alfworld.compact import END, UNKNOWN, all_words, compact, longest, vocabulary
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.memory import Memory
-from skillpress.environments.alfworld.prompts import text
+from skillpress.environments.alfworld.prompts import paper, text
 from skillpress.interface import AgentState, Info, Turn
 from skillpress.policy.scratch import build_scratch_policy
 from skillpress.registry import PARSERS, lookup
@@ -109,15 +109,18 @@ def test_the_text_prompt_holds_task_history_and_admissible_actions() -> None:
         Memory(("bed 1",)), "You arrive.", (Turn("Welcome.", "", "look"), Turn("Facing.", "", "go to bed 1"))
     )
     prompt = text(SECTION, 1).prompt(state)
-    assert "Your task is to: put a clean cloth in cabinet\n" in prompt
-    assert "already taken 2 step(s)" in prompt
-    assert "[Observation 2: 'Facing.', Action 2: 'go to bed 1']" in prompt
+    assert "Your task: put a clean cloth in cabinet\n" in prompt
+    assert "You have taken 2 steps. The last 1 of them:\n" in prompt
+    assert "Step 2: you saw 'Facing.' and did 'go to bed 1'." in prompt
     assert "Welcome" not in prompt
-    assert "at step 3 and your current observation is: You arrive." in prompt
-    assert "situation are: ['go to bed 1']." in prompt
+    assert "This is step 3. You see: You arrive.\n" in prompt
+    assert "take now: ['go to bed 1']." in prompt
+    told = paper(SECTION, 1).prompt(state)
+    assert "at most 50 steps.\nYour task: put a clean cloth in cabinet\n" in told
+    assert told.endswith(prompt[prompt.index("You have taken 2 steps") :])
 
 
-@pytest.mark.parametrize("name", ["compact", "text"])
+@pytest.mark.parametrize("name", ["compact", "text", "paper"])
 def test_a_response_is_read_back_as_the_action(name: str) -> None:
     rendering = BUNDLE.renderings[name](SECTION, 2)
     response = rendering.response("put mug 1 in/on bed 1", Info(action="move mug 1 to bed 1"))

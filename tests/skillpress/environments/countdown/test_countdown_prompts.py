@@ -78,21 +78,32 @@ def test_text_shows_task_past_observation_and_admissible_actions(
 ) -> None:
     rendering = BUNDLE.renderings["text"](parameters, 2)
     first = rendering.prompt(state_after(worked_example, parameters))
-    assert "Prior to this step" not in first
-    assert "make the target 54 from the numbers 1 2 28 80" in first
+    assert "You have taken" not in first
+    assert "Make 54 from the numbers 1 2 28 80" in first
     assert "'op(-, 80, 28)'" in first
     later = rendering.prompt(
         state_after(worked_example, parameters, "op(-, 80, 28)", "op(/, 52, 2)", "rollback")
     )
-    assert "already taken 3 step(s)" in later
-    assert "[Observation 2: 'Numbers: 1 2 52', Action 2: 'op(/, 52, 2)']" in later
-    assert "[Observation 3: 'Numbers: 1 26', Action 3: 'rollback']" in later
+    assert "You have taken 3 steps" in later
+    assert "Step 2: you saw 'Numbers: 1 2 52' and did 'op(/, 52, 2)'." in later
+    assert "Step 3: you saw 'Numbers: 1 26' and did 'rollback'." in later
     assert "op(-, 80, 28)" not in later
-    assert "You are now at step 4 and your current observation is: Numbers: 1 2 52" in later
+    assert "This is step 4. You see: Numbers: 1 2 52" in later
     assert "'rollback', 'reset']" in later
 
 
-@pytest.mark.parametrize("name", ["compact", "text"])
+def test_the_papers_wording_tells_the_task_as_its_appendix_does_and_the_rest_alike(
+    parameters: CountdownParameters, worked_example: Task
+) -> None:
+    state = state_after(worked_example, parameters, "op(-, 80, 28)")
+    own, paper = (BUNDLE.renderings[name](parameters, 2).prompt(state) for name in ("text", "paper"))
+    assert "reach the target 54 from the numbers 1 2 28 80" in paper
+    assert f"There are at most {parameters.max_steps} steps." in paper
+    rest = own[own.index("You have taken 1 steps") :]
+    assert paper.endswith(rest) and own != paper
+
+
+@pytest.mark.parametrize("name", ["compact", "text", "paper"])
 def test_a_demonstrators_response_is_read_back_as_its_action(
     parameters: CountdownParameters, worked_example: Task, name: str
 ) -> None:

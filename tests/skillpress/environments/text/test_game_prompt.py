@@ -8,11 +8,11 @@ from skillpress.registry import PARSERS, lookup
 
 
 def test_the_first_step_shows_task_observation_and_choices() -> None:
-    prompt = game_prompt("You cook. Your task is to: eat.", (), 0, "A kitchen.", ["look", "go east"])
+    prompt = game_prompt("You cook. Your task: eat.", (), 0, "A kitchen.", ["look", "go east"])
     assert prompt.startswith(
-        "You cook. Your task is to: eat.\n"
-        "You are now at step 1 and your current observation is: A kitchen.\n"
-        "Your admissible actions of the current situation are: ['look', 'go east'].\n"
+        "You cook. Your task: eat.\n"
+        "This is step 1. You see: A kitchen.\n"
+        "The actions that you can take now: ['look', 'go east'].\n"
     )
     assert "<think>" in prompt
     assert "<action>" in prompt
@@ -21,10 +21,9 @@ def test_the_first_step_shows_task_observation_and_choices() -> None:
 def test_past_turns_carry_the_numbers_of_their_steps() -> None:
     turns = (Turn("a", "", "look"), Turn("b", "", "wait"))
     prompt = game_prompt("MethodEpisodes.", turns, 7, "c", [])
-    assert "you have already taken 7 step(s)" in prompt
-    assert "the most recent 2 observations" in prompt
-    assert "[Observation 6: 'a', Action 6: 'look']\n[Observation 7: 'b', Action 7: 'wait']" in prompt
-    assert "now at step 8" in prompt
+    assert "You have taken 7 steps. The last 2 of them:\n" in prompt
+    assert "Step 6: you saw 'a' and did 'look'.\nStep 7: you saw 'b' and did 'wait'.\n" in prompt
+    assert "This is step 8." in prompt
 
 
 def test_notes_stand_before_the_last_turns_and_no_notes_change_nothing() -> None:

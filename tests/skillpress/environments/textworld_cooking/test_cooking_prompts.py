@@ -11,7 +11,7 @@ from skillpress.environments.textworld_cooking.environment import TextWorldCooki
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
 from skillpress.environments.textworld_cooking.memory_words import first_steps
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import compact, text, vocabulary
+from skillpress.environments.textworld_cooking.prompts import compact, paper, text, vocabulary
 from skillpress.interface import AgentState, Turn
 from skillpress.registry import PARSERS, lookup
 from skillpress.trajectory import Task
@@ -97,13 +97,23 @@ def test_the_text_prompt_shows_the_last_turns_the_observation_and_the_admissible
 ) -> None:
     state = states(environment, cook_and_cut, ["look", "inventory", "look", "examine stove", "inventory"])[-1]
     prompt = text(cooking_parameters, HISTORY).prompt(state)
-    assert "you have already taken 5 step(s)" in prompt
-    assert "Action 2:" not in prompt
-    assert "Action 3: 'look'" in prompt
-    assert "now at step 6 and your current observation is: You are carrying nothing." in prompt
+    assert "You have taken 5 steps" in prompt
+    assert "Step 2:" not in prompt
+    assert "and did 'look'." in prompt.partition("Step 3: ")[2].partition("Step 4: ")[0]
+    assert "This is step 6. You see: You are carrying nothing." in prompt
     assert "'examine cookbook', " in prompt
     response = text(cooking_parameters, HISTORY).response("look", state.info)
     assert lookup(PARSERS, "tagged", "parser")(response).action == "inventory"
+
+
+def test_the_papers_wording_has_its_budget_and_the_same_recipe(
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+) -> None:
+    state = states(environment, cook_and_cut, ["examine cookbook"])[-1]
+    own, told = (make(cooking_parameters, HISTORY).prompt(state) for make in (text, paper))
+    assert f"There are at most {cooking_parameters.max_steps} steps." in told
+    recipe = own[own.index("You have read the cookbook") :]
+    assert told.endswith(recipe) and own != told
 
 
 def test_known_rooms_are_reached_by_the_shortest_known_way() -> None:

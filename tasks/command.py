@@ -1,0 +1,82 @@
+"""The console command ``skillpress``: one table from a word to the module that does it.
+
+A command's module is imported when it is asked for, so that ``skillpress --help`` needs none of them. Each
+takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake that the user
+can put right becomes one clear line here and exits with 2, Ctrl-C with 130.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NoReturn
+
+from skillpress.errors import is_user_error
+from tasks import exit_codes
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word of the command line."""
+
+    module: str
+    """Has ``main(arguments) -> int``."""
+    summary: str
+    """Its line in the help."""
+
+
+COMMANDS = {
+    "run": Command("tasks.reproduce.__main__", "reproduce an experiment: what changed of its stages"),
+    "evaluate": Command("tasks.evaluations.evaluate", "let any model play an environment's test tasks"),
+    "compare": Command(
+        "tasks.evaluations.compare", "test two evaluations against each other, paired by task"
+    ),
+    "tables": Command("tasks.finished.paper_tables", "the paper's tables from finished experiments"),
+    "doctor": Command("tasks.doctor", "what is installed, what works here, and how to get the rest"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not words or words[0] in ("-h", "--help"):
+        print(usage())
+        return 0 if words else exit_codes.USER_ERROR
+    name, *rest = words
+    if name not in COMMANDS:
+        exit_codes.say(f"skillpress: there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
+        return exit_codes.USER_ERROR
+    sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
+    try:
+        return int(import_module(COMMANDS[name].module).main(rest))
+    except KeyboardInterrupt:
+        exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
+        return exit_codes.INTERRUPTED
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        exit_codes.say(f"{name}: {error}")
+        return exit_codes.USER_ERROR
+
+
+def enter() -> NoReturn:
+    """What the installed command runs: :func:`main`, then the end of the process.
+
+    It does not wait for requests to a server that is slow to answer, nor for torch to be taken apart.
+    """
+    exit_codes.leave(main())
+
+
+def usage() -> str:
+    """The help of the command itself."""
+    width = max(map(len, COMMANDS))
+    lines = (f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items())
+    return "\n".join(
+        ["usage: skillpress COMMAND ...", "", *lines, "", "`skillpress COMMAND --help` tells its options."]
+    )
+
+
+if __name__ == "__main__":
+    enter()

@@ -1,0 +1,236 @@
+"""``skillpress doctor``: what is installed, what works on this machine, and how to get the rest.
+
+Every line is the result of trying: a package is looked up, an engine imported, a sandbox started, the games
+counted. Exit code 0 unless something is missing that the default experiment needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from skillpress.errors import UserError
+from skillpress.registry import ENGINES
+from tasks import exit_codes
+from tasks.settings import ROOT
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+"""The report's test opens it in the first of these that is there."""
+EXTRAS = ("gpu", "ray", "postgres", "dev")
+"""Groups of pyproject.toml that the default experiment does without."""
+TRY_SECONDS = 20.0
+"""A program that is tried has so long to answer."""
+SANDBOX = (
+    "--unshare-all",
+    "--die-with-parent",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "true",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: something, how it is, and how to get it where it is not there."""
+
+    name: str
+    there: bool
+    detail: str
+    """Its version or place; where it is missing, what to do."""
+    needed: bool = False
+    """By the default experiment."""
+
+
+def findings() -> Iterator[tuple[str, list[Finding]]]:
+    """Section to its lines."""
+    yield "Needed by `skillpress run`", [python(), *programs(), *packages(_dependencies(), needed=True)]
+    yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
+    yield "Environments", [alfworld_games(), cooking_games()]
+    yield "Other programs", [sandbox(), chromium(), postgresql()]
+    for extra in EXTRAS:
+        remedy = f"pip install --constraint constraints.txt -e '.[{extra}]'"
+        yield f"Extra `{extra}`", packages(_dependencies(extra), remedy=remedy)
+
+
+def python() -> Finding:
+    """This interpreter."""
+    fits = sys.version_info >= (3, 11)
+    remedy = "" if fits else "; 3.11 or later is needed"
+    return Finding("Python", fits, f"{platform.python_version()} at {sys.executable}{remedy}", needed=True)
+
+
+def programs() -> list[Finding]:
+    """What the stages call."""
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "cc")
+    return [
+        program("git", "apt-get install git"),
+        program("make", "apt-get install make"),
+        program(compiler, "apt-get install build-essential", name="C compiler"),
+    ]
+
+
+def program(command: str, remedy: str, name: str = "", needed: bool = True) -> Finding:
+    """Where a program is."""
+    place = shutil.which(command)
+    return Finding(name or command, place is not None, place or f"missing: {remedy}", needed)
+
+
+def packages(wanted: Sequence[str], needed: bool = False, remedy: str = "make run") -> list[Finding]:
+    """The version of each package, and the one that constraints.txt pins where that is another."""
+    pins = _pins()
+    found = []
+    for package in wanted:
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            found.append(Finding(package, False, f"missing: {remedy}", needed))
+            continue
+        pin = pins.get(_normal(package), installed)
+        other = "" if installed.split("+")[0] == pin else f" (tried with {pin})"
+        found.append(Finding(package, True, installed + other, needed))
+    return found
+
+
+def engine(name: str) -> Finding:
+    """Whether an engine's module can be imported here."""
+    try:
+        import_module(ENGINES[name].partition(":")[0])
+    except ImportError as error:
+        return Finding(name, False, f"{error}; see the extras below", needed=name == "local")
+    return Finding(name, True, "can be imported", needed=name == "local")
+
+
+def gpus() -> Iterator[Finding]:
+    """Every GPU that torch sees."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    for number in range(count):
+        about = torch.cuda.get_device_properties(number)
+        yield Finding(f"GPU {number}", True, f"{about.name}, {about.total_memory / 2**30:.0f} GiB")
+    if not count:
+        yield Finding("GPU", False, f"torch {torch.__version__} sees none; everything runs on the CPU")
+
+
+def alfworld_games() -> Finding:
+    """ALFWorld's official games, where ALFWORLD_DATA says."""
+    from skillpress.environments.alfworld.games import COUNTS, find_tree, game_paths
+
+    try:
+        tree = find_tree("")
+        counts = {part: len(game_paths(tree, part)) for part in COUNTS}
+    except UserError as error:
+        return Finding("ALFWorld games", False, f"missing: {error}")
+    return Finding(
+        "ALFWorld games", True, f"{', '.join(f'{n} {part}' for part, n in counts.items())} at {tree}"
+    )
+
+
+def cooking_games() -> Finding:
+    """The cache of TextWorld's compiled games, which are made when they are first played."""
+    from skillpress.environments.textworld_cooking.parameters import CookingParameters
+
+    cache = CookingParameters(name="textworld_cooking", max_steps=1).cache
+    return Finding("TextWorld-Cooking games", True, f"made when first played, kept in {cache}")
+
+
+def sandbox() -> Finding:
+    """Bubblewrap, tried: being installed does not mean that it may make namespaces."""
+    place = shutil.which("bwrap")
+    if place is None:
+        return Finding("bubblewrap", False, "missing: apt-get install bubblewrap")
+    tried = _try([place, *SANDBOX])
+    return Finding(
+        "bubblewrap", not tried, place if not tried else f"{place} cannot start a sandbox: {tried}"
+    )
+
+
+def chromium() -> Finding:
+    """The browser of the report's test."""
+    name = next((name for name in CHROMIUM if shutil.which(name)), CHROMIUM[0])
+    return program(name, "`make test` installs it as root", "Chromium", needed=False)
+
+
+def postgresql() -> Finding:
+    """The server's program ``initdb``, which Debian keeps outside PATH."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    place = str(debian[-1]) if debian else shutil.which("initdb")
+    return Finding("PostgreSQL", place is not None, place or "missing: `make test` installs it as root")
+
+
+def report(
+    sections: Sequence[tuple[str, list[Finding]]], say: Callable[[str], None] = print
+) -> list[Finding]:
+    """Say every section; returns what is needed and missing."""
+    every = [finding for _, found in sections for finding in found]
+    width = max(len(finding.name) for finding in every)
+    for title, found in sections:
+        say(f"{title}:")
+        for finding in found:
+            say(f"  {'ok' if finding.there else '--'}  {finding.name:{width}}  {finding.detail}")
+    return [finding for finding in every if finding.needed and not finding.there]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    print(f"skillpress {_version('skillpress')} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
+    missing = report(list(findings()))
+    if missing:
+        exit_codes.say(f"missing for the default experiment: {', '.join(f.name for f in missing)}")
+        return exit_codes.USER_ERROR
+    return 0
+
+
+def _dependencies(extra: str = "") -> list[str]:
+    """Names of the packages that pyproject.toml asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return [re.split(r"[=<>~!\[; ]", entry)[0] for entry in asked]
+
+
+def _pins() -> dict[str, str]:
+    """Package to the version in constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition("==") for line in lines if "==" in line)
+    return {_normal(name): pin.split()[0] for name, _, pin in pairs}
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package.strip()).lower()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _try(command: Sequence[str]) -> str:
+    """Why a program does not do what it is asked; empty where it does."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stderr.strip() or (f"exit code {done.returncode}" if done.returncode else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""A model behind a chat-completions server as a player."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from skillpress.chat.agent import ChatAgent
+from skillpress.chat.client import ChatClient, ChatServer, spent
+from skillpress.errors import ParamsError
+from skillpress.experiment import Experiment
+from skillpress.interface import Sampling
+from skillpress.params import Params
+from skillpress.resume import ResumeStore, SaveTimer
+from skillpress.rollout import EpisodeLog
+from skillpress.rollout.collector import EpisodeRequest
+from skillpress.trajectory import Trajectory
+from tasks.evaluations.models import COMPACT
+from tasks.evaluations.players import model_of
+
+AT_ONCE = 16
+"""Requests to a server under way at once, unless sampling.slots says otherwise."""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A model behind a chat-completions server; the parts of its agent are those of a language agent."""
+
+    server: ChatServer
+
+    repeats: str = (
+        "every step is asked for with a seed of its own, which a server need not honour: another evaluation "
+        "may differ, but by the server's dice, not by how many requests are under way"
+    )
+
+    @property
+    def label(self) -> str:
+        """What the server calls the model, once it is known."""
+        return self.server.model or self.server.url
+
+    def options(self) -> Mapping[str, Any]:
+        """The address is policy.model; requests under way at once are few unless more are asked for."""
+        return {"policy": {"model": self.server.url}, "sampling": {"slots": AT_ONCE}}
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """The address and the model's name there."""
+        self.server.check()
+        if params.policy.rendering == COMPACT:
+            raise ParamsError(
+                f"policy.rendering: is {COMPACT!r}, which has words for policies made from scratch alone"
+            )
+        return {"url": self.server.url, "model": self.server.model}
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        on_finished: Callable[[int], None],
+    ) -> list[Trajectory]:
+        """In this process, as many episodes at once as ``sampling.slots``; each is saved as it ends."""
+        experiment = Experiment(params)
+        client = ChatClient(self.server, experiment.evaluation_sampling, _journal(store))
+        with (
+            ChatAgent(
+                client,
+                experiment.rendering,
+                experiment.parser,
+                experiment.state_update,
+                experiment.reward,
+                params.sampling.slots,
+            ) as agent,
+            experiment.collector(agent) as collector,
+            EpisodeLog(store, SaveTimer(0.0)) as log,
+        ):
+            on_finished(len(wanted) - len(log.missing(wanted)))
+            log.play(collector, wanted, on_episode=lambda: on_finished(1))
+            log.save()
+            return log.trajectories(wanted)
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """Requests answered and tokens counted by the server, those of lost episodes included."""
+        return spent(_journal(store))
+
+
+def player(options: Namespace) -> Chat:
+    """The server that the options name, with the model that it serves where none is named."""
+    server = ChatServer(model_of(options), options.name or "", options.key_variable or "", options.deadline)
+    server.check()
+    if server.model:
+        return Chat(server)
+    client = ChatClient(server, Sampling(), Path())
+    try:
+        return Chat(replace(server, model=client.served_model()))
+    finally:
+        client.close()
+
+
+def _journal(store: ResumeStore) -> Path:
+    return store.folder / "answers.jsonl"

@@ -1,0 +1,25 @@
+"""Episodes of a policy of this machine, in ``processes`` processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.params import Params
+from skillpress.resume import ResumeStore
+from skillpress.rollout.collector import EpisodeRequest
+from skillpress.trajectory import Trajectory
+
+
+def play_here(
+    policy: Path | None,
+    params: Params,
+    wanted: Sequence[EpisodeRequest],
+    store: ResumeStore,
+    on_finished: Callable[[int], None],
+) -> list[Trajectory]:
+    """The episodes in the order wanted; ``policy`` None is the random explorer."""
+    job = CollectionJob(params, "evaluation", [Play(policy, wanted)], store)
+    (trajectories,), _ = play_episodes(job, on_finished)
+    return trajectories

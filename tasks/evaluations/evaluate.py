@@ -1,0 +1,150 @@
+"""``skillpress evaluate``: let any model play an environment's test tasks, each exactly k times.
+
+    skillpress evaluate --model models/policy --environment countdown --output results/mine
+    skillpress evaluate --model Qwen/Qwen2.5-1.5B-Instruct --environment alfworld --votes 7 --output ...
+    skillpress evaluate --model http://127.0.0.1:8000/v1 --environment alfworld --output ...
+    skillpress evaluate --agent explorer --environment countdown --output results/floor
+
+The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games), in full or the same
+even draw of them for everybody with --tasks and one seed. An evaluation that is interrupted goes on when the
+same command is run again. Parameters are those of params.yaml; --params and --set change them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.params import Params
+from skillpress.registry import ENVIRONMENTS
+from skillpress.resume import content_key
+from skillpress.rollout.collector import requests
+from skillpress.trajectory import Task, write_rollouts, write_tasks
+from tasks.evaluations.folder import EvaluationFolder
+from tasks.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
+from tasks.evaluations.players import PLAYERS, Player, choose
+from tasks.evaluations.summary import lines, record_of, write_page
+from tasks.progress import Progress
+from tasks.reproduce.lock import exclusive
+from tasks.settings import ROOT
+
+DECIDING_CODE = (
+    "agents", "chat", "engines", "environments", "experiment/collection_job.py", "experiment/experiment.py",
+    "policy", "rollout", "interface.py", "seeds.py", "trajectory.py",
+)  # fmt: skip
+"""Of the library: what decides an episode, and with it whether an unfinished evaluation may go on."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    agent, player = choose(chosen)
+    params = evaluation_params(
+        chosen.environment, chosen.model or "", chosen.params, _options(chosen, player), chosen.set
+    )
+    folder = EvaluationFolder(chosen.output)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder.lock, f"the evaluation {folder.path}", wait_seconds=0):
+        evaluate(folder, agent, player, params)
+    for line in lines(folder.read()):
+        print(line)
+    print(f"page: {folder.page}")
+    return 0
+
+
+def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Params) -> None:
+    """Play what is missing and write everything; nothing is done where it is finished.
+
+    Raises:
+        FolderError: the folder holds another evaluation.
+        UserError: the agent cannot play here.
+    """
+    of_agent = dict(player.check(params))
+    asked = {"agent": agent, "deciding": of_agent, "parameters": deciding(params)}
+    folder.sweep()
+    folder.claim(asked)
+    if folder.finished:
+        folder.remove_unfinished()
+        return
+    store = folder.store(content_key(asked, [ROOT / "skillpress" / part for part in DECIDING_CODE]))
+    tasks = test_tasks(params)
+    wanted = [
+        request
+        for run in range(params.evaluation.runs)
+        for request in requests(tasks, params.evaluation.votes, params.seed, "test", f"run-{run}", run=run)
+    ]
+    with Progress("evaluate", len(wanted), "episode") as progress:
+        trajectories = player.play(params, wanted, store, progress.more)
+    write_tasks(folder.tasks_file, tasks)
+    write_rollouts(folder.rollouts_file, trajectories)
+    record = record_of(agent, player, of_agent, params, read_sections(params), folder, player.cost(store))
+    write_page(folder, record)
+    folder.write(record)
+    folder.remove_unfinished()
+
+
+def test_tasks(params: Params) -> list[Task]:
+    """The test tasks, checked; they do not depend on how many tasks other splits have."""
+    environment = bundle(params.environment.name)
+    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
+    with Progress("tasks", params.tasks.test, "task") as progress:
+        tasks = []
+        for task in environment.make_tasks(params.environment, sizes, params.seed):
+            if task.split == "test":
+                tasks.append(task)
+                progress(len(tasks))
+    environment.check_tasks(tasks)
+    return tasks
+
+
+def _options(chosen: argparse.Namespace, player: Player) -> dict[str, Any]:
+    """Sections that the options stand for; an option that was not given stands for none."""
+    given: dict[str, dict[str, Any]] = {
+        "tasks": {"test": chosen.tasks},
+        "evaluation": {"votes": chosen.votes, "temperature": chosen.temperature},
+    }
+    sections: dict[str, Any] = {
+        name: {key: value for key, value in section.items() if value is not None}
+        for name, section in given.items()
+    }
+    return sections | {"seed": chosen.seed} | dict(player.options())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", metavar="FOLDER|NAME|URL", help="who plays; the explorer needs none")
+    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where everything goes")
+    parser.add_argument("--agent", choices=list(PLAYERS), help="default: chat for a URL, else language")
+    parser.add_argument("--votes", type=int, help=f"k, episodes of each task; odd (default {VOTES})")
+    parser.add_argument(
+        "--tasks", type=int, metavar="N", help="so many test tasks (default: all of the overlay)"
+    )
+    parser.add_argument("--temperature", type=float, help="default: the overlay's")
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help="of tasks and of the episodes' dice (default 0)"
+    )
+    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
+    parser.add_argument(
+        "--key-variable",
+        metavar="VARIABLE",
+        help="environment variable with the key for a URL (default: no key is sent)",
+    )
+    parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS",
+                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
+    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="such as sampling.slots=64; may be repeated")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

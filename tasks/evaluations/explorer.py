@@ -1,0 +1,49 @@
+"""The random explorer as a player: the floor that every success rate should be seen against."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillpress.params import Params
+from skillpress.resume import ResumeStore
+from skillpress.rollout.collector import EpisodeRequest
+from skillpress.trajectory import Trajectory
+from tasks.evaluations.collection import play_here
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The random explorer, the floor of every table."""
+
+    repeats: str = "the same episodes on every machine"
+    label: str = "random explorer"
+
+    def options(self) -> Mapping[str, Any]:
+        """There is no model."""
+        return {"policy": {"model": self.label}}
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """Its draws derive from the seed alone."""
+        return {}
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        on_finished: Callable[[int], None],
+    ) -> list[Trajectory]:
+        """Uniformly among the environment's actions for explorers."""
+        return play_here(None, params, wanted, store, on_finished)
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """Nothing."""
+        return {}
+
+
+def player(options: Namespace) -> Explorer:
+    """It needs no options."""
+    return Explorer()

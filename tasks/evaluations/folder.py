@@ -1,0 +1,197 @@
+"""What an evaluation leaves: one folder, whole when its ``evaluation.json`` is there.
+
+parameters.yaml    every parameter that was read, and who played; written first
+tasks.parquet      the tasks
+rollouts.parquet   every episode, a row per step
+page.html          to look at
+evaluation.json    all figures with their intervals, versions and costs; written last
+unfinished/        episodes of an evaluation that is still to be finished; removed at its end
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from skillpress.errors import StorageError, UserError
+from skillpress.evaluation import BehaviorFigure, EvaluationSummary
+from skillpress.resume import ResumeStore
+from skillpress.storage import read_schema, sweep, write_json, write_text
+from skillpress.trajectory import Task, read_tasks, scan_rollouts
+
+SCHEMA = "skillpress/evaluation/1"
+
+
+class FolderError(UserError):
+    """The folder holds another evaluation; the message says in what it differs."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The figures of all tasks, or of those of one split."""
+
+    summary: EvaluationSummary
+    environment_behavior: tuple[BehaviorFigure, ...]
+    """What only this environment's actions show."""
+
+
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """The content of ``evaluation.json``."""
+
+    label: str
+    """Who played, as tables call it."""
+    agent: str
+    deciding: Mapping[str, Any]
+    """Of the agent: a hash of the model, versions of what computes, the server's address."""
+    repeats: str
+    """In a sentence, how far the same command gives the same episodes again."""
+    parameters: Mapping[str, Any]
+    """The sections that were read."""
+    parts: Mapping[str, Part]
+    """``all``, then the splits of environments that have them (``iid``, ``ood``)."""
+    tokens: Mapping[str, int]
+    """``prompt`` and ``response`` tokens of the episodes, as far as the agent has tokens."""
+    cost: Mapping[str, int]
+    """What a server counted, requests that were lost included; empty where nobody was paid."""
+    versions: Mapping[str, str]
+    reading: Mapping[str, str]
+    """Figure to what it is divided by, and what its interval covers."""
+
+    @property
+    def environment(self) -> str:
+        """The environment's name."""
+        return str(self.parameters["environment"]["name"])
+
+    @property
+    def max_steps(self) -> int:
+        """T."""
+        return int(self.parameters["environment"]["max_steps"])
+
+    @property
+    def seed(self) -> int:
+        """Of the episodes' dice."""
+        return int(self.parameters["seed"])
+
+
+RECORD = TypeAdapter(EvaluationRecord)
+
+
+@dataclass(frozen=True)
+class EvaluationFolder:
+    """One evaluation's folder, finished or not."""
+
+    path: Path
+
+    @property
+    def parameters(self) -> Path:
+        """The echo of what was asked for."""
+        return self.path / "parameters.yaml"
+
+    @property
+    def tasks_file(self) -> Path:
+        """The tasks."""
+        return self.path / "tasks.parquet"
+
+    @property
+    def rollouts_file(self) -> Path:
+        """The episodes."""
+        return self.path / "rollouts.parquet"
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.path / "page.html"
+
+    @property
+    def record_file(self) -> Path:
+        """The figures."""
+        return self.path / "evaluation.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that evaluates."""
+        return self.path / ".lock"
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything is there."""
+        return self.record_file.is_file()
+
+    def store(self, key: str) -> ResumeStore:
+        """Where unfinished episodes are kept."""
+        return ResumeStore(self.path / "unfinished", key)
+
+    def claim(self, asked: Mapping[str, Any]) -> None:
+        """Write what is asked for, or find that it is what the folder was begun with.
+
+        Raises:
+            FolderError: the folder was begun with something else.
+        """
+        if self.parameters.is_file():
+            begun = yaml.safe_load(self.parameters.read_text(encoding="utf-8"))
+            if differing := list(differences(begun, asked)):
+                raise FolderError(
+                    f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
+                    "name another folder, or remove this one"
+                )
+            return
+        if self.path.is_dir() and any(entry for entry in self.path.iterdir() if entry != self.lock):
+            raise FolderError(
+                f"--output: {self.path} is not empty and holds no evaluation; name another folder"
+            )
+        write_text(self.parameters, yaml.safe_dump(dict(asked), sort_keys=False))
+
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written; only under the lock."""
+        for file in (self.parameters, self.tasks_file, self.rollouts_file, self.page, self.record_file):
+            sweep(file)
+
+    def remove_unfinished(self) -> None:
+        """Remove the episodes' first copies, once the evaluation is whole."""
+        shutil.rmtree(self.path / "unfinished", ignore_errors=True)
+
+    def write(self, record: EvaluationRecord) -> None:
+        """Write the figures."""
+        write_json(self.record_file, {"schema": SCHEMA, **RECORD.dump_python(record, mode="json")})
+
+    def read(self) -> EvaluationRecord:
+        """The figures.
+
+        Raises:
+            StorageError: there is no finished evaluation, or it is of another version.
+        """
+        if not self.finished:
+            begun = "is not finished; run its command again" if self.parameters.is_file() else "holds none"
+            raise StorageError(f"{self.path}: an evaluation's folder is wanted, this one {begun}")
+        values = read_schema(self.record_file, SCHEMA, "evaluate again")
+        values.pop("schema")
+        try:
+            return RECORD.validate_python(values)
+        except ValidationError as error:
+            raise StorageError(f"{self.record_file}: damaged ({error}); evaluate again") from error
+
+    def tasks(self) -> list[Task]:
+        """The tasks that were played."""
+        return read_tasks(self.tasks_file)
+
+    def rollouts(self) -> pl.LazyFrame:
+        """The episodes' steps."""
+        return scan_rollouts(self.rollouts_file)
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """``evaluation.votes is 7 and not 3`` for every value that differs, the other's last."""
+    for key in dict.fromkeys((*one, *other)):
+        mine, theirs, place = one.get(key), other.get(key), f"{path}{key}"
+        if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+            yield from differences(mine, theirs, f"{place}.")
+        elif mine != theirs:
+            yield f"{place} is {mine!r} and not {theirs!r}"

@@ -1,0 +1,88 @@
+"""Who plays an evaluation: a language model here, one behind a server, or the random explorer.
+
+A player is one file of this folder and one line in ``PLAYERS``. It is checked before anything is played, says
+what of it decides the result, and plays those of the wanted episodes that its store lacks.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from skillpress.errors import ParamsError
+from skillpress.params import Params
+from skillpress.registry import Registry, lookup
+from skillpress.resume import ResumeStore
+from skillpress.rollout.collector import EpisodeRequest
+from skillpress.trajectory import Trajectory
+
+PLAYERS: Registry = {
+    "language": "tasks.evaluations.language:player",
+    "chat": "tasks.evaluations.chat:player",
+    "explorer": "tasks.evaluations.explorer:player",
+}
+"""``--agent`` to a function from the options of the command line to the player."""
+
+
+class Player(Protocol):
+    """Somebody who plays."""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        ...
+
+    @property
+    def repeats(self) -> str:
+        """In a sentence, how far the same command gives the same episodes again."""
+        ...
+
+    def options(self) -> Mapping[str, Any]:
+        """Sections of the parameters that it sets."""
+        ...
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """What of it decides the episodes, as JSON values.
+
+        Raises:
+            UserError: it cannot play here or with these parameters; nothing was done yet.
+        """
+        ...
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        on_finished: Callable[[int], None],
+    ) -> list[Trajectory]:
+        """The episodes in the order wanted; those in the store are not played again."""
+        ...
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """What was paid beyond the tokens that the episodes hold; empty for what runs here."""
+        ...
+
+
+def choose(options: Namespace) -> tuple[str, Player]:
+    """(its name in ``PLAYERS``, the player) that the options ask for; a URL is asked by the chat agent.
+
+    Raises:
+        UserError: the options name no model, or one that the agent cannot use.
+    """
+    is_url = str(options.model or "").startswith(("http://", "https://"))
+    name = options.agent or ("chat" if is_url else "language")
+    made: Player = lookup(PLAYERS, name, "--agent")(options)
+    return name, made
+
+
+def model_of(options: Namespace) -> str:
+    """The model that the options name.
+
+    Raises:
+        ParamsError: they name none.
+    """
+    if not options.model:
+        raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")
+    return str(options.model)

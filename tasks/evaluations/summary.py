@@ -1,0 +1,145 @@
+"""From the episodes of an evaluation to its figures, its page, and the lines that a terminal shows."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import polars as pl
+
+from skillpress.evaluation import SuccessRate, evaluate
+from skillpress.evaluation.episodes import evaluation_steps
+from skillpress.evaluation.strata import within
+from skillpress.paper import environment_figures
+from skillpress.paper.figures import EnvironmentBehavior
+from skillpress.params import Params
+from skillpress.report import PolicyResult, ReportData, render_report
+from skillpress.storage import write_text
+from skillpress.trajectory import Task
+from tasks.evaluations.folder import EvaluationFolder, EvaluationRecord, Part
+from tasks.evaluations.players import Player
+from tasks.revision import revision
+
+ALL = "all"
+"""The part that holds every task."""
+LIBRARIES = ("skillpress", "torch", "transformers", "polars", "numpy")
+READING = {
+    "pass_at_1": "episodes won / episodes (tasks x votes x runs)",
+    "self_consistency": "tasks of which more than half of the k = votes episodes were won / tasks, per run",
+    "budget": "episodes won within so many steps / episodes",
+    "behavior": "each figure names the episodes that it is divided by",
+    "intervals": "95%, over tasks: other tasks of the same kind and these same weights, no other training",
+    "std": "over the independent runs of this evaluation; none where there is one run",
+}
+"""How the figures are to be read."""
+
+
+def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
+    """Part to its tasks: all of them, then each split (the first half of a stratum that has two)."""
+    names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
+    return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
+
+
+def record_of(
+    agent: str,
+    player: Player,
+    of_agent: Mapping[str, Any],
+    params: Params,
+    parameters: Mapping[str, Any],
+    folder: EvaluationFolder,
+    cost: Mapping[str, int],
+) -> EvaluationRecord:
+    """Every figure of the episodes in the folder.
+
+    Raises:
+        EvaluationError: they do not hold every task exactly as often as asked for.
+    """
+    rollouts = folder.rollouts()
+    parts = {}
+    for name, tasks in splits_of(folder.tasks()).items():
+        played = rollouts.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
+        section = params.evaluation
+        parts[name] = Part(
+            evaluate(
+                played, tasks, runs=section.runs, votes=section.votes, max_steps=params.environment.max_steps
+            ),
+            behavior(params.environment.name, played).figures,
+        )
+    return EvaluationRecord(
+        label=player.label,
+        agent=agent,
+        deciding=of_agent,
+        repeats=player.repeats,
+        parameters=parameters,
+        parts=parts,
+        tokens=tokens(rollouts),
+        cost=cost,
+        versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
+        | {name: version(name) for name in LIBRARIES},
+        reading=READING,
+    )
+
+
+def behavior(environment: str, rollouts: pl.LazyFrame) -> EnvironmentBehavior:
+    """What only this environment's actions show."""
+    return environment_figures(environment).behavior(evaluation_steps(rollouts))
+
+
+def tokens(rollouts: pl.LazyFrame) -> dict[str, int]:
+    """Tokens of all prompts and of all responses of the episodes."""
+    lengths = {"prompt": pl.col("prompt_ids"), "response": pl.col("response_ids")}
+    sums = rollouts.select(**{name: ids.list.len().cast(pl.Int64).sum() for name, ids in lengths.items()})
+    return {name: int(count) for name, count in sums.collect().row(0, named=True).items()}
+
+
+def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
+    """The evaluation as a report of its own."""
+    rollouts = folder.rollouts()
+    results = [
+        PolicyResult(
+            method=record.label if name == ALL else f"{record.label}, {name.upper()} tasks",
+            summary=part.summary,
+            seed=record.seed,
+            environment_behavior=behavior(
+                record.environment,
+                rollouts.filter(pl.col("task_id").is_in([task.task_id for task in tasks])),
+            ),
+        )
+        for (name, part), tasks in zip(record.parts.items(), splits_of(folder.tasks()).values(), strict=True)
+    ]
+    data = ReportData(
+        title=f"{record.label} on {record.environment}",
+        policies=results,
+        parameters={**record.parameters, "agent": {"name": record.agent, **record.deciding}},
+        versions={**record.versions, "repeats": record.repeats, **record.reading}
+        | {f"tokens: {name}": f"{count:,}" for name, count in {**record.tokens, **record.cost}.items()},
+    )
+    write_text(folder.page, render_report(data))
+
+
+def lines(record: EvaluationRecord) -> Iterator[str]:
+    """The headline: success per split, with what it is divided by."""
+    whole = record.parts[ALL].summary
+    runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""
+    yield (
+        f"{record.label} on {record.environment}: {whole.tasks} tasks, each exactly {whole.votes}x{runs}, "
+        f"T = {record.max_steps}, seed {record.seed}; 95% intervals over tasks"
+    )
+    for name, part in record.parts.items():
+        summary = part.summary
+        votes = f"   SC@{summary.votes} {_rate(summary.self_consistency)}" if summary.votes > 1 else ""
+        yield (
+            f"  {name:4} Pass@1 {_rate(summary.pass_at_1)} of {summary.pass_at_1.episodes} episodes{votes}"
+            + (f" of {summary.tasks} tasks" if votes else "")
+        )
+    counted = {f"{name} tokens": count for name, count in record.tokens.items()}
+    counted |= {f"{name.replace('_', ' ')} at the server": count for name, count in record.cost.items()}
+    if any(counted.values()):
+        yield "  " + ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    yield f"  repeats: {record.repeats}"
+
+
+def _rate(rate: SuccessRate) -> str:
+    return f"{rate.mean:.1%} ({rate.low:.1%} to {rate.high:.1%})"

@@ -1,0 +1,107 @@
+"""A small HTTP server that speaks the chat-completions protocol and plays text games by a fixed rule."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | float | None]
+"""Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
+
+
+@dataclass
+class Heard:
+    """What the server was asked."""
+
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    busy: int = 0
+    busiest: int = 0
+    """Requests under way at the same time, at most."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def first_choice(prompt: str) -> str:
+    """The first action that the prompt lists, in the tags that it asks for."""
+    action = re.search(r"take now: \['([^']+)'", prompt)
+    return f"<think>The first.</think><action>{action[1] if action else ''}</action>"
+
+
+@contextmanager
+def chat_server(
+    trouble: Trouble = lambda number: None, models: tuple[str, ...] = ("toy",), port: int = 0
+) -> Iterator[tuple[str, Heard]]:
+    """(base URL, what was heard) of a server on this machine, which ends with the block."""
+    heard = Heard()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            heard.keys.append(self.headers.get("Authorization", ""))
+            self._send(
+                200, {}, {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            )
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with heard.lock:
+                heard.bodies.append(body)
+                heard.keys.append(self.headers.get("Authorization", ""))
+                heard.times.append(time.monotonic())
+                number = len(heard.bodies)
+                heard.busy += 1
+                heard.busiest = max(heard.busiest, heard.busy)
+            try:
+                self._answer(number, body)
+            finally:
+                with heard.lock:
+                    heard.busy -= 1
+
+        def _answer(self, number: int, body: dict[str, Any]) -> None:
+            wrong = trouble(number)
+            if isinstance(wrong, tuple):
+                self._send(*wrong)
+                return
+            time.sleep(wrong or 0)
+            text = first_choice(body["messages"][0]["content"])
+            message = {"role": "assistant", "content": text}
+            answer = {
+                "id": f"c{number}", "object": "chat.completion", "created": 0, "model": body["model"],
+                "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
+            }  # fmt: skip
+            self._send(200, {}, answer)
+
+        def _send(self, status: int, headers: dict[str, str], body: dict[str, Any] | str) -> None:
+            content = (body if isinstance(body, str) else json.dumps(body)).encode()
+            try:
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except OSError:  # the client has lost its patience
+                self.close_connection = True
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", heard
+    finally:
+        server.shutdown()
+        server.server_close()

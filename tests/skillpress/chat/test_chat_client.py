@@ -1,0 +1,175 @@
+"""One question to a chat-completions server: asked again when that helps, ended with a reason when not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from chat_server import Trouble, chat_server, first_choice
+
+from skillpress.chat.client import (
+    ChatClient,
+    ChatError,
+    ChatServer,
+    PromptTooLongError,
+    backoff,
+    retry_after,
+    spent,
+)
+from skillpress.interface import Sampling
+
+PROMPT = "The actions that you can take now: ['look', 'wait']."
+ANSWER = first_choice(PROMPT)
+SAMPLING = Sampling(0.4, 0.9, 20, 64)
+
+
+def error(status: int, headers: dict[str, str] | None = None, **fields: str):
+    body = {"error": {"message": "no", "type": "t", "param": None, "code": None, **fields}}
+    return status, headers or {}, body
+
+
+def ask(tmp_path: Path, trouble: Trouble = lambda number: None, times: int = 1, **server):
+    """(answers, what the server heard, the journal's sums)."""
+    with chat_server(trouble) as (url, heard):
+        client = ChatClient(ChatServer(url, "toy", **server), SAMPLING, tmp_path / "answers.jsonl")
+        try:
+            answers = [client.reply(PROMPT, seed, f"task {seed}") for seed in range(times)]
+        finally:
+            client.close()
+    return answers, heard, spent(tmp_path / "answers.jsonl")
+
+
+def test_a_prompt_is_sent_as_one_user_turn_with_all_that_decides_the_sampling(tmp_path: Path) -> None:
+    answers, heard, _ = ask(tmp_path)
+    (body,) = heard.bodies
+    assert answers == [ANSWER]
+    assert body == {
+        "model": "toy", "messages": [{"role": "user", "content": PROMPT}], "temperature": 0.4, "top_p": 0.9,
+        "top_k": 20, "max_tokens": 64, "seed": 0,
+    }  # fmt: skip
+
+
+def test_a_rate_limit_makes_every_request_wait_as_long_as_it_says(tmp_path: Path) -> None:
+    limit = error(429, {"Retry-After": "1"})
+    answers, heard, sums = ask(tmp_path, lambda number: limit if number == 1 else None, times=2)
+    assert answers == [ANSWER, ANSWER]
+    assert heard.times[1] - heard.times[0] >= 1
+    assert len(heard.bodies) == 3 and sums == {"requests": 2, "prompt_tokens": 20, "response_tokens": 6}
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_what_may_pass_by_itself_is_asked_again(tmp_path: Path, status: int) -> None:
+    answers, heard, _ = ask(tmp_path, lambda number: error(status) if number == 1 else None)
+    assert answers == [ANSWER] and len(heard.bodies) == 2
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+    answers, heard, _ = ask(tmp_path, lambda number: (200, {}, '{"choices": [') if number == 1 else None)
+    assert answers == [ANSWER] and len(heard.bodies) == 2
+
+
+def test_an_address_that_is_no_chat_server_is_told_apart(tmp_path: Path) -> None:
+    page = (200, {"Content-Type": "text/html"}, "<html>Welcome</html>")
+    with pytest.raises(ChatError, match="answers, but with no chat completion; is the address right"):
+        ask(tmp_path, lambda number: page)
+
+
+def test_a_slow_answer_is_not_waited_for_beyond_its_share_of_the_deadline(tmp_path: Path) -> None:
+    answers, heard, sums = ask(tmp_path, lambda number: 60.0 if number == 1 else None, deadline_seconds=12)
+    assert answers == [ANSWER] and len(heard.bodies) > 1
+    assert sums["requests"] == 1
+
+
+def test_a_server_that_never_recovers_ends_in_an_error_that_names_url_request_and_cause(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        ChatError, match=r"http://127.0.0.1:\d+/v1: POST chat/completions \(task 0, 52 characters\) was not "
+        r"answered within 1.5 s, in \d+ attempts; the last: InternalServerError",
+    ):  # fmt: skip
+        ask(tmp_path, lambda number: error(500), deadline_seconds=1.5)
+
+
+def test_a_server_that_wants_a_longer_pause_than_the_deadline_ends_at_once(tmp_path: Path) -> None:
+    limit = error(429, {"Retry-After": "3600"})
+    with pytest.raises(ChatError, match="in 1 attempts; the last: RateLimitError"):
+        ask(tmp_path, lambda number: limit)
+
+
+def test_a_refusal_is_not_repeated_and_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ChatError, match=r"HTTP 401.*name that with --key-variable"):
+        ask(tmp_path, lambda number: error(401))
+    with pytest.raises(ChatError, match=r"was refused with HTTP 404"):
+        ask(tmp_path, lambda number: error(404))
+
+
+def test_a_key_is_sent_from_its_variable_alone_and_stands_in_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    monkeypatch.setenv("MY_KEY", "sk-secret-12345")
+    _, heard, _ = ask(tmp_path)
+    assert heard.keys == ["Bearer none"]
+    with pytest.raises(ChatError) as refused:
+        ask(tmp_path, lambda number: error(401, message="bad key sk-secret-12345"), key_variable="MY_KEY")
+    assert "sk-secret" not in str(refused.value) and "environment variable MY_KEY" in str(refused.value)
+    assert refused.value.__suppress_context__
+    _, heard, _ = ask(tmp_path, key_variable="MY_KEY")
+    assert heard.keys == ["Bearer sk-secret-12345"]
+    assert all("sk-secret" not in file.read_text() for file in tmp_path.iterdir())
+
+
+def test_a_prompt_that_does_not_fit_is_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(PromptTooLongError):
+        ask(tmp_path, lambda number: error(400, code="context_length_exceeded"))
+
+
+def test_models_that_want_the_limit_by_its_newer_name_get_it(tmp_path: Path) -> None:
+    newer = error(400, param="max_tokens", code="unsupported_parameter")
+    answers, heard, _ = ask(tmp_path, lambda number: newer if number == 1 else None, times=2)
+    assert answers == [ANSWER, ANSWER]
+    assert ["max_tokens" in body for body in heard.bodies] == [True, False, False]
+    assert heard.bodies[2]["max_completion_tokens"] == 64
+
+
+def test_the_one_model_that_is_served_is_found_and_of_several_one_must_be_chosen(tmp_path: Path) -> None:
+    for models, found in ((("toy",), "toy"), (("a", "b"), None)):
+        with chat_server(models=models) as (url, _):
+            client = ChatClient(ChatServer(url), SAMPLING, tmp_path / "none")
+            if found:
+                assert client.served_model() == found
+            else:
+                with pytest.raises(ChatError, match="serves a, b; choose one with --name"):
+                    client.served_model()
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        (ChatServer("ftp://x"), "is no address"),
+        (ChatServer("http://me:secret@host/v1"), "the address holds a password"),
+        (ChatServer("http://host/v1", key_variable="NOBODY_SET_THIS"), "NOBODY_SET_THIS is not set"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_refused_without_asking_it(server: ChatServer, message: str) -> None:
+    with pytest.raises(ChatError, match=message):
+        server.check()
+
+
+def test_pauses_grow_to_a_limit_and_differ_between_requests() -> None:
+    assert all(0.25 * 2 ** (n - 1) <= backoff(7, n) <= 0.5 * 2 ** (n - 1) for n in range(1, 6))
+    assert 15 <= backoff(7, 50) <= 30
+    assert len({backoff(seed, 1) for seed in range(20)}) > 10
+
+
+def test_a_pause_is_read_in_seconds_and_dates_are_left_to_the_growing_pause() -> None:
+    assert retry_after({"retry-after": "2.5"}) == 2.5
+    assert retry_after({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
+    assert retry_after({}) is None
+
+
+def test_a_journal_whose_last_line_was_cut_off_counts_the_others(tmp_path: Path) -> None:
+    journal = tmp_path / "answers.jsonl"
+    journal.write_text('{"prompt_tokens": 5, "response_tokens": 2}\n{"prompt_tok')
+    assert spent(journal) == {"requests": 1, "prompt_tokens": 5, "response_tokens": 2}

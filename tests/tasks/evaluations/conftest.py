@@ -1,0 +1,50 @@
+"""A small policy as an experiment leaves it, and evaluations of it and of the random explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.experiment import Experiment
+from skillpress.params import check_params, merge, read_yaml
+from skillpress.policy import save_policy
+from tasks.command import main
+
+SMALL = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
+
+Evaluate = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def experiment(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """The folder of an experiment with a fresh policy of two layers."""
+    folder = tmp_path_factory.mktemp("experiment")
+    values = read_yaml(repository / "params.yaml")
+    for overlay in (
+        read_yaml(repository / "params" / "smoke.yaml"),
+        {"environment": {"max_steps": 8}, "processes": 1},
+    ):
+        values = merge(values, overlay)
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    save_policy(Experiment(check_params(values, "test")).starting_policy(), folder / "models" / "policy")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def policy(experiment: Path) -> str:
+    """The model folder of that experiment."""
+    return str(experiment / "models" / "policy")
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path) -> Evaluate:
+    """``evaluate("name", ...)``: the folder of a small evaluation with these options."""
+
+    def run(name: str, *options: str) -> Path:
+        assert main(["evaluate", *SMALL, *options, "--output", str(tmp_path / name)]) == 0
+        return tmp_path / name
+
+    return run

@@ -1,0 +1,223 @@
+"""``skillpress evaluate``: every task exactly k times, whatever interrupts it and however it is batched."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from chat_server import chat_server
+
+from skillpress.trajectory import Trajectory, read_rollouts, read_tasks
+from tasks import exit_codes
+from tasks.command import main
+from tasks.evaluations.evaluate import evaluate as play_and_write
+from tasks.evaluations.folder import EvaluationFolder
+from tasks.evaluations.language import LanguageModel
+from tasks.evaluations.parameters import assigned, evaluation_params, experiment_of
+
+TEN = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
+
+
+def played(folder: Path) -> list[Trajectory]:
+    return read_rollouts(folder / "rollouts.parquet")
+
+
+def test_a_policy_plays_every_task_exactly_k_times_and_everything_is_written(
+    evaluate, policy: str, capsys
+) -> None:
+    folder = evaluate("mine", "--model", policy)
+    tasks, episodes = read_tasks(folder / "tasks.parquet"), played(folder)
+    assert Counter(episode.task_id for episode in episodes) == {task.task_id: 3 for task in tasks}
+    assert {task.split for task in tasks} == {"test"} and len(tasks) == 10
+    content = json.loads((folder / "evaluation.json").read_text())
+    summary = content["parts"]["all"]["summary"]
+    won = sum(episode.won for episode in episodes)
+    assert summary["pass_at_1"]["mean"] == pytest.approx(won / 30)
+    assert summary["pass_at_1"]["low"] <= won / 30 <= summary["pass_at_1"]["high"]
+    assert {"iid", "ood"}.isdisjoint(content["parts"])
+    assert content["parameters"]["policy"]["rendering"] == "compact"  # its experiment's
+    assert content["parameters"]["environment"]["max_steps"] == 8
+    assert content["tokens"]["response"] == sum(len(s.response_ids) for e in episodes for s in e.steps)
+    assert content["deciding"]["model"].startswith("folder ") and content["versions"]["torch"]
+    assert yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"]["evaluation"]["votes"] == 3
+    page = (folder / "page.html").read_text()
+    assert "models/policy on countdown" in page and "SC@3" in page and "Zero-reset" in page
+    assert not (folder / "unfinished").exists()
+    assert "10 tasks, each exactly 3x" in capsys.readouterr().out
+
+
+def test_a_finished_evaluation_is_not_played_again_and_another_one_is_refused(
+    evaluate, policy: str, capsys
+) -> None:
+    folder = evaluate("mine", "--model", policy)
+    before = (folder / "rollouts.parquet").stat().st_mtime_ns
+    evaluate("mine", "--model", policy, "--set", "sampling.slots=3")  # decides nothing
+    assert (folder / "rollouts.parquet").stat().st_mtime_ns == before
+    other = ["evaluate", *TEN, "--model", policy, "--seed", "1", "--output", str(folder)]
+    assert main(other) == exit_codes.USER_ERROR
+    assert "holds an evaluation in which parameters.seed is 0 and not 1" in capsys.readouterr().err
+
+
+def test_how_many_episodes_are_in_flight_changes_none_of_them(evaluate, policy: str) -> None:
+    wide = played(evaluate("wide", "--model", policy))
+    narrow = played(evaluate("narrow", "--model", policy, "--set", "sampling.slots=4"))
+    assert [(e.task_id, e.rollout_index, e.actions) for e in wide] == [
+        (e.task_id, e.rollout_index, e.actions) for e in narrow
+    ]
+
+
+def test_fewer_tasks_are_some_of_the_tasks(evaluate) -> None:
+    ten = evaluate("ten", "--agent", "explorer")
+    four = evaluate("four", "--agent", "explorer", "--tasks", "4")
+    first, some = played(ten), played(four)
+    assert {e.task_id for e in some} < {e.task_id for e in first}
+    actions = {(e.task_id, e.rollout_index): e.actions for e in first}
+    assert all(actions[e.task_id, e.rollout_index] == e.actions for e in some)
+
+
+class Interrupted(LanguageModel):
+    """Ctrl-C after so many episodes."""
+
+    after = 11
+
+    def play(self, params, wanted, store, on_finished) -> list[Trajectory]:
+        seen = 0
+
+        def count(more: int) -> None:
+            nonlocal seen
+            seen += more
+            if seen >= self.after:
+                raise KeyboardInterrupt
+            on_finished(more)
+
+        return super().play(params, wanted, store, count)
+
+
+def test_an_interrupted_evaluation_goes_on_and_ends_as_one_that_was_left_alone(
+    evaluate, policy: str, tmp_path: Path
+) -> None:
+    whole = played(evaluate("whole", "--model", policy))
+    options = {
+        "tasks": {"test": 10},
+        "evaluation": {"votes": 3},
+        "sampling": {"slots": 4},
+        "policy": {"model": policy},
+    }
+    params = evaluation_params("countdown", policy, options=options)
+    folder = EvaluationFolder(tmp_path / "resumed")
+    with pytest.raises(KeyboardInterrupt):
+        play_and_write(folder, "language", Interrupted(policy), params)
+    parts = folder.path.glob("unfinished/*/rank-0/episodes-*.parquet")
+    saved = [episode for part in sorted(parts) for episode in read_rollouts(part)]
+    assert len(saved) == 11 and not folder.finished
+    resumed = played(evaluate("resumed", "--model", policy))
+    assert [(e.task_id, e.rollout_index, e.actions) for e in resumed] == [
+        (e.task_id, e.rollout_index, e.actions) for e in whole
+    ]
+    assert all(
+        episode in resumed for episode in saved
+    )  # log-probabilities and all: they were not played again
+
+
+@pytest.mark.slow
+def test_alfworlds_games_are_told_apart_by_split(evaluate, alfworld_data: str) -> None:
+    games = ("--environment", "alfworld", "--set", f"environment.data={alfworld_data}")
+    folder = evaluate(
+        "floor", "--agent", "explorer", *games, "--tasks", "8", "--set", "environment.max_steps=4"
+    )
+    parts = json.loads((folder / "evaluation.json").read_text())["parts"]
+    assert list(parts) == ["all", "iid", "ood"]
+    counts = {name: part["summary"]["pass_at_1"]["episodes"] for name, part in parts.items()}
+    assert counts["iid"] + counts["ood"] == counts["all"] == 24 and min(counts.values()) > 0
+    page = (folder / "page.html").read_text()
+    assert "random explorer, IID tasks" in page and "random explorer, OOD tasks" in page
+
+
+def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
+    evaluate, tmp_path: Path, capsys
+) -> None:
+    chat = ("--set", "environment.max_steps=4", "--set", "sampling.slots=4", "--deadline", "60")
+    broken = (403, {}, {"error": {"message": "out of credit"}})
+    with chat_server(lambda number: broken if number > 60 else None) as (url, heard):
+        options = ["evaluate", *TEN, "--model", url, *chat, "--output", str(tmp_path / "chat")]
+        assert main(options) == exit_codes.USER_ERROR
+        error = capsys.readouterr().err
+        assert "was refused with HTTP 403" in error and "out of credit" in error
+        assert heard.busiest <= 4
+    parts = (tmp_path / "chat").glob("unfinished/*/episodes-*.parquet")
+    finished = [episode for part in parts for episode in read_rollouts(part)]
+    assert 0 < len(finished) < 30
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    with chat_server(port=port) as (again, heard):
+        assert again == url
+        folder = evaluate("chat", "--model", url, *chat)
+    episodes = played(folder)
+    new = sum(len(e.steps) for e in episodes) - sum(len(e.steps) for e in finished)
+    assert len(heard.bodies) == new
+    content = json.loads((folder / "evaluation.json").read_text())
+    assert content["cost"] == {
+        "requests": 60 + new, "prompt_tokens": 10 * (60 + new), "response_tokens": 3 * (60 + new),
+    }  # fmt: skip
+    assert content["tokens"] == {"prompt": 0, "response": 0}
+    assert content["deciding"] == {"url": url, "model": "toy"}
+    assert content["parameters"]["policy"]["rendering"] == "paper"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "nobody/nothing"), "neither a folder here nor in this machine's Hugging Face cache"),
+        ((), "--model: is missing"),
+        (
+            ("--model", "http://host/v1", "--name", "x", "--set", "policy.rendering=compact"),
+            "policy.rendering",
+        ),
+        (("--agent", "explorer", "--votes", "2"), "must be odd"),
+        (("--agent", "explorer", "--set", "sampling.slots"), "must be key=value"),
+        (("--agent", "explorer", "--set", "sampling.slot=3"), "sampling.slot: unknown key"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_played(
+    options: tuple[str, ...], message: str, tmp_path: Path, capsys
+) -> None:
+    code = main(["evaluate", *TEN[:4], *options, "--output", str(tmp_path / "out")])
+    assert code == exit_codes.USER_ERROR
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.glob("out/*.parquet"))
+
+
+def test_a_policy_from_scratch_is_not_shown_prose(policy: str, tmp_path: Path, capsys) -> None:
+    prose = ("--set", "policy.rendering=text", "--output", str(tmp_path / "out"))
+    assert main(["evaluate", *TEN, "--model", policy, *prose]) == exit_codes.USER_ERROR
+    assert (
+        "was made from scratch and knows the words of policy.rendering 'compact'" in capsys.readouterr().err
+    )
+
+
+def test_a_policy_is_not_evaluated_in_another_environment_by_its_own_parameters(
+    policy: str, tmp_path: Path, capsys
+) -> None:
+    options = ["evaluate", "--environment", "alfworld", "--model", policy, "--output", str(tmp_path / "out")]
+    assert main(options) == exit_codes.USER_ERROR
+    assert "is 'alfworld', but" in capsys.readouterr().err
+
+
+def test_parameters_come_from_the_models_experiment_or_else_from_the_papers_overlay(
+    experiment: Path, policy: str, repository: Path
+) -> None:
+    assert experiment_of(policy) == (experiment / "params.yaml").resolve()
+    assert experiment_of("Qwen/Qwen2.5-1.5B-Instruct") is None
+    own = evaluation_params("countdown", policy, assignments=["evaluation.top_k=5"])
+    assert own.policy.rendering == "compact" and own.evaluation.top_k == 5 and own.evaluation.votes == 7
+    paper = evaluation_params("alfworld", "Qwen/Qwen2.5-1.5B-Instruct")
+    assert (paper.tasks.test, paper.evaluation.votes, paper.evaluation.temperature) == (274, 7, 0.4)
+    overlaid = evaluation_params("alfworld", "m", overlays=[repository / "params" / "alfworld.yaml"])
+    assert overlaid.policy.rendering == "compact"
+    assert evaluation_params("countdown", "m", assignments=["processes=3"]).processes == 3
+
+
+def test_assignments_are_yaml_in_sections() -> None:
+    assert assigned(["a.b=1", "a.c=x", "d=[1, 2]"]) == {"a": {"b": 1, "c": "x"}, "d": [1, 2]}
