@@ -1,21 +1,24 @@
 """The chat agent: a text-only model as an ``interface.Agent``, to be evaluated and never trained.
 
 What it is shown, how its answers are read, what it remembers and how it judges itself are the same parts as a
-language agent's. It has no tokens: its decisions carry no ids and no log-probabilities. Its core is one state
-to the *future* of a decision, so that many states wait for one server at the same time.
+language agent's. It has no tokens: its decisions carry no ids and no log-probabilities. Every state that it
+is asked about is the *future* of a decision, so that many states wait for one server at the same time.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Self
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+from typing import ClassVar
 
 from skillpress.chat.client import ChatClient, ChatError, PromptTooLongError
 from skillpress.interface import (
     AgentState,
     Decision,
+    DecisionRequest,
     Info,
     ParsedAction,
     Parser,
@@ -29,8 +32,21 @@ MARGIN_SECONDS = 30.0
 """Beyond a request's own deadline, for an answer that trickles in."""
 
 
+@dataclass
+class _Question:
+    """What the server was asked and has not been heard to answer."""
+
+    task_id: str
+    answer: Future[Decision]
+    begun: float | None = None
+    """When its request was sent (monotonic seconds); None while it waits for its turn."""
+
+
 class ChatAgent:
-    """Acts by asking a server; a context manager, which ends the connections."""
+    """Acts by asking a server."""
+
+    lockstep: ClassVar[bool] = False
+    """Each answer comes by itself."""
 
     def __init__(
         self,
@@ -48,28 +64,38 @@ class ChatAgent:
         self._client, self._rendering, self._parse = client, rendering, parse
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
+        self._asked: dict[int, _Question] = {}
 
-    def __enter__(self) -> Self:
-        return self
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """See ``interface.Agent``."""
+        for request in requests:
+            question = _Question(request.state.task.task_id, Future())
+            self._asked[request.key] = question
+            self._threads.submit(self._answer, question, request)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._client.close()
-
-    def ask(self, state: AgentState, seed: int) -> Future[Decision]:
-        """The decision in one state, when the server has answered."""
-        return self._threads.submit(self._decide, state, seed)
-
-    def decide(self, states: Sequence[AgentState], seeds: Sequence[int]) -> list[Decision]:
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
         """See ``interface.Agent``.
 
         Raises:
             ChatError: the server refused a request, or did not answer in time.
         """
-        asked = [self.ask(state, seed) for state, seed in zip(states, seeds, strict=True)]
-        return [self._answer(future, state) for future, state in zip(asked, states, strict=True)]
+        wait_for([question.answer for question in self._asked.values()], wait, FIRST_COMPLETED)
+        done = [key for key, question in self._asked.items() if question.answer.done()]
+        if not done:
+            self._check_deadlines()
+        return [(key, self._asked.pop(key).answer.result()) for key in done]
+
+    def abort(self) -> None:
+        """Forget what is not answered; what was sent already is paid for and thrown away."""
+        for question in self._asked.values():
+            question.answer.cancel()
+        self._asked.clear()
+
+    def close(self) -> None:
+        """End the connections."""
+        self.abort()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
@@ -83,15 +109,24 @@ class ChatAgent:
         """X_{k+1}."""
         return self._state_update(state, parsed.thought, parsed.action, observation, info)
 
-    def _answer(self, future: Future[Decision], state: AgentState) -> Decision:
-        server = self._client.server
+    def _check_deadlines(self) -> None:
+        server, now = self._client.server, time.monotonic()
+        for question in self._asked.values():
+            if question.begun and now - question.begun > server.deadline_seconds + MARGIN_SECONDS:
+                raise ChatError(
+                    f"{server.url}: the answer for task {question.task_id} trickled in for longer than "
+                    f"{server.deadline_seconds:g} s"
+                )
+
+    def _answer(self, question: _Question, request: DecisionRequest) -> None:
+        """Ask the server, in a thread; an error is the answer too."""
+        if not question.answer.set_running_or_notify_cancel():
+            return
+        question.begun = time.monotonic()
         try:
-            return future.result(server.deadline_seconds + MARGIN_SECONDS)
-        except TimeoutError:
-            raise ChatError(
-                f"{server.url}: the answer for task {state.task.task_id} trickled in for longer than "
-                f"{server.deadline_seconds:g} s"
-            ) from None
+            question.answer.set_result(self._decide(request.state, request.seed))
+        except Exception as error:  # noqa: BLE001  raised again by ``completed``
+            question.answer.set_exception(error)
 
     def _decide(self, state: AgentState, seed: int) -> Decision:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from skillpress.interface import Sampling
 from skillpress.params import Params
 from skillpress.resume import ResumeStore, SaveTimer
 from skillpress.rollout import EpisodeLog
-from skillpress.rollout.collector import EpisodeRequest
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.ordered import write_in_order
+from skillpress.rollout.requests import EpisodeRequest
 from tasks.evaluations.models import COMPACT
 from tasks.evaluations.players import model_of
 
@@ -59,27 +60,29 @@ class Chat:
         params: Params,
         wanted: Sequence[EpisodeRequest],
         store: ResumeStore,
+        output: Path,
         on_finished: Callable[[int], None],
-    ) -> list[Trajectory]:
+    ) -> None:
         """In this process, as many episodes at once as ``sampling.slots``; each is saved as it ends."""
         experiment = Experiment(params)
         client = ChatClient(self.server, experiment.evaluation_sampling, _journal(store))
+        made = ChatAgent(
+            client,
+            experiment.rendering,
+            experiment.parser,
+            experiment.state_update,
+            experiment.reward,
+            params.sampling.slots,
+        )
         with (
-            ChatAgent(
-                client,
-                experiment.rendering,
-                experiment.parser,
-                experiment.state_update,
-                experiment.reward,
-                params.sampling.slots,
-            ) as agent,
+            closing(made) as agent,
             experiment.collector(agent) as collector,
             EpisodeLog(store, SaveTimer(0.0)) as log,
         ):
-            on_finished(len(wanted) - len(log.missing(wanted)))
-            log.play(collector, wanted, on_episode=lambda: on_finished(1))
+            on_finished(sum(number in log for number in range(len(wanted))))
+            log.play(collector, enumerate(wanted), on_episode=lambda: on_finished(1))
             log.save()
-            return log.trajectories(wanted)
+        write_in_order(output, [store], len(wanted), scratch=store.folder / "slices")
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Requests answered and tokens counted by the server, those of lost episodes included."""

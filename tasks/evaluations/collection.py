@@ -8,8 +8,7 @@ from pathlib import Path
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.params import Params
 from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import EpisodeRequest
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.requests import EpisodeRequest
 
 
 def play_here(
@@ -17,9 +16,9 @@ def play_here(
     params: Params,
     wanted: Sequence[EpisodeRequest],
     store: ResumeStore,
+    output: Path,
     on_finished: Callable[[int], None],
-) -> list[Trajectory]:
-    """The episodes in the order wanted; ``policy`` None is the random explorer."""
+) -> None:
+    """Write the episodes in the order wanted; ``policy`` None is the random explorer."""
     job = CollectionJob(params, "evaluation", [Play(policy, wanted)], store)
-    (trajectories,), _ = play_episodes(job, on_finished)
-    return trajectories
+    play_episodes(job, output, on_finished)

@@ -23,8 +23,8 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.params import Params
 from skillpress.registry import ENVIRONMENTS
 from skillpress.resume import content_key
-from skillpress.rollout.collector import requests
-from skillpress.trajectory import Task, write_rollouts, write_tasks
+from skillpress.rollout.requests import requests
+from skillpress.trajectory import Task, write_tasks
 from tasks.evaluations.folder import EvaluationFolder
 from tasks.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
 from tasks.evaluations.players import PLAYERS, Player, choose
@@ -79,9 +79,8 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
         for request in requests(tasks, params.evaluation.votes, params.seed, "test", f"run-{run}", run=run)
     ]
     with Progress("evaluate", len(wanted), "episode") as progress:
-        trajectories = player.play(params, wanted, store, progress.more)
+        player.play(params, wanted, store, folder.rollouts_file, progress.more)
     write_tasks(folder.tasks_file, tasks)
-    write_rollouts(folder.rollouts_file, trajectories)
     record = record_of(agent, player, of_agent, params, read_sections(params), folder, player.cost(store))
     write_page(folder, record)
     folder.write(record)

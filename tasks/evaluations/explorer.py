@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skillpress.params import Params
 from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import EpisodeRequest
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.requests import EpisodeRequest
 from tasks.evaluations.collection import play_here
 
 
@@ -34,10 +34,11 @@ class Explorer:
         params: Params,
         wanted: Sequence[EpisodeRequest],
         store: ResumeStore,
+        output: Path,
         on_finished: Callable[[int], None],
-    ) -> list[Trajectory]:
+    ) -> None:
         """Uniformly among the environment's actions for explorers."""
-        return play_here(None, params, wanted, store, on_finished)
+        play_here(None, params, wanted, store, output, on_finished)
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Nothing."""

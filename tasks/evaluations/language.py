@@ -1,4 +1,4 @@
-"""A language model on this machine, sampled from by the engine that ``sampling.engine`` names."""
+"""A language model on this machine, sampled from by the engine that ``engine.name`` names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 
 from skillpress.params import Params
 from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import EpisodeRequest
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.requests import EpisodeRequest
 from tasks.evaluations.collection import play_here
 from tasks.evaluations.models import check_wording, identify
 from tasks.evaluations.players import model_of
@@ -53,10 +52,11 @@ class LanguageModel:
         params: Params,
         wanted: Sequence[EpisodeRequest],
         store: ResumeStore,
+        output: Path,
         on_finished: Callable[[int], None],
-    ) -> list[Trajectory]:
-        """On the engine that ``sampling.engine`` names, in ``processes`` processes."""
-        return play_here(Path(self.model), params, wanted, store, on_finished)
+    ) -> None:
+        """On the engine that ``engine.name`` names, in ``processes`` processes."""
+        play_here(Path(self.model), params, wanted, store, output, on_finished)
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Nothing beyond its tokens."""

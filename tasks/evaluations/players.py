@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from skillpress.errors import ParamsError
 from skillpress.params import Params
 from skillpress.registry import Registry, lookup
 from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import EpisodeRequest
-from skillpress.trajectory import Trajectory
+from skillpress.rollout.requests import EpisodeRequest
 
 PLAYERS: Registry = {
     "language": "tasks.evaluations.language:player",
@@ -55,9 +55,10 @@ class Player(Protocol):
         params: Params,
         wanted: Sequence[EpisodeRequest],
         store: ResumeStore,
+        output: Path,
         on_finished: Callable[[int], None],
-    ) -> list[Trajectory]:
-        """The episodes in the order wanted; those in the store are not played again."""
+    ) -> None:
+        """Write the episodes in the order wanted; those in the store are not played again."""
         ...
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:

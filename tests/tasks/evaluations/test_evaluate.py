@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 from chat_server import chat_server
 
-from skillpress.trajectory import Trajectory, read_rollouts, read_tasks
+from skillpress.trajectory import Trajectory, read_rollouts, read_tasks, write_table
 from tasks import exit_codes
 from tasks.command import main
 from tasks.evaluations.evaluate import evaluate as play_and_write
@@ -19,6 +21,13 @@ from tasks.evaluations.language import LanguageModel
 from tasks.evaluations.parameters import assigned, evaluation_params, experiment_of
 
 TEN = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
+
+
+def episodes_of(parts: Iterable[Path], scratch: Path) -> list[Trajectory]:
+    """What an episode log holds."""
+    steps = pl.concat([pl.read_parquet(part).drop("number") for part in parts])
+    write_table(scratch / "steps.parquet", steps, "rollouts")
+    return read_rollouts(scratch / "steps.parquet")
 
 
 def played(folder: Path) -> list[Trajectory]:
@@ -83,7 +92,7 @@ class Interrupted(LanguageModel):
 
     after = 11
 
-    def play(self, params, wanted, store, on_finished) -> list[Trajectory]:
+    def play(self, params, wanted, store, output, on_finished) -> None:
         seen = 0
 
         def count(more: int) -> None:
@@ -93,7 +102,7 @@ class Interrupted(LanguageModel):
                 raise KeyboardInterrupt
             on_finished(more)
 
-        return super().play(params, wanted, store, count)
+        super().play(params, wanted, store, output, count)
 
 
 def test_an_interrupted_evaluation_goes_on_and_ends_as_one_that_was_left_alone(
@@ -111,7 +120,7 @@ def test_an_interrupted_evaluation_goes_on_and_ends_as_one_that_was_left_alone(
     with pytest.raises(KeyboardInterrupt):
         play_and_write(folder, "language", Interrupted(policy), params)
     parts = folder.path.glob("unfinished/*/rank-0/episodes-*.parquet")
-    saved = [episode for part in sorted(parts) for episode in read_rollouts(part)]
+    saved = episodes_of(sorted(parts), tmp_path)
     assert len(saved) == 11 and not folder.finished
     resumed = played(evaluate("resumed", "--model", policy))
     assert [(e.task_id, e.rollout_index, e.actions) for e in resumed] == [
@@ -148,7 +157,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         assert "was refused with HTTP 403" in error and "out of credit" in error
         assert heard.busiest <= 4
     parts = (tmp_path / "chat").glob("unfinished/*/episodes-*.parquet")
-    finished = [episode for part in parts for episode in read_rollouts(part)]
+    finished = episodes_of(parts, tmp_path)
     assert 0 < len(finished) < 30
     port = int(url.rpartition(":")[2].partition("/")[0])
     with chat_server(port=port) as (again, heard):
