@@ -7,7 +7,8 @@ in a thread of its own, as for a sandbox; the same episode waits the same times 
 answers after a fixed time, so many requests at once and the others in the order asked. Two engines: one
 that could serve all episodes at once, where the longest episode binds, and one so small that it binds itself.
 No run can be faster than either bound: ``longest_chain`` is the longest sum of one episode's waits for
-environment and engine, ``engine_capacity`` the time in which the engine can answer all requests.
+environment and engine, ``engine_capacity`` the time in which the engine can answer all requests. Where the
+engine binds, lock-step adds its waits for environments to the same sum, so that the gain has a limit there.
 ``--quick`` divides all times by ten.
 """
 

@@ -56,6 +56,7 @@ class Collector:
         slots: int,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
+        """``patience``: seconds without any decision after which the agent is given up."""
         self.environments, self.agent = environments, agent
         self._slots, self._patience = slots, patience
         self.statistics = CollectionStatistics()

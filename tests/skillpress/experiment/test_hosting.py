@@ -1,0 +1,29 @@
+"""An experiment's environments live where their bundle says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skillpress.environments import bundle
+from skillpress.experiment import Experiment
+from skillpress.params import load_params
+from skillpress.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
+
+
+@pytest.mark.parametrize(
+    ("hosting", "kind"),
+    [("in_process", SyncVectorEnv), ("workers", WorkerVectorEnv), ("threads", ThreadVectorEnv)],
+)
+def test_environments_live_where_the_bundle_says(hosting: str, kind: type, repository: Path) -> None:
+    experiment = Experiment(load_params(repository / "params.yaml"))
+    vars(experiment)["bundle"] = replace(bundle("countdown"), hosting=hosting)
+    with experiment.collector(experiment.explorer()) as collector:
+        assert isinstance(collector.environments, kind)
+
+
+def test_games_whose_engines_compute_live_in_workers_and_countdown_does_not() -> None:
+    found = {name: bundle(name).hosting for name in ("alfworld", "countdown", "textworld_cooking")}
+    assert found == {"alfworld": "workers", "countdown": "in_process", "textworld_cooking": "workers"}
