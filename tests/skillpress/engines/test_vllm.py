@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,11 @@ from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.rollout import requests
 from skillpress.trajectory import Trajectory, read_tasks
 
-pytest.importorskip("vllm")
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(find_spec("vllm") is None, reason="needs vLLM: make test-vllm"),
+]
 
 HERE = Path(__file__).parent
 OVERLAY = """
