@@ -44,7 +44,6 @@ environment: {max_steps: 8, max_numbers: 3}
 policy: {width: 64}
 training: {steps: 3, minibatches: 1, checkpoint_every: 5}
 """
-LONGEST = 13
 READY_SECONDS = 1800.0
 """Half a minute where nothing else runs."""
 
@@ -65,9 +64,9 @@ def free_port() -> int:
 
 
 def options(folder: Path) -> ServerOptions:
-    return ServerOptions(
-        model=str(folder / "start"), port=free_port(), longest=LONGEST, slots=64, cache_gib=1.0
-    )
+    model = folder / "start"
+    longest = json.loads((model / "config.json").read_text())["max_position_embeddings"]
+    return ServerOptions(model=str(model), port=free_port(), longest=longest, slots=64, cache_gib=1.0)
 
 
 def still_alive(processes: list[psutil.Process]) -> list[psutil.Process]:
