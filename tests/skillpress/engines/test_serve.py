@@ -44,7 +44,7 @@ def test_without_vllm_both_ways_to_start_it_say_how_to_get_it(
     log = str(tmp_path / "server.log")
     assert main(["--model", "models/base", "--longest", "13", "--log", log]) == 2
     assert "make vllm-cpu" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"engine\.name: is 'vllm', which is not installed .* make vllm-cpu"):
+    with pytest.raises(UserError, match=r"engine\.name: is 'vllm', which is not installed .*make vllm-cpu"):
         VllmParameters(name="vllm", cache_gib=1.0).make(
             tiny_policy(), EngineDemand(longest=28, slots=4, ranks=Ranks())
         )
