@@ -6,11 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from batches import algorithm
+from batches import GRPO, algorithm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.algorithms.grpo import GRPO
 from skillpress.algorithms.importance_weights import TruncatedImportance
 
 FAR = 1e12
