@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from batches import GRPO, algorithm
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,3 +88,9 @@ def test_untruncated_sequence_weights_make_every_expectation_the_learners() -> N
         total["engine, weighted"] += engine * weight * value[a, b]
         total["learner"] += learner * value[a, b]
     assert total["engine, weighted"] == pytest.approx(total["learner"])
+
+
+def test_the_section_names_the_level_and_none_asks_for_no_scores_of_the_learner() -> None:
+    assert algorithm(GRPO).importance is None
+    asked = algorithm(GRPO, importance="sequence", importance_cap=3.0).importance
+    assert asked == TruncatedImportance("sequence", 3.0)
