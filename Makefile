@@ -30,6 +30,7 @@ help:
 	@echo "make lint      style, types, import rules"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
+	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
 
 # It ends when make does, kill -9 included, and its stages with it (tasks/parent.py).
 run: setup mlruns/mlflow.db

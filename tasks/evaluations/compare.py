@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -28,6 +29,7 @@ from skillpress.seeds import derive
 from skillpress.storage import write_json, write_text
 from skillpress.trajectory import Task
 from tasks.evaluations.folder import EvaluationFolder, EvaluationRecord, differences
+from tasks.evaluations.parameters import without_idle
 from tasks.evaluations.summary import splits_of
 from tasks.files import RESULTS
 
@@ -59,6 +61,11 @@ class Finished:
     def runs(self) -> int:
         """Independent runs."""
         return int(self.record.parameters["evaluation"]["runs"])
+
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """The parameters without those that decide no episode."""
+        return without_idle(self.record.parameters)
 
     def of(self, part: str) -> pl.LazyFrame:
         """The steps in a part of the tasks."""
@@ -193,9 +200,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     else:
         yield "Other trainings: not tested, since each method is here with one training; --pair adds more."
     yield "Many tests: of twenty, one falls below 0.05 by luck alone."
-    asked = [dict(one.record.parameters) | {"agent": dict(one.record.deciding)} for one in (first, second)]
-    differing = list(differences(asked[0], asked[1]))
-    yield f"What differs beside the weights: {'; '.join(differing) or 'nothing'}."
+    differing = list(differences(*({**one.record.deciding, **one.deciding} for one in (first, second))))
+    yield f"In what the evaluations differ (A's value first): {'; '.join(differing) or 'nothing'}."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -72,7 +72,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
         folder.remove_unfinished()
         return
     store = folder.store(content_key(asked, [ROOT / "skillpress" / part for part in DECIDING_CODE]))
-    tasks = test_tasks(params)
+    tasks = held_out_tasks(params)
     wanted = [
         request
         for run in range(params.evaluation.runs)
@@ -87,7 +87,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     folder.remove_unfinished()
 
 
-def test_tasks(params: Params) -> list[Task]:
+def held_out_tasks(params: Params) -> list[Task]:
     """The test tasks, checked; they do not depend on how many tasks other splits have."""
     environment = bundle(params.environment.name)
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)

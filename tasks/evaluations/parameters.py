@@ -103,11 +103,16 @@ def read_sections(params: Params) -> dict[str, Any]:
 
 
 def deciding(params: Params) -> dict[str, Any]:
-    """What of them decides its episodes: neither how many are in flight nor in how many processes."""
-    values = read_sections(params)
-    del values["processes"]
-    values["sampling"].pop("slots")
-    values["policy"].pop("model")  # its contents decide, wherever it lies
+    """What of them decides its episodes; the model's contents decide, wherever it lies."""
+    values = without_idle(read_sections(params))
+    del values["policy"]["model"]
+    return values
+
+
+def without_idle(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without what decides no episode: how many are in flight, and in how many processes."""
+    values = {name: dict(value) if isinstance(value, Mapping) else value for name, value in sections.items()}
+    del values["processes"], values["sampling"]["slots"]
     return values
 
 
