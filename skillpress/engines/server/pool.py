@@ -27,10 +27,12 @@ class ServerPool:
     """Servers that sample from the same weights."""
 
     def __init__(self, servers: Sequence[Server], stop: Sequence[int], run: str, seconds: float) -> None:
-        """Args:
-        stop: token ids that end a response.
-        run: a word that tells this run's requests and weights from others'.
-        seconds: what one response or one update may take.
+        """Nothing is sent yet.
+
+        Args:
+            stop: token ids that end a response.
+            run: a word that tells this run's requests and weights from others'.
+            seconds: what one response or one update may take.
         """
         self.servers = list(servers)
         self._stop, self._run, self._seconds = list(stop), run, seconds
