@@ -34,6 +34,7 @@ COMMANDS = {
         "tasks.evaluations.compare", "test two evaluations against each other, paired by task"
     ),
     "tables": Command("tasks.finished.paper_tables", "the paper's tables from finished experiments"),
+    "serve-model": Command("skillpress.engines.serve", "serve a model with vLLM, with the right options"),
     "doctor": Command("tasks.doctor", "what is installed, what works here, and how to get the rest"),
 }
 

@@ -1,6 +1,6 @@
 """A vLLM server with the options that engine ``server`` needs: started, waited for, and ended whole.
 
-    python -m skillpress.engines.serve --model models/base --port 8801
+    skillpress serve-model --model models/base --port 8801
 
 vLLM's server is a process with others below it, which outlive it when it is killed. Here it gets a
 process group of its own. Whoever started it ends that group: at Ctrl-C or SIGTERM politely first, and at
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m skillpress.engines.serve", description="A vLLM server for engine: {name: server}."
+        prog="skillpress serve-model", description="A vLLM server for engine: {name: server}."
     )
     parser.add_argument("--model", required=True, help="a model folder, or a name on the hub")
     parser.add_argument("--port", type=int, default=8801)

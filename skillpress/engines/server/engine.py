@@ -180,7 +180,7 @@ class ServerEngine:
         if lost:
             raise UserError(
                 f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape (its log "
-                "says what was wrong): python -m skillpress.engines.serve --model FOLDER"
+                "says what was wrong): skillpress serve-model --model FOLDER"
             )
 
     async def _look_at_all(self) -> None:

@@ -18,7 +18,7 @@ from skillpress.interface import Completion, Request
 
 ATTEMPTS = 3
 """How often a request is tried at least, on a single server too; a broken connection may be an accident."""
-START_AGAIN = "start it again (python -m skillpress.engines.serve) and run again: what is finished is kept"
+START_AGAIN = "start it again (skillpress serve-model) and run again: what is finished is kept"
 
 _log = logging.getLogger(__name__)
 
