@@ -149,7 +149,7 @@ def test_without_servers_the_error_names_server_request_and_remedy(
     engine.submit([Request(17, PROMPTS[0], SAMPLING, 0)])
     with pytest.raises(EngineError, match="request 17") as caught:
         engine.completed(PATIENCE)
-    assert server.url in str(caught.value) and "skillpress.engines.serve" in str(caught.value)
+    assert server.url in str(caught.value) and "skillpress serve-model" in str(caught.value)
 
 
 def test_a_server_that_is_silent_is_given_up(servers: MakeServers, connect: Connect) -> None:
