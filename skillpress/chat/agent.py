@@ -30,6 +30,8 @@ from skillpress.trajectory import RewardPart
 
 MARGIN_SECONDS = 30.0
 """Beyond a request's own deadline, for an answer that trickles in."""
+PARTING_SECONDS = 3.0
+"""At the end, for answers that are on their way: they are paid for, and the client notes what they cost."""
 
 
 @dataclass
@@ -65,13 +67,17 @@ class ChatAgent:
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
         self._asked: dict[int, _Question] = {}
+        self._requests: set[Future[None]] = set()
+        """Of which the client has not told the end, those that nobody waits for any more included."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
         for request in requests:
             question = _Question(request.state.task.task_id, Future())
             self._asked[request.key] = question
-            self._threads.submit(self._answer, question, request)
+            sent = self._threads.submit(self._answer, question, request)
+            self._requests.add(sent)
+            sent.add_done_callback(self._requests.discard)
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
         """See ``interface.Agent``.
@@ -95,6 +101,7 @@ class ChatAgent:
         """End the connections."""
         self.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        wait_for(set(self._requests), PARTING_SECONDS)
         self._client.close()
 
     def evaluate_step(

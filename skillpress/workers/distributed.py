@@ -136,8 +136,8 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
 
 def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
     """The ranks that do not say within some seconds that they are there; all call it after a failure."""
-    if not torch.distributed.is_initialized():
-        return []
+    if not torch.distributed.is_initialized() or torch.distributed.get_world_size() != size:
+        return []  # these ranks had not met yet
     store, until = _get_default_store(), time.monotonic() + seconds
     missing = []
     try:

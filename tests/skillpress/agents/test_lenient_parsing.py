@@ -11,7 +11,7 @@ from skillpress.agents.parsing import lenient, tagged
 from skillpress.engines.batch import BatchEngine
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.prompts import TextRendering
+from skillpress.environments.countdown.prompts import text
 from skillpress.evaluation.episodes import carried_out, episode_table, evaluation_steps
 from skillpress.interface import (
     FORMAT_REASONS,
@@ -150,7 +150,7 @@ def played(*answers: str) -> Trajectory:
         min_solutions=1,
     )  # fmt: skip
     agent = LanguageAgent(
-        prompter=Prompter(TextRendering(2), lambda texts: [tuple(t.encode()) for t in texts], 100_000),
+        prompter=Prompter(text(environment, 2), lambda texts: [tuple(t.encode()) for t in texts], 100_000),
         parse=lenient,
         state_update=Window(2),
         reward=OutcomeReward(10.0, 0.01),

@@ -104,5 +104,5 @@ def test_a_text_prompt_shows_all_thoughts_and_actions_and_the_last_observation_a
     prompt = experiment.rendering.prompt(state)
     for line in ("1. Thought: go down Action: op(-, 80, 28)", "2. Thought: halve it", "3. Thought: no"):
         assert line in prompt
-    assert f"[Observation 3: '{seen[2]}', Action 3: 'rollback']" in prompt
-    assert seen[3] in prompt and f"'{seen[0]}'" not in prompt and "Observation 2" not in prompt
+    assert f"Step 3: you saw '{seen[2]}' and did 'rollback'." in prompt
+    assert seen[3] in prompt and f"'{seen[0]}'" not in prompt and "Step 2: you saw" not in prompt

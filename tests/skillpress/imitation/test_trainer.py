@@ -63,7 +63,7 @@ def test_following_a_demonstration_wins_its_task_and_each_prompt_shows_the_actio
 
 def test_in_text_a_demonstrated_action_is_canonical_and_stands_in_the_parsers_tags() -> None:
     (steps, _) = demonstrations("text", 2)
-    assert all("make the target 54" in prompt for prompt, _ in steps)
+    assert all("Make 54 from the numbers" in prompt for prompt, _ in steps)
     assert all(response.startswith("<think>") and "<action>op(" in response for _, response in steps)
 
 
