@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -87,7 +89,8 @@ class VllmEngine:
                 block_size=BLOCK_TOKENS,
                 **({} if self._on_gpu else CPU_OPTIONS),
             )
-            self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
+            with _out_of_sight("llvmlite.binding.ffi"):
+                self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
 
     def submit(self, requests: Sequence[Request]) -> None:
         """See ``interface.Engine``.
@@ -186,6 +189,18 @@ class VllmEngine:
             logprobs = (0.0,) * len(tokens)
         spans = (WeightSpan(self.version, 0, len(tokens)),)
         return request.key, Completion(tokens, logprobs, sampled.finish_reason, spans)
+
+
+@contextmanager
+def _out_of_sight(module: str) -> Iterator[None]:
+    """Without this module among those loaded. vLLM's CPU build looks through the attributes of all of them
+    and trips over numba's LLVM library, an object that answers to every name."""
+    hidden = sys.modules.pop(module, None)
+    try:
+        yield
+    finally:
+        if hidden is not None:
+            sys.modules[module] = hidden
 
 
 def _import_vllm() -> Any:
