@@ -114,7 +114,7 @@ print(json.dumps(train(job(Path({str(folder)!r}), "in-process"))))
     assert_learned_from_what_was_sampled(json.loads(finished.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(("dtype", "limit"), [("float32", 1e-4), ("bfloat16", 0.1)])
+@pytest.mark.parametrize(("dtype", "limit"), [("float32", 1e-4), ("bfloat16", 0.3)])
 def test_a_pretrained_model_with_a_tied_head_takes_new_weights_whole(dtype: str, limit: float) -> None:
     command = [sys.executable, str(HERE / "sampling_program.py"), "smollm2-135m", dtype]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
