@@ -186,7 +186,7 @@ def test_a_server_that_is_killed_loses_no_episode(
     wanted = requests(read_tasks(folder / "train.parquet"), 4, 0, "killed")
     agent = experiment.agent(policy, engine, experiment.training_sampling)
     with closing(agent), experiment.collector(agent) as collector:
-        collector.play(wanted, keep)
+        collector.play(enumerate(wanted), keep)
     assert len(found) == len(wanted)
     for number, asked in enumerate(wanted):
         assert (found[number].task_id, found[number].rollout_index) == (
