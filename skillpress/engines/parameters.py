@@ -7,6 +7,7 @@ another engine replaces the section whole.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,13 +51,13 @@ class EngineParameters(BaseModel):
 
     name: str
 
+    @abstractmethod
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
         """An engine that samples from the policy.
 
         Raises:
             UserError: what it needs is not installed, not started, or does not fit the policy.
         """
-        raise NotImplementedError
 
 
 def engine_parameters(value: Any) -> EngineParameters:
