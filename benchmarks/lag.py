@@ -26,15 +26,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks.training_folder import job_in
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
-from skillpress.experiment.training import TrainingJob, train
+from skillpress.experiment.training import train
 from skillpress.params import Params, check_params, load_params, merge
 from skillpress.resume import ResumeStore
 from skillpress.storage import read_json, write_json
-from skillpress.training.checkpoint import Checkpoints
-from skillpress.training.trained_episodes import TrainedEpisodes
 from skillpress.trajectory import write_tasks
 
 LAST = 10
@@ -61,17 +60,7 @@ def prepare(params: Params, folder: Path) -> None:
 def measure(params: Params, folder: Path) -> dict[str, Any]:
     """One training."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        job = TrainingJob(
-            params=params,
-            tasks=folder / "train.parquet",
-            validation=folder / "train.parquet",  # read, never played
-            start=folder / "start",
-            output=Path(name) / "policy",
-            history=Path(name) / "dictionaries.json",
-            library=Path(name) / "library.json",
-            episodes=TrainedEpisodes(Path(name) / "training.parquet", Path(name) / "advantages.parquet"),
-            checkpoints=Checkpoints(Path(name) / "checkpoints", "benchmark"),
-        )
+        job = job_in(Path(name), params, folder)
         ends: list[float] = []
         load = os.getloadavg()[0]
         curve = train(job, lambda step, metrics: ends.append(time.perf_counter()))

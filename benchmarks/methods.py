@@ -1,7 +1,7 @@
 """Every algorithm of the registry on one experiment: same start, same number of environment steps.
 
-    python -m benchmarks.methods [--params OVERLAY] [--algorithms grpo gigpo] [--steps 150] [--seeds 0 1 2]
-        [--scales 0.5 1 2] [--tasks 1024] [--processes 1] [--folder FOLDER] > benchmarks/results/methods.json
+    python -m benchmarks.methods [--params OVERLAY] [--algorithms grpo gigpo] [--steps 50] [--seeds 0 1 2]
+        [--scales 0.5 1 2] [--tuning-seed 3] [--tasks 1024] [--processes 1] [--folder FOLDER]
 
 For each seed tasks are made and a policy is imitated once. From that start each algorithm trains, by its
 overlay ``params/<name>.yaml`` over the experiment (``grpo`` as it stands there). What they have in common is
@@ -9,12 +9,14 @@ the number of environment steps that they may play: what ``grpo`` plays in ``--s
 seed, at the experiment's own learning rate. The others stop after the first training step by which they have
 played as many; what a selection leaves out was played too.
 
-The setting that is tried is the learning rate, at each of ``--scales`` times the experiment's. The one with
-the largest Pass@1 on the validation tasks, over all seeds, is chosen, and it alone plays the test tasks.
+The setting that is tried is the learning rate, at each of ``--scales`` times the experiment's, with a seed of
+its own: tasks, start and training are none of those that are reported. The one with the largest Pass@1 on
+that seed's validation tasks is chosen, and it alone is trained with the reported seeds.
 Pass@1 is the share of episodes won, the area is that under the curve of success against step budget.
 Intervals are 95%, over seeds and tasks (``evaluation/trainings.py``); with a single seed over tasks alone,
 which says nothing of other trainings. Differences are to ``grpo``, task by task. Seconds per step leave out
-the first step and checkpoints; memory is the largest that a process had at once.
+the first step and checkpoints; memory is the largest that a process had at once. Core seconds are processor
+time of the training's first process, checkpoints included: beside other work they say more than seconds.
 
 Trainings come one after the other, each in a process of its own. With ``--folder`` all that is finished is
 kept, and a run that was killed goes on from its last training step.
@@ -29,10 +31,11 @@ import resource
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from multiprocessing import get_context
 from pathlib import Path
@@ -41,6 +44,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.training_folder import job_in
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.evaluation import evaluation_steps
@@ -56,7 +60,6 @@ from skillpress.registry import ALGORITHMS
 from skillpress.resume import ResumeStore
 from skillpress.rollout import requests
 from skillpress.storage import read_json, write_json
-from skillpress.training.checkpoint import Checkpoints
 from skillpress.training.trained_episodes import TrainedEpisodes
 from skillpress.trajectory import read_tasks, scan_rollouts, write_tasks
 
@@ -100,16 +103,13 @@ class Variant:
     def with_steps(self, steps: int) -> TrainingJob:
         """The job of so many training steps; one of fewer steps is the beginning of it, and its checkpoints
         serve both."""
-        return TrainingJob(
-            params=changed(self.params, {"training": {"steps": steps}}),
-            tasks=self.seed_folder / "train.parquet",
-            validation=self.seed_folder / "validation.parquet",
-            start=self.seed_folder / "start",
-            output=self.folder / "policy",
-            history=self.folder / "dictionaries.json",
-            library=self.folder / "library.json",
-            episodes=Unsampled(self.folder / "training.parquet", self.folder / "advantages.parquet"),
-            checkpoints=Checkpoints(self.folder / "checkpoints", f"{self.name} {self.scale:g}"),
+        return job_in(
+            self.folder,
+            changed(self.params, {"training": {"steps": steps}}),
+            self.seed_folder,
+            key=f"{self.name} {self.scale:g}",
+            validation="validation.parquet",
+            episodes=Unsampled,
         )
 
 
@@ -146,8 +146,9 @@ def prepare(params: Params, folder: Path) -> None:
 def trained(run: Variant, steps: int, budget: float | None) -> dict[str, Any]:
     """One training of so many steps or, where there is a budget of environment steps, until it is spent."""
     run.folder.mkdir(parents=True, exist_ok=True)
-    last = steps if budget is None else last_step(run, budget)
-    curve = train(run.with_steps(last))
+    played = Played.read(run.folder / "played.json")
+    last = steps if budget is None else last_step(run, budget, played)
+    curve = train(run.with_steps(last), played.report)
     parts = ("rollout", "shaping", "update")
     seconds = [sum(row[f"seconds/{part}"] for part in parts) for row in curve[1:] or curve]
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -155,33 +156,60 @@ def trained(run: Variant, steps: int, budget: float | None) -> dict[str, Any]:
         "training_steps": len(curve),
         "environment_steps": sum(row["environment_steps"] for row in curve),
         "seconds_per_step": statistics.fmean(seconds),
+        "core_seconds_per_step": statistics.fmean(played.core_seconds),
         "peak_memory_mb": max(usage.ru_maxrss for usage in usages) / 1024,
         "load": os.getloadavg()[0],
     }
 
 
-def last_step(run: Variant, budget: float) -> int:
-    """The training step in which the budget is spent, and the training up to its checkpoint.
+@dataclass
+class Played:
+    """What each step of a training has cost so far, kept beside it for one that is killed and goes on."""
 
-    What each step has played is kept beside the training, for one that is killed and goes on.
-    """
-    path = run.folder / "played.json"
-    played: dict[str, float] = read_json(path) if path.exists() else {}
+    path: Path
+    steps: dict[str, tuple[float, float]]
+    """Training step to (environment steps, seconds of processor time)."""
+    before: float = field(default_factory=time.process_time)
+    """Processor time of this process when the last step ended."""
 
-    def spent() -> list[int]:
-        sums = accumulate(played[str(step)] for step in range(1, len(played) + 1))
-        return [step for step, count in enumerate(sums, 1) if count >= budget]
+    @classmethod
+    def read(cls, path: Path) -> Played:
+        """What is kept there; nothing where there is no file."""
+        return cls(path, read_json(path) if path.exists() else {})
 
-    def report(step: int, metrics: dict[str, float]) -> None:
-        played[str(step)] = metrics["environment_steps"]
-        write_json(path, played)
-        if spent():
+    def report(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Take a step in."""
+        now = time.process_time()
+        self.steps[str(step)] = (metrics["environment_steps"], now - self.before)
+        self.before = now
+        write_json(self.path, self.steps)
+
+    def last(self, budget: float) -> int | None:
+        """The step in which so many environment steps were reached; None where they are not yet."""
+        sums = accumulate(self.steps[str(step)][0] for step in range(1, len(self.steps) + 1))
+        return next((step for step, count in enumerate(sums, 1) if count >= budget), None)
+
+    @property
+    def core_seconds(self) -> list[float]:
+        """[steps] without the first, which starts the engine."""
+        found = [seconds for _, (_, seconds) in sorted(self.steps.items(), key=lambda item: int(item[0]))]
+        return found[1:] or found
+
+
+def last_step(run: Variant, budget: float, played: Played) -> int:
+    """The training step in which the budget is spent, and the training up to its checkpoint."""
+
+    def report(step: int, metrics: Mapping[str, float]) -> None:
+        played.report(step, metrics)
+        if played.last(budget) is not None:
             raise SpentError
 
-    if not spent():
+    if played.last(budget) is None:
         with suppress(SpentError):
             train(run.with_steps(ENDLESS), report)
-    return spent()[0]
+    found = played.last(budget)
+    assert found is not None, "an endless training ends when its budget is spent"
+    return found
 
 
 def scores(params: Params, policy: Path, tasks: Path, folder: Path) -> Rows:
@@ -230,82 +258,89 @@ def less(first: Sequence[Rows], second: Sequence[Rows]) -> list[Rows]:
     ]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Comparison:
     """All trainings of some algorithms; what is in the folder is not done again."""
 
-    params: Mapping[int, Params]
-    """Of each seed."""
     steps: int
     """Training steps of ``grpo``, which set the budget."""
     folder: Path
 
-    def of(self, name: str, scale: float) -> dict[str, Any]:
-        """The trainings of an algorithm at a learning rate, one per seed, with their validation."""
-        found: list[dict[str, Any]] = []
-        for seed in self.params:
-            first = (name, scale) == (BASELINE, 1.0)
-            budget = None if first else self.of(BASELINE, 1.0)["trainings"][len(found)]["environment_steps"]
-            run = self._variant(name, scale, seed)
-            done = kept(self._path(run, "training"), trained, run, self.steps, budget)
-            found.append({**done, "validation": estimate([self._scores(run, "validation")], "pass_at_1")})
-        success = statistics.fmean(each["validation"]["mean"] for each in found)
-        return {"validation_pass_at_1": success, "trainings": found}
+    def training(self, name: str, scale: float, experiment: Params) -> dict[str, Any]:
+        """What a training cost; ``grpo``'s of the same experiment sets its budget."""
+        budget = None
+        if (name, scale) != (BASELINE, 1.0):
+            budget = self.training(BASELINE, 1.0, experiment)["environment_steps"]
+        run = self._variant(name, scale, experiment)
+        run.folder.mkdir(parents=True, exist_ok=True)
+        done: dict[str, Any] = kept(run.folder / "training.json", trained, run, self.steps, budget)
+        return done
 
-    def tested(self, name: str, scale: float) -> list[Rows]:
-        """Per seed what the trained policy makes of the test tasks."""
-        return [self._scores(self._variant(name, scale, seed), "test") for seed in self.params]
-
-    def start(self) -> list[Rows]:
-        """The same of the policy that all start from."""
-        found: list[Rows] = []
-        for seed, params in self.params.items():
-            own = self._seed_folder(seed)
-            path = own / "start-test.json"
-            found.append(kept(path, scores, params, own / "start", own / "test.parquet", own / "start-test"))
+    def scores(self, name: str, scale: float, experiment: Params, split: str) -> Rows:
+        """What the trained policy makes of the tasks of a split."""
+        run = self._variant(name, scale, experiment)
+        tasks = run.seed_folder / f"{split}.parquet"
+        where, policy = run.folder / f"{split}.json", run.folder / "policy"
+        found: Rows = kept(where, scores, run.params, policy, tasks, run.folder)
         return found
 
-    def _variant(self, name: str, scale: float, seed: int) -> Variant:
-        return variant(self.params[seed], name, scale, self._seed_folder(seed))
+    def start(self, experiment: Params) -> Rows:
+        """What the policy that all start from makes of the test tasks."""
+        own = self._seed_folder(experiment)
+        arguments = (experiment, own / "start", own / "test.parquet", own / "start-test")
+        found: Rows = kept(own / "start-test.json", scores, *arguments)
+        return found
 
-    def _seed_folder(self, seed: int) -> Path:
-        folder = self.folder / f"seed-{seed}"
-        prepare(self.params[seed], folder)
+    def _variant(self, name: str, scale: float, experiment: Params) -> Variant:
+        return variant(experiment, name, scale, self._seed_folder(experiment))
+
+    def _seed_folder(self, experiment: Params) -> Path:
+        folder = self.folder / f"seed-{experiment.seed}"
+        prepare(experiment, folder)
         return folder
 
-    def _path(self, run: Variant, what: str) -> Path:
-        run.folder.mkdir(parents=True, exist_ok=True)
-        return run.folder / f"{what}.json"
 
-    def _scores(self, run: Variant, split: str) -> Rows:
-        tasks = run.seed_folder / f"{split}.parquet"
-        found: Rows = kept(
-            self._path(run, split), scores, run.params, run.folder / "policy", tasks, run.folder
-        )
-        return found
+def tuned(comparison: Comparison, tuning: Params, name: str, scales: Sequence[float]) -> dict[str, Any]:
+    """The scale to be reported, and all that were tried, with the tuning seed."""
+    found: dict[float, dict[str, Any]] = {}
+    for scale in scales:
+        done = comparison.training(name, scale, tuning)
+        success = estimate([comparison.scores(name, scale, tuning, "validation")], "pass_at_1")
+        found[scale] = {**done, "validation": success}
+    chosen = max(found, key=lambda scale: found[scale]["validation"]["mean"])
+    return {"chosen_scale": chosen, "tried": {f"{scale:g}": each for scale, each in found.items()}}
 
 
-def compare(comparison: Comparison, names: Sequence[str], scales: Sequence[float]) -> dict[str, Any]:
-    """Every algorithm: what was tried, what was chosen, and how good it is."""
+def compare(
+    comparison: Comparison,
+    experiments: Sequence[Params],
+    tuning: Params,
+    names: Sequence[str],
+    scales: Sequence[float],
+) -> dict[str, Any]:
+    """Every algorithm: what was tried, what was chosen, and how good it is with each reported seed."""
     found: dict[str, Any] = {}
     tests: dict[str, list[Rows]] = {}
     for name in dict.fromkeys([BASELINE, *names]):
-        tried = {scale: comparison.of(name, scale) for scale in scales}
-        chosen = max(tried, key=lambda scale: tried[scale]["validation_pass_at_1"])
-        tests[name] = comparison.tested(name, chosen)
+        tries = tuned(comparison, tuning, name, scales)
+        scale = tries["chosen_scale"]
+        done = [comparison.training(name, scale, each) for each in experiments]
+        tests[name] = [comparison.scores(name, scale, each, "test") for each in experiments]
         apart = less(tests[name], tests[BASELINE])  # of grpo itself all 0
-        done = tried[chosen]["trainings"]
         found[name] = {
-            "chosen_scale": chosen,
             **{figure: estimate(tests[name], figure) for figure in FIGURES},
             "less_grpo": {figure: estimate(apart, figure) for figure in FIGURES}
             if name != BASELINE
             else None,
-            "seconds_per_step": statistics.fmean(each["seconds_per_step"] for each in done),
+            **{
+                figure: statistics.fmean(each[figure] for each in done)
+                for figure in ("seconds_per_step", "core_seconds_per_step")
+            },
             "peak_memory_mb": max(each["peak_memory_mb"] for each in done),
-            "tried": {f"{scale:g}": each for scale, each in tried.items()},
+            "trainings": done,
+            **tries,
         }
-    start = comparison.start()
+    start = [comparison.start(each) for each in experiments]
     return {"start": {figure: estimate(start, figure) for figure in FIGURES}, "algorithms": found}
 
 
@@ -314,19 +349,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--params", action="append", default=[])
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--scales", type=float, nargs="+", default=[1.0])
-    parser.add_argument("--tasks", type=int, default=1024, help="that are tested on")
+    parser.add_argument("--scales", type=float, nargs="+", default=[0.5, 1.0, 2.0])
+    parser.add_argument("--tuning-seed", type=int, default=3, help="with which the scales are tried")
+    parser.add_argument("--tasks", type=int, default=1024, help="of validation, and as many of the test")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keeps tasks, starts and trainings")
     chosen = parser.parse_args()
-    own = {"processes": chosen.processes, "tasks": {"test": chosen.tasks}}
+    if chosen.tuning_seed in chosen.seeds:
+        parser.error(f"--tuning-seed {chosen.tuning_seed} is among --seeds; take one that is not reported")
+    own = {"processes": chosen.processes, "tasks": {"validation": chosen.tasks, "test": chosen.tasks}}
     params = changed(load_params("params.yaml", *chosen.params), own)
     with tempfile.TemporaryDirectory() as name:
         folder = (chosen.folder or Path(name)).resolve()
-        seeds = {seed: changed(params, {"seed": seed}) for seed in chosen.seeds}
-        result = compare(Comparison(seeds, chosen.steps, folder), chosen.algorithms, chosen.scales)
+        tuning, *experiments = (
+            changed(params, {"seed": seed}) for seed in (chosen.tuning_seed, *chosen.seeds)
+        )
+        comparison = Comparison(chosen.steps, folder)
+        result = compare(comparison, experiments, tuning, chosen.algorithms, chosen.scales)
     setting = {key: value for key, value in vars(chosen).items() if key != "folder"}
     json.dump({**result, "setting": setting, "cores": os.cpu_count()}, sys.stdout, indent=2)
     print()

@@ -29,15 +29,14 @@ from typing import Any
 import torch
 
 from benchmarks.lag import changed, prepare
+from benchmarks.training_folder import job_in
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment import Experiment
-from skillpress.experiment.training import TrainingJob, train
+from skillpress.experiment.training import train
 from skillpress.params import Params, load_params
 from skillpress.policy import load_policy
 from skillpress.rollout import requests
 from skillpress.storage import read_json, write_json
-from skillpress.training.checkpoint import Checkpoints
-from skillpress.training.trained_episodes import TrainedEpisodes
 
 GROUPS, REPLAYED, STALENESS = 16, 4, 4
 HELD_OUT = 512
@@ -58,17 +57,7 @@ ARMS: dict[str, dict[str, Any]] = {
 def measure(params: Params, folder: Path) -> dict[str, Any]:
     """One training, and what its policy does on held-out tasks."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        job = TrainingJob(
-            params=params,
-            tasks=folder / "train.parquet",
-            validation=folder / "train.parquet",  # read, never played
-            start=folder / "start",
-            output=Path(name) / "policy",
-            history=Path(name) / "dictionaries.json",
-            library=Path(name) / "library.json",
-            episodes=TrainedEpisodes(Path(name) / "training.parquet", Path(name) / "advantages.parquet"),
-            checkpoints=Checkpoints(Path(name) / "checkpoints", "benchmark"),
-        )
+        job = job_in(Path(name), params, folder)
         curve = train(job)
         won = held_out(params, job.output)
     training = params.training

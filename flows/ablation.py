@@ -58,6 +58,10 @@ class ExperimentFailedError(RuntimeError):
     """An experiment's process failed; its log says why."""
 
 
+class ExperimentTooSlowError(RuntimeError):
+    """An experiment's process took longer than it may."""
+
+
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
 def run_experiment(variant: Variant, machines: Machines | None = None) -> FinishedRun:
     """Reproduce a variant in a process of its own, here or on another machine; what it prints goes to
@@ -82,20 +86,35 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
     return read_run(ROOT / FOLDER / variant.name, variant.overlays[-1].stem)
 
 
-def reproduce(variant: Variant, options: Sequence[str]) -> None:
+def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
     """``python -m tasks.reproduce`` here with these options.
+
+    Args:
+        limit_seconds: after which it is stopped; it may take as long as it likes without.
 
     Raises:
         ExperimentFailedError: it failed.
+        ExperimentTooSlowError: it was stopped.
     """
-    log = ROOT / FOLDER / f"{variant.name}.log"
+    log = log_of(variant)
     command = [sys.executable, "-m", "tasks.reproduce", *options]
     with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):
-            code = process.wait()
+            try:
+                code = process.wait(limit_seconds)
+            except subprocess.TimeoutExpired as error:
+                raise ExperimentTooSlowError(
+                    f"{variant.name} was not done after {error.timeout / 60:.0f} minutes and was stopped; "
+                    f"started again, it goes on from its last checkpoint. See {log}\n{tail(log)}"
+                ) from None
     if code:
         raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
+
+
+def log_of(variant: Variant) -> Path:
+    """Where a variant's process here prints to."""
+    return ROOT / FOLDER / f"{variant.name}.log"
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -92,6 +92,8 @@ class TaskParameters(Section):
     train: PositiveInt
     validation: NonNegativeInt
     test: PositiveInt
+    unseen: NonNegativeInt = 0
+    """Of a kind that no other split has; probes play some of them."""
 
 
 class MemoryParameters(Section):
@@ -191,6 +193,7 @@ class RewardParameters(Section):
     invalid_credit: Credit
     measures: dict[str, MeasureParameters]
     shaping: Annotated[str, _registered(SHAPINGS)]
+    shaping_credit: Credit
     efficiency: NonNegative
 
 
@@ -218,6 +221,11 @@ class ReplayParameters(Section):
     staleness: PositiveInt
 
 
+class ProbeParameters(Section):
+    every: PositiveInt
+    tasks: PositiveInt
+
+
 class TrainingParameters(Section):
     steps: NonNegativeInt
     tasks_per_step: PositiveInt
@@ -238,6 +246,7 @@ class TrainingParameters(Section):
     lora: LoraParameters | None
     checkpoint_every: PositiveInt
     keep: Literal["last", "best"]
+    probe: ProbeParameters | None
     timeout: Positive
 
 
@@ -316,6 +325,22 @@ class Params(Section):
     def _the_best_checkpoint_has_tasks_to_be_found_on(self) -> Params:
         if self.training.keep == "best" and not self.tasks.validation:
             raise ValueError("training.keep best needs tasks.validation of at least 1, got 0")
+        return self
+
+    @model_validator(mode="after")
+    def _there_are_tasks_to_probe_with(self) -> Params:
+        tasks, probe = self.tasks, self.training.probe
+        if tasks.unseen and (why := self.environment.why_nothing_unseen):
+            raise ValueError(f"tasks.unseen is {tasks.unseen}, must be 0: {why}")
+        if probe is not None and probe.tasks > tasks.train:
+            raise ValueError(
+                f"training.probe.tasks is {probe.tasks}, must be at most tasks.train ({tasks.train})"
+            )
+        if probe is not None and 0 < tasks.unseen < probe.tasks:
+            raise ValueError(
+                f"training.probe.tasks is {probe.tasks}, must be at most tasks.unseen ({tasks.unseen}), "
+                "which may be 0 to probe with training tasks alone"
+            )
         return self
 
     @model_validator(mode="after")

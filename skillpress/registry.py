@@ -96,6 +96,7 @@ TEACHERS: Registry = {
 
 SHAPINGS: Registry = {
     "none": "skillpress.skills.shaping:NoShaping",
+    "constant": "skillpress.skills.shaping:Constant",
     "round_length": "skillpress.skills.shaping:RoundLength",
     "rounds": "skillpress.skills.shaping:Rounds",
     "segcost": "skillpress.skills.shaping:SegmentationCost",

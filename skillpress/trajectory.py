@@ -164,6 +164,11 @@ class Trajectory:
         return tuple(step for _, step, _ in self._in_order()) if self.summaries else self.steps
 
     @property
+    def steps_before(self) -> tuple[int, ...]:
+        """Of each decision the steps that were made before it."""
+        return tuple(number for number, _, _ in self._in_order())
+
+    @property
     def states(self) -> tuple[tuple[bool, str], ...]:
         """Of each decision the state that it was made in: whether it was asked for a summary, and the
         environment's name for its state or, where it has none, what was observed last."""

@@ -28,7 +28,11 @@ LIBRARY = Path("results/library.json")
 SELECTED = Path("results/checkpoint.json")
 PHRASES = Path("results/phrases.csv")
 
+PROBES = Path("results/probes.parquet")
+
 SPLITS = ("train", "validation", "test")
+UNSEEN = "unseen"
+"""A further split, whose file is there where ``tasks.unseen`` is more than 0."""
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
 POLICIES = EXPLORER, START, TRAINED
 """Every experiment evaluates these three; the rows of all tables."""
@@ -46,7 +50,8 @@ def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
         StorageError: a file is missing or damaged.
         TaskError: the tasks are not the environment's, or splits overlap.
     """
-    splits = {split: read_tasks(split_file(split)) for split in SPLITS}
+    there = [*SPLITS, *([UNSEEN] if split_file(UNSEEN).exists() else [])]
+    splits = {split: read_tasks(split_file(split)) for split in there}
     bundle.check_tasks([task for tasks in splits.values() for task in tasks])
     return splits
 

@@ -31,6 +31,7 @@ algorithms chat engines experiment formats integrations policy rollout serving s
 for shared in _SHARED.split():
     sys.path.append(str(Path(__file__).parent / "skillpress" / shared))
 sys.path.append(str(Path(__file__).parent / "tasks"))
+sys.path.append(str(Path(__file__).parent / "tasks" / "study"))
 
 
 @pytest.fixture(scope="session")

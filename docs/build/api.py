@@ -15,7 +15,7 @@ MODULES = {
         "skillpress.skills.shaping",
         "skillpress.skills.buffer",
         "skillpress.skills.step_corpus",
-        "skillpress.analysis.bounds",
+        "skillpress.skills.bounds",
     ),
     "Playing and judging": (
         "skillpress.rollout",

@@ -13,6 +13,7 @@ from tasks.command import COMMANDS
 MODULES = {
     "python -m flows.ablation": "flows.ablation",
     "python -m flows.experiment": "flows.experiment",
+    "python -m flows.study": "flows.study",
     "python -m tasks": "tasks.__main__",
 }
 """What is started by its module."""

@@ -66,6 +66,10 @@ class Drawing:
         """A filled bar."""
         self._rectangle(x, y, width, height, f'fill="{fill}"')
 
+    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
+        """A filled circle."""
+        self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"/>')
+
     def _rectangle(self, x: float, y: float, width: float, height: float, look: str) -> None:
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" {look}/>')
 

@@ -3,7 +3,7 @@
 A reward comes in named parts, and each part says for what it counts: a part credited to the
 *trajectory* is a reward of the whole episode and every step of it answers for the sum; a part credited
 to its *step* is taken up by that step alone. The penalty that shaping takes off a success belongs to
-the trajectory.
+the trajectory, unless its steps pay their own parts of it (``charges``).
 
 A step is here whatever the policy sampled: where an agent sums up its past, its summaries are steps as the
 others are, and learn from what the episode came to.
@@ -70,6 +70,8 @@ class Batch:
     fitted, and where there is none."""
     penalty: Floats
     """[trajectories] what shaping takes off; 0 before it has been done."""
+    charges: Floats | None = None
+    """[steps] the part of its trajectory's penalty that each pays alone; None where trajectories pay."""
     values: Floats | None = None
     """[steps] V of each step's state before the updates, 0 where nothing was asked; None before they are
     computed, and where the algorithm asks for none."""
@@ -82,15 +84,19 @@ class Batch:
 
     @property
     def returns(self) -> Floats:
-        """[trajectories] the sum of the parts credited to the trajectory, less the penalty."""
+        """[trajectories] the sum of the parts credited to the trajectory, less the penalty where
+        trajectories pay."""
         summed = np.bincount(self.trajectory, self._sum("trajectory"), minlength=len(self.group))
-        returns: Floats = summed - self.penalty
+        returns: Floats = summed - self._shared_penalty
         return returns
 
     @property
     def own(self) -> Floats:
-        """[steps] the sum of the parts that count for their own step alone."""
-        return self._sum("step")
+        """[steps] the sum of the parts that count for their own step alone, less the step's charge."""
+        own = self._sum("step")
+        if self.charges is not None:
+            own -= self.charges
+        return own
 
     @property
     def scores(self) -> Floats:
@@ -100,11 +106,11 @@ class Batch:
 
     @property
     def rewards(self) -> Floats:
-        """[steps] the parts credited to the trajectory where they fell; the penalty is part of the last
-        reward, as a success is."""
+        """[steps] the parts credited to the trajectory where they fell; a penalty that the trajectory pays
+        is part of the last reward, as a success is."""
         rewards = self._sum("trajectory")
         if len(rewards):
-            rewards[np.cumsum(self.length) - 1] -= self.penalty
+            rewards[np.cumsum(self.length) - 1] -= self._shared_penalty
         return rewards
 
     def rewards_to_go(self, discount: float) -> Floats:
@@ -130,6 +136,11 @@ class Batch:
         late = self.rewards_to_go(1.0) - self.rewards_to_go(discount)
         parts: dict[str, Floats] = {**self.parts, DISCOUNT: -late}
         return replace(self, parts=parts, credit={**self.credit, DISCOUNT: "step"})
+
+    @property
+    def _shared_penalty(self) -> Floats:
+        """[trajectories] the penalty that all steps of each answer for."""
+        return self.penalty if self.charges is None else np.zeros(len(self.penalty))
 
     def _sum(self, credit: Credit) -> Floats:
         total = np.zeros(len(self.trajectory))

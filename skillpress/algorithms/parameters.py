@@ -49,6 +49,11 @@ class AlgorithmParameters(BaseModel):
     """Weight of the KL to the start policy; 0 needs no reference policy."""
     select: SerializeAsAny[SelectionParameters]
 
+    @property
+    def head_rate(self) -> float:
+        """Learning rate of the value head, as a multiple of the policy's; read where there is a head."""
+        return 1.0
+
     @field_validator("select", mode="before")
     @classmethod
     def _selection_by_name(cls, value: Any) -> SelectionParameters:

@@ -19,7 +19,8 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class ValueTargets(Generic[Array]):
-    """What the values of some states are to learn; each is [states], NumPy's or torch's."""
+    """What the values of some states see beside the states, and are to learn; each is [states], NumPy's or
+    torch's."""
 
     old: Array
     """Their values before the updates of the step."""
@@ -27,10 +28,17 @@ class ValueTargets(Generic[Array]):
     """What they should have been."""
     weights: Array
     """Of each in the loss of its update; those of a whole update sum to 1, over all processes."""
+    made: Array
+    """k, the steps that the episode had made before each."""
 
     def map(self, change: Callable[[Array], Other]) -> ValueTargets[Other]:
-        """The same with each of the three changed alike."""
-        return ValueTargets(old=change(self.old), returns=change(self.returns), weights=change(self.weights))
+        """The same with each of the four changed alike."""
+        return ValueTargets(
+            old=change(self.old),
+            returns=change(self.returns),
+            weights=change(self.weights),
+            made=change(self.made),
+        )
 
 
 @dataclass(frozen=True)

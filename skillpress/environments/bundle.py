@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillpress.interface import Environment, Info, Rendering, ScratchVocabulary
+from skillpress.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
 from skillpress.trajectory import Task, Trajectory
 
 
@@ -26,6 +26,11 @@ class EnvironmentParameters(BaseModel):
         """Whether somebody demonstrates its tasks; where nobody does, there is nothing to imitate."""
         return True
 
+    @property
+    def why_nothing_unseen(self) -> str | None:
+        """Why no tasks are of a kind that no other split has (``tasks.unseen``); None where some are."""
+        return f"{self.name} has no kind of task that its other splits do not have"
+
 
 @dataclass(frozen=True)
 class SplitSizes:
@@ -34,6 +39,8 @@ class SplitSizes:
     train: int
     validation: int
     test: int
+    unseen: int = 0
+    """Of a kind that training never meets; 0 in all environments that have none."""
 
 
 class Projection(Protocol):
@@ -52,6 +59,18 @@ class Oracle(Protocol):
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Actions (in the wording of the compact rendering's responses) that win the task."""
+        ...
+
+
+@runtime_checkable
+class AdvisingOracle(Oracle, Protocol):
+    """An oracle that can be asked in any state, whoever has led there.
+
+    What it advises is imitated instead of what it did: where a detour was played, what it would have done.
+    """
+
+    def advise(self, state: AgentState) -> str | None:
+        """The action to take now, in the environment's own wording; None where it knows of none."""
         ...
 
 

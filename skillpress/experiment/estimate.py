@@ -47,6 +47,7 @@ from skillpress.params import Params
 from skillpress.policy.token_scores import CHUNK_LOGITS
 from skillpress.registry import STATE_UPDATES, lookup
 from skillpress.training.samples import FAN_OUT
+from skillpress.training.value_head import WAVES
 
 LOGIT_COPIES = 4
 LESSON_COPIES = 8
@@ -149,10 +150,14 @@ def work(params: Params) -> dict[str, Work]:
     group = training.rollouts_per_task + tried_again
     episodes = most_played * training.steps * training.tasks_per_step * group
     validations = -(-training.steps // training.checkpoint_every) if training.keep == "best" else 0
+    probe, splits = training.probe, 2 if params.tasks.unseen else 1
+    probes = len({*range(0, training.steps, probe.every), training.steps}) if probe is not None else 0
+    probed = probes * splits * probe.tasks if probe is not None else 0
     return {
         "collect_rollouts": _work(params, params.rollouts.tasks * params.rollouts.per_task),
         "train_policy": _work(params, episodes),
         "train_policy: validation": _work(params, validations * params.tasks.validation),
+        "train_policy: probes": _work(params, probed),
         "evaluate_policy: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
         "evaluate_policy: start": _work(params, evaluated),
         "evaluate_policy: trained": _work(params, evaluated),
@@ -191,7 +196,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
 
     count, lora = shape.parameters, params.training.lora
     changes = 0 if lora is None else lora.rank * shape.layers * sum(i + o for i, o in shape.linear_layers)
-    head = shape.hidden + 1 if params.algorithm.needs_values else 0
+    head = shape.hidden + 1 + WAVES if params.algorithm.needs_values else 0
     trained = (count if lora is None else changes) + head
     merged = 0 if lora is None else shape.layers * sum(i * o for i, o in shape.linear_layers)
     length = params.policy.context_tokens + params.sampling.max_new_tokens

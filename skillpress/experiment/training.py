@@ -28,6 +28,8 @@ class TrainingJob:
     """The training tasks."""
     validation: Path
     """The tasks by which the best step is found; played where ``training.keep`` is ``best``."""
+    unseen: Path
+    """The tasks of a kind that training never meets, for ``training.probe``; no file where there are none."""
     start: Path
     """The model folder to start from."""
     output: Path
@@ -38,12 +40,15 @@ class TrainingJob:
     """The file for the skill library with its history; empty where the experiment has none."""
     episodes: TrainedEpisodes
     """The files for a sample of the episodes that were learned from."""
+    probes: Path
+    """The file for what ``training.probe`` finds."""
     checkpoints: Checkpoints
     """Where an interrupted run goes on from; its key names all that decides the result."""
 
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do."""
+"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do. Of step 0,
+the start, it is told where that is probed."""
 
 
 def train(
@@ -85,7 +90,7 @@ class _OnceEach:
     """Tells of every step once; a gang that starts again repeats those since its checkpoint, bit for bit."""
 
     def __init__(self, on_step: OnStep) -> None:
-        self._on_step, self._last = on_step, 0
+        self._on_step, self._last = on_step, -1
 
     def __call__(self, rank: int, report: tuple[int, dict[str, float]]) -> None:
         step, metrics = report

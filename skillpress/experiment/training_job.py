@@ -15,6 +15,7 @@ from skillpress.library.teacher import Ask
 from skillpress.params import Params
 from skillpress.policy import Policy, load_policy
 from skillpress.registry import TEACHERS, lookup
+from skillpress.rollout import Collector
 from skillpress.seeds import derive
 from skillpress.training.ahead import Rollouts
 from skillpress.training.groups import GroupCollector
@@ -24,6 +25,7 @@ from skillpress.training.loop import TrainingLoop
 from skillpress.training.lora import LoraAdapter
 from skillpress.training.mismatch import MismatchCheck
 from skillpress.training.optimizer import AdamW
+from skillpress.training.probes import TRAIN, UNSEEN, Probe, probed_tasks
 from skillpress.training.replay import ReplayBuffer
 from skillpress.training.reward_shaping import RewardShaper
 from skillpress.training.step import TrainingStep
@@ -70,7 +72,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
         ranks,
         section.gradient_checkpointing,
         adapter,
-        ValueHead(policy.model) if params.algorithm.needs_values else None,
+        _value_head(params, policy),
         None if further is None else further.loss,
     )
     shaper = RewardShaper(
@@ -136,10 +138,48 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             checkpoint_every=section.checkpoint_every,
             keep=section.keep,
             lag=section.lag,
+            probe=_probe(job, experiment, tasks, collector, ranks),
         )
         return loop.run(
-            job.output, job.history, job.library, job.episodes, lambda step, metrics: report((step, metrics))
+            output=job.output,
+            history=job.history,
+            library=job.library,
+            episodes=job.episodes,
+            probes=job.probes,
+            on_step=lambda step, metrics: report((step, metrics)),
         )
+
+
+def _probe(
+    job: TrainingJob, experiment: Experiment, tasks: Sequence[Task], collector: Collector, ranks: Ranks
+) -> Probe | None:
+    """What looks at the policy every few steps; None where nothing does."""
+    params, section = job.params, job.params.training.probe
+    if section is None:
+        return None
+    splits = {TRAIN: tasks, **({UNSEEN: read_tasks(job.unseen)} if job.unseen.exists() else {})}
+    return Probe(
+        tasks={
+            split: probed_tasks(all_tasks, section.tasks, params.seed, split)
+            for split, all_tasks in splits.items()
+        },
+        every=section.every,
+        last=params.training.steps,
+        collector=collector,
+        projection=experiment.bundle.projection_of(params.environment),
+        skills=params.skills,
+        max_steps=params.environment.max_steps,
+        seed=params.seed,
+        ranks=ranks,
+        store=job.checkpoints,
+    )
+
+
+def _value_head(params: Params, policy: Policy) -> ValueHead | None:
+    """What tells states' worth; None where the algorithm does not ask."""
+    if not params.algorithm.needs_values:
+        return None
+    return ValueHead(policy.model, params.environment.max_steps, params.algorithm.head_rate)
 
 
 def _replay(job: TrainingJob, tasks: Sequence[Task], ranks: Ranks) -> ReplayBuffer | None:

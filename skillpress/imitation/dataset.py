@@ -96,7 +96,7 @@ def tokenize_growing(
             if prompt is not None:
                 response = policy.encode_response(step.response)
                 found[row].append((prompt, response))
-                contexts[row] = prompt + response
+                contexts[row] = prompt + (policy.encode_response(step.played) if step.played else response)
     return [*chain.from_iterable(found)]
 
 

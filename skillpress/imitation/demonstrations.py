@@ -1,5 +1,9 @@
 """Demonstrations: an oracle plays tasks, and each of its steps is what a policy is to imitate.
 
+A detour is a mistake that an oracle makes on purpose, so that it is seen how to go on from one. An oracle
+that can be asked what it would have done instead (``AdvisingOracle``) is imitated in that and not in its
+mistakes (Laskey et al. 2017, DART: noise in the demonstrator's actions, none in what is learned).
+
 Where an environment lives in worker processes its demonstrations are made there, several at once, and where
 environments wait for something outside, in threads. Each is a pure function of its task and seed, and they
 come in their order, so that the number of processes or threads changes nothing but the time. No torch here:
@@ -14,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from skillpress.environments import EnvironmentBundle, EnvironmentParameters
-from skillpress.environments.bundle import Oracle
+from skillpress.environments.bundle import AdvisingOracle, Oracle
 from skillpress.interface import AgentState, Environment, Info, RememberingRendering, Rendering, StateUpdate
 from skillpress.rollout.worker_vector import cannot
 from skillpress.seeds import derive
@@ -35,6 +39,9 @@ class DemonstratedStep:
     state: AgentState
     """X_k, from which the prompt is made."""
     response: str
+    """What is to be learned."""
+    played: str | None = None
+    """What was answered instead, where a detour was taken: the next state goes on from it."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,14 @@ class Demonstrator:
         observation, info = self.environment.reset(task)
         state = AgentState(task=task, observation=observation, info=info)
         for word in words:
+            advised = self.oracle.advise(state) if isinstance(self.oracle, AdvisingOracle) else None
             observation, _, _, info = self.environment.step(word)
-            thought, response = self._answer(state, word, info)
-            yield DemonstratedStep(state, response)
+            thought, played = self._answer(state, word, info)
+            if advised is None or advised == word:
+                yield DemonstratedStep(state, played)
+            else:
+                _, response = self._answer(state, advised, replace(info, action=advised))
+                yield DemonstratedStep(state, response, played)
             state = self.update_state(state, thought, word, observation, info)
 
     def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:

@@ -234,12 +234,12 @@ class SegCostReward(TrainerCallback):
         )
         reward = RewardParameters(
             success=10.0, invalid_penalty=0.0, invalid_counts="any", invalid_credit="trajectory", measures={},
-            shaping=shaping, efficiency=efficiency,
+            shaping=shaping, shaping_credit="trajectory", efficiency=efficiency,
         )  # fmt: skip
         self._shaper = RewardShaper(
             projection=environments.projection,
             skills=skills,
-            reward=reward,  # of which it reads the last two
+            reward=reward,  # of which it reads the last three
             max_steps=environments.max_steps,
             ranks=self._ranks,
             seed=seed,

@@ -3,10 +3,15 @@
 A penalty is λ · [success] · c(s) / T, where c is what the method charges for a skill sequence s:
 nothing, its length, the segments it needs under the dictionary, or the steps of the episode. A failure
 costs nothing, so the signal never discourages finishing the task. By Proposition 1, ``round_length`` is
-``segcost`` under the dictionary of singletons.
+``segcost`` under the dictionary of singletons. ``constant`` is the control for all of them: it makes a
+success worth less and tells no success from another.
 
 Steps that the projection gives no skill (a malformed answer, looking around) are not in s, so they
 escape both ``round_length`` and ``segcost``; ``rounds`` charges every step alike.
+
+Who pays is another choice (``reward.shaping_credit``). Eq. 6 takes the penalty off the trajectory's return,
+so that every step of it answers for the sum. ``of_steps`` says at which step each part of it is incurred,
+for steps that answer for their own part alone.
 """
 
 from __future__ import annotations
@@ -20,6 +25,15 @@ from numpy.typing import NDArray
 
 from skillpress.registry import SHAPINGS, lookup
 from skillpress.skills.dictionary import SkillDictionary
+
+Floats = NDArray[np.float64]
+
+Labels = Sequence[str | None]
+"""The skill of each step of an episode; None where it has none."""
+
+CONSTANT_SHARE = 0.1
+"""The part of λ that ``constant`` takes: what ``segcost`` takes in the default experiment, whose successes
+need 3 phrases (T is 30) once the dictionary has settled, and 4.1 at the first training step."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,7 @@ class Played:
 class Shaping(Protocol):
     """The penalty of each trajectory of a batch."""
 
-    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """Penalties in units of reward, one per trajectory; subtract them from R.
 
         Args:
@@ -56,6 +70,10 @@ class Shaping(Protocol):
         Raises:
             ValueError: a sequence or an episode is longer than T.
         """
+        ...
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """[steps] at which steps of one success its penalty is incurred; they sum to it."""
         ...
 
 
@@ -68,9 +86,33 @@ class NoShaping:
     max_steps: int
     """T."""
 
-    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """Zeros."""
         return np.zeros(len(played.won))
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """Zeros."""
+        return np.zeros(len(labels))
+
+
+@dataclass(frozen=True)
+class Constant:
+    """λ · [success] · 1/10, c(s) = T/10: every success costs the same, whatever was done in it."""
+
+    efficiency: float
+    """λ."""
+    max_steps: int
+    """T."""
+
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
+        """See :class:`Shaping`; nothing but success is looked at."""
+        return CONSTANT_SHARE * self.efficiency * np.asarray(played.won, dtype=np.float64)
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """All of it at the last step, where the success is."""
+        charges = np.zeros(len(labels))
+        charges[-1:] = CONSTANT_SHARE * self.efficiency
+        return charges
 
 
 @dataclass(frozen=True)
@@ -82,11 +124,17 @@ class RoundLength:
     max_steps: int
     """T."""
 
-    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; the dictionary is not looked at."""
         lengths = [len(sequence) for sequence in played.sequences]
         _check_lengths("skills", lengths, self.max_steps)
         return _penalties(played.won, lengths, self.efficiency, self.max_steps)
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """λ / T at every step that has a skill."""
+        return (
+            self.efficiency * np.array([label is not None for label in labels], np.float64) / self.max_steps
+        )
 
 
 @dataclass(frozen=True)
@@ -98,10 +146,14 @@ class Rounds:
     max_steps: int
     """T."""
 
-    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; neither sequences nor the dictionary are looked at."""
         _check_lengths("steps", played.steps, self.max_steps)
         return _penalties(played.won, played.steps, self.efficiency, self.max_steps)
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """λ / T at every step."""
+        return np.full(len(labels), self.efficiency / self.max_steps)
 
 
 @dataclass(frozen=True)
@@ -113,7 +165,7 @@ class SegmentationCost:
     max_steps: int
     """T."""
 
-    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> NDArray[np.float64]:
+    def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; a success without skills needs no segments and pays nothing.
 
         Raises:
@@ -126,6 +178,24 @@ class SegmentationCost:
             return np.zeros(len(played.won))
         costs = dictionary.costs(played.sequences)
         return _penalties(played.won, costs, self.efficiency, self.max_steps)
+
+    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+        """λ / T at the first step of each phrase of a minimal segmentation; steps without a skill may stand
+        between those of a phrase.
+
+        Raises:
+            ValueError: there are skills and no dictionary.
+        """
+        charges = np.zeros(len(labels))
+        skilled = [step for step, label in enumerate(labels) if label is not None]
+        if not skilled:
+            return charges
+        if dictionary is None:
+            raise ValueError("a batch with a success needs the dictionary that was fitted to it")
+        phrases = dictionary.segment([label for label in labels if label is not None])
+        starts = np.cumsum([0, *(len(phrase) for phrase in phrases[:-1])])
+        charges[np.array(skilled)[starts]] = self.efficiency / self.max_steps
+        return charges
 
 
 def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
@@ -144,7 +214,5 @@ def _check_lengths(unit: str, lengths: Sequence[int], max_steps: int) -> None:
         raise ValueError(f"a sequence of {longest} {unit} is longer than the {max_steps} steps of an episode")
 
 
-def _penalties(
-    won: Sequence[bool], costs: Sequence[int], efficiency: float, max_steps: int
-) -> NDArray[np.float64]:
+def _penalties(won: Sequence[bool], costs: Sequence[int], efficiency: float, max_steps: int) -> Floats:
     return efficiency * np.asarray(won, dtype=np.float64) * np.asarray(costs, dtype=np.float64) / max_steps

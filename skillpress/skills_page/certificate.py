@@ -1,4 +1,4 @@
-"""The half-sample certificate of a log: how few bits another trace will take (``analysis/bounds.py``).
+"""The half-sample certificate of a log: how few bits another trace will take (``skills/bounds.py``).
 
 A dictionary is fitted to one half of the traces and judged on the other, which it has not seen. Which half a
 trace is in is drawn by its task, so that traces of one task stay together and a drift over time is in both.
@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from skillpress.analysis.bounds import half_sample
 from skillpress.seeds import derive
+from skillpress.skills.bounds import half_sample
 from skillpress.skills.dictionary import SkillDictionary, Skills
 
 DELTA = 0.05

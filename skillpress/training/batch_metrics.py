@@ -6,6 +6,11 @@ is replayed included.
 
 Where more is rewarded than success and valid actions, each such part has a column ``reward/<name>``: what it
 gave per step. ``response_tokens`` stands beside them; L0's Figure 3 shows these and the steps of an episode.
+
+``advantage_of_all_won`` is how much of the teaching says *how* to succeed and not *whether*: the share of the
+sum of |A| over steps that falls to groups all of whose episodes succeeded. Only what shapes the reward of a
+success tells their episodes apart; divided by a group's deviation, their advantages are as large as any
+others, however small the penalty.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skillpress.agents.reward import INVALID
 from skillpress.algorithms.batch import CORE, Batch, Floats
@@ -39,6 +45,7 @@ def batch_metrics(
     teaching[batch.trajectory[some_advantage(advantages)]] = True
     decisions = [step for trajectory in played for step in trajectory.decisions]
     rewarded = _rewarded(trajectory.steps for trajectory in played)
+    size = _sizes(batch, advantages)
     total = ranks.sum(
         {
             **rewarded,
@@ -54,6 +61,8 @@ def batch_metrics(
             "kept": len(batch.group) - replayed,
             "return": float(batch.returns.sum() + batch.own.sum()),
             "silent": float((~teaching).sum()),
+            "advantage": float(size.sum()),
+            "advantage_of_all_won": float(size[_all_won(batch)[batch.step_group]].sum()),
         }
     )
     metrics = {
@@ -71,9 +80,27 @@ def batch_metrics(
     if total["taught"]:
         metrics["return"] = total["return"] / total["taught"]
         metrics["zero_advantage"] = total["silent"] / total["taught"]
+    if total["advantage"]:
+        metrics["advantage_of_all_won"] = total["advantage_of_all_won"] / total["advantage"]
     if total["won"]:
         metrics["success_length"] = total["won_steps"] / total["won"]
     return metrics
+
+
+def _sizes(batch: Batch, advantages: Floats) -> Floats:
+    """[steps] |A|, where it differs from token to token its mean over them; 0 where nothing was asked."""
+    sizes = np.abs(advantages)
+    if sizes.ndim == 2:
+        asked = np.arange(sizes.shape[1]) < batch.tokens[:, None]
+        sizes = (sizes * asked).sum(axis=1) / np.maximum(batch.tokens, 1)
+    found: Floats = np.where(batch.tokens > 0, sizes, 0.0)
+    return found
+
+
+def _all_won(batch: Batch) -> NDArray[np.bool_]:
+    """[groups] whether all episodes of each succeeded."""
+    found: NDArray[np.bool_] = np.bincount(batch.group, ~batch.won) == 0
+    return found
 
 
 def _rewarded(episodes: Iterable[Sequence[Step]]) -> dict[str, float]:

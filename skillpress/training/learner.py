@@ -110,15 +110,18 @@ class Learner:
             head.register_state_dict_post_hook(_leave_out)
         self.valued = value_head is not None
         module = scorer if value_head is None else ValuedScorer(scorer, value_head)
-        trained = [weight for weight in module.parameters() if weight.requires_grad]
+        trained = [weight for weight in scorer.parameters() if weight.requires_grad]
         self._settings, self._optimizer = optimizer, optimizer.over(trained)
+        if value_head is not None:
+            own = {"params": list(value_head.parameters()), "factor": value_head.rate}
+            self._optimizer.add_param_group(own)
         self.engine: Any
         self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
 
     def begin_step(self, step: int) -> None:
         """Take the learning rate of training step ``step`` (from 1) for the updates that follow."""
         for group in self._optimizer.param_groups:
-            group["lr"] = self._settings.rate(step)
+            group["lr"] = self._settings.rate(step) * group.get("factor", 1.0)
 
     def own_logprobs(self, samples: Samples) -> PerToken:
         """Per sample its log-probabilities under the weights as they are now; all ranks call this."""
@@ -129,7 +132,7 @@ class Learner:
     def values(self, samples: Samples) -> NDArray[np.float64]:
         """[samples] what the state of each is worth by the weights as they are now; all ranks call this.
 
-        The learner has a value head.
+        The learner has a value head, and the samples have targets.
         """
         limit, device = self.microbatch_tokens, self.ranks.device
         shared = self.scorer.shares_prompts
@@ -248,7 +251,8 @@ class Learner:
             raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
         if self.valued != (batch.targets is not None):
             raise ValueError("samples for a learner with a value head, and no others, have targets")
-        logprobs, entropies, *values = self.engine(batch.responses, self.temperature)
+        made = {} if batch.targets is None else {"made": batch.targets.made}
+        logprobs, entropies, *values = self.engine(batch.responses, self.temperature, **made)
         loss, metrics = self.loss(
             ScoredTokens(
                 logprobs=logprobs,
@@ -294,7 +298,7 @@ class Learner:
             weights=zero,
             response=torch.zeros(1, dtype=torch.long, device=self.ranks.device),
             reference_logprobs=reference,
-            targets=ValueTargets(zero, zero, zero) if self.valued else None,
+            targets=ValueTargets(zero, zero, zero, zero) if self.valued else None,
             trajectory_sums=torch.tensor([[0.0, 1.0, 0.0, 0.0]], device=self.ranks.device),
         )
 

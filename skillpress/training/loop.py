@@ -18,17 +18,19 @@ from skillpress.policy import Policy, save_policy
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.history import read_history, write_history
 from skillpress.training.checkpoint import Checkpoints, TrainingState
+from skillpress.training.probes import KIND, Probe, frame_of
 from skillpress.training.selected_checkpoint import VALIDATION, select_checkpoint
 from skillpress.training.step import TrainingStep
 from skillpress.training.trained_episodes import TrainedEpisodes
 from skillpress.training.validation import copy_policy, validate
-from skillpress.trajectory import Task
+from skillpress.trajectory import Task, write_table
 
 HISTORY = "dictionaries.json"
 """The history's file in a checkpoint's folder."""
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do."""
+"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do. Of step 0,
+the start, it is told where that is probed."""
 
 
 @dataclass
@@ -47,9 +49,17 @@ class TrainingLoop:
     """Which step's weights the run leaves."""
     lag: Literal[0, 1]
     """Whether the next step's rollouts are played beside a step's updates, see ``ahead.py``."""
+    probe: Probe | None = None
+    """Looks at the policy every few steps; None where nobody asked for that."""
 
     def run(
-        self, output: Path, history: Path, library: Path, episodes: TrainedEpisodes, on_step: OnStep
+        self,
+        output: Path,
+        history: Path,
+        library: Path,
+        episodes: TrainedEpisodes,
+        probes: Path,
+        on_step: OnStep,
     ) -> list[dict[str, float]]:
         """Train to the end, from the last checkpoint if there is one.
 
@@ -58,12 +68,15 @@ class TrainingLoop:
             history: the file for the dictionaries of all steps.
             library: the file for the skill library; without one, for an empty library.
             episodes: the files for a sample of what was learned from.
+            probes: the file for what probes found; without any, for a table without a row.
 
         Returns:
             One row of metrics per step, those before a resumption included.
         """
         ranks = self.step.ranks
         curve = self._resume()
+        if not curve:
+            self._probe(0, {}, on_step)
         for number in range(len(curve) + 1, self.steps + 1):
             due = number % self.checkpoint_every == 0
             metrics = self.step(number, ahead=bool(self.lag) and not due and number < self.steps)
@@ -71,8 +84,7 @@ class TrainingLoop:
                 collector, seed = self.step.rollouts.collect.collector, self.step.seed
                 metrics[VALIDATION] = validate(collector, self.validation, seed, number, ranks)
             curve.append({"step": float(number), **metrics})
-            if ranks.rank == 0:
-                on_step(number, metrics)
+            self._probe(number, metrics, on_step)
             if VALIDATION in metrics and select_checkpoint("best", curve).step == number:
                 self._save_policy(self.checkpoints.best)
             if due and number < self.steps:
@@ -81,12 +93,25 @@ class TrainingLoop:
             write_history(history, self.step.history)
             write_library(library, self.step.evolution.library if self.step.evolution else SkillLibrary())
             self.step.sample.write(episodes)
+            if self.probe is None:
+                write_table(probes, frame_of([]), KIND)
+            else:
+                self.probe.write(probes)
         if self.keep == "last" or not curve:
             self._save_policy(output)
         elif ranks.rank == 0:
             copy_policy(self.checkpoints.best, output)
         ranks.barrier()
         return curve
+
+    def _probe(self, step: int, metrics: dict[str, float], on_step: OnStep) -> None:
+        """Probe the policy where that is due, and tell of the step and of that. The curve has nothing of it.
+
+        What a lag had played beside the step is all played by now, so that the engine is free.
+        """
+        probed = self.probe(step) if self.probe is not None else {}
+        if self.step.ranks.rank == 0 and (metrics or probed):
+            on_step(step, {**metrics, **probed})
 
     def _resume(self) -> list[dict[str, float]]:
         """Load the last checkpoint, if any; returns the curve so far."""

@@ -29,7 +29,7 @@ from skillpress.skills.buffer import Skills, SuccessBuffer
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit
-from skillpress.skills.shaping import Played, make_shaping
+from skillpress.skills.shaping import Labels, Played, make_shaping
 from skillpress.skills.step_corpus import StepCorpus
 from skillpress.trajectory import Task, Trajectory
 from skillpress.workers.distributed import Ranks
@@ -40,12 +40,15 @@ class Shaped:
     """What the E-step says of one batch."""
 
     penalty: NDArray[np.float64]
-    """[trajectories] what is taken off their returns: lambda [success] seg/T, or another shaping's."""
+    """[trajectories] what shaping takes off: lambda [success] seg/T, or another shaping's."""
     segments: NDArray[np.float64]
     """[trajectories] seg(s, C); 0 without a dictionary."""
     dictionary: SkillDictionary | None
     """The E-step's dictionary; None when no success has a skill."""
     metrics: dict[str, float]
+    charges: NDArray[np.float64] | None = None
+    """[decisions] of all trajectories, the part of the penalty that each pays itself; None where the
+    trajectories pay (``reward.shaping_credit``)."""
 
 
 class RewardShaper:
@@ -63,6 +66,7 @@ class RewardShaper:
         """``max_steps`` is T; ``seed`` is for searches that draw at random."""
         self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
         self._shaping = make_shaping(reward.shaping, reward.efficiency, max_steps)
+        self._steps_pay = reward.shaping_credit == "step"
         self._corpus: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
             CORPORA, skills.corpus, "skills.corpus"
         )
@@ -117,7 +121,26 @@ class RewardShaper:
         segments = np.zeros(len(trajectories))
         if dictionary is not None:
             segments[:] = dictionary.costs(played.sequences)
-        return Shaped(self._shaping(played, dictionary), segments, dictionary, metrics)
+        return Shaped(
+            penalty=self._shaping(played, dictionary),
+            segments=segments,
+            dictionary=dictionary,
+            metrics=metrics,
+            charges=self._charges(labels, trajectories, dictionary) if self._steps_pay else None,
+        )
+
+    def _charges(
+        self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
+    ) -> NDArray[np.float64]:
+        """[decisions] what each pays; failures and an agent's summaries, which have no label, pay nothing."""
+        charges = []
+        for steps, trajectory in zip(labels, trajectories, strict=True):
+            paid = np.zeros(len(trajectory.decisions))
+            if trajectory.won:
+                acted = np.array([not summary for summary, _ in trajectory.states])
+                paid[acted] = self._shaping.of_steps(steps, dictionary)
+            charges.append(paid)
+        return np.concatenate(charges) if charges else np.zeros(0)
 
     def _unlabelled(self, played: Played) -> dict[str, float]:
         """The share of successes' steps, over all ranks, that have no skill and so escape ``segcost``."""

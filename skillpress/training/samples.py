@@ -120,6 +120,7 @@ def _joined_targets(
         old=np.concatenate([part.old for part in there]),
         returns=np.concatenate([part.returns for part in there]),
         weights=np.concatenate([part.weights for part in there]),
+        made=np.concatenate([part.made for part in there]),
     )
 
 

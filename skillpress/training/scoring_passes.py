@@ -20,12 +20,11 @@ from transformers import PreTrainedModel
 
 from skillpress.policy.policy import copy_model
 from skillpress.policy.scorers import Scorer, choose_scorer
-from skillpress.policy.scoring import Responses
 from skillpress.training.samples import Microbatch, PerToken, Samples, microbatch_rows, pack
 
-Score = Callable[[Responses, float], tuple[torch.Tensor, ...]]
-"""What a scorer does: ([tokens] log-probabilities, [tokens] entropies), and [responses] values where it has a
-value head."""
+Score = Callable[..., tuple[torch.Tensor, ...]]
+"""What a scorer does with responses and a temperature: ([tokens] log-probabilities, [tokens] entropies), and
+[responses] values where it has a value head, which is told the steps made before each too."""
 
 
 def score_samples(
@@ -47,7 +46,11 @@ def score_samples(
         in_step: adds passes where ranks must make equally many; what those score is left out.
     """
     found: list[np.ndarray[tuple[int], np.dtype[np.float32]]] = [np.zeros(0, np.float32)] * len(samples)
-    for rows, scored in _passes(score, samples, temperature, token_limit, device, shared, in_step):
+
+    def scored_alone(batch: Microbatch) -> tuple[torch.Tensor, ...]:
+        return score(batch.responses, temperature)
+
+    for rows, scored in _passes(scored_alone, samples, token_limit, device, shared, in_step):
         ends = np.cumsum([len(samples.steps[row].response_ids) for row in rows])
         logprobs = scored[0].float().cpu().numpy()
         for row, part in zip(rows, np.split(logprobs, ends[:-1]), strict=True):
@@ -64,17 +67,25 @@ def state_values(
     shared: bool,
     in_step: Callable[[list[Microbatch]], list[Microbatch]],
 ) -> NDArray[np.float64]:
-    """[samples] V of the state of each; as :func:`score_samples`, by a scorer with a value head."""
+    """[samples] V of the state of each; as :func:`score_samples`, by a scorer with a value head.
+
+    Args:
+        samples: with targets, of which what the head sees beside the states is read.
+    """
     found = np.zeros(len(samples))
-    for rows, scored in _passes(score, samples, temperature, token_limit, device, shared, in_step):
+
+    def valued(batch: Microbatch) -> tuple[torch.Tensor, ...]:
+        assert batch.targets is not None
+        return score(batch.responses, temperature, made=batch.targets.made)
+
+    for rows, scored in _passes(valued, samples, token_limit, device, shared, in_step):
         found[rows] = scored[2].cpu().numpy()
     return found
 
 
 def _passes(
-    score: Score,
+    score: Callable[[Microbatch], tuple[torch.Tensor, ...]],
     samples: Samples,
-    temperature: float,
     token_limit: int,
     device: torch.device | str,
     shared: bool,
@@ -85,7 +96,7 @@ def _passes(
     batches = in_step([pack(samples.select(rows), device) for rows in parts])
     for index, batch in enumerate(batches):
         with torch.no_grad():
-            scored = score(batch.responses, temperature)
+            scored = score(batch)
         if index < len(parts):
             yield parts[index], scored
 

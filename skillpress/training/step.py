@@ -98,7 +98,7 @@ class TrainingStep:
             self.history[step] = shaped.dictionary.learned_counts
         evolved = self.evolution(step, new, shaped.dictionary) if self.evolution is not None else {}
         batch = collected.batch(self.rollouts.collect.core_maximum)
-        batch = replace(batch, penalty=shaped.penalty, segments=shaped.segments)
+        batch = replace(batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges)
         seconds["shaping"] = clock.lap()
 
         if not ahead:  # an engine that plays meanwhile keeps what it needs
@@ -106,7 +106,7 @@ class TrainingStep:
         if self.algorithm.parameters.needs_values:
             batch = with_values(batch, collected.trajectories, self.learner)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
-        targets = targets_of(batch, self.algorithm, self.ranks.sum)
+        targets = targets_of(batch, collected.trajectories, self.algorithm, self.ranks.sum)
         metrics = self._update(collected.trajectories, advantages, step, targets, collected.further)
         seconds["update"] = clock.lap()
         self.rollouts.finish()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from skillpress.analysis.bounds import certify
 from skillpress.analysis.mdl_report import coverage, savings, write_phrases
 from skillpress.environments import bundle
+from skillpress.skills.bounds import certify
 from skillpress.skills.dictionary import SkillDictionary, save_fitted
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit

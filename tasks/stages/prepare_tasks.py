@@ -9,20 +9,21 @@ from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.storage import write_json
 from skillpress.trajectory import Task, write_tasks
-from tasks.files import RESULTS, SPLITS, split_file
+from tasks.files import RESULTS, SPLITS, UNSEEN, split_file
 
 if TYPE_CHECKING:
     from tasks.stage import Stage
 
 
 def main(stage: Stage) -> None:
-    """Write data/tasks/{train,validation,test}.parquet, the number of tasks per stratum, and how many were
-    dropped for which reason."""
+    """Write data/tasks/{train,validation,test}.parquet and unseen.parquet where such tasks are asked for, the
+    number of tasks per stratum, and how many were dropped for which reason."""
     params, section = stage.params, stage.params.tasks
     environment = bundle(params.environment.name)
-    sizes = SplitSizes(section.train, section.validation, section.test)
-    made: dict[str, list[Task]] = {split: [] for split in SPLITS}
-    with stage.progress(sizes.train + sizes.validation + sizes.test, "task") as progress:
+    sizes = SplitSizes(section.train, section.validation, section.test, section.unseen)
+    split_file(UNSEEN).unlink(missing_ok=True)  # what an earlier experiment in this folder has left
+    made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
+    with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
         for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):
             made[task.split].append(task)
             progress(count)

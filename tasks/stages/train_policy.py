@@ -15,10 +15,12 @@ from tasks.files import (
     HISTORY,
     LIBRARY,
     POLICY,
+    PROBES,
     RESULTS,
     SELECTED,
     TRAINING_ADVANTAGES,
     TRAINING_ROLLOUTS,
+    UNSEEN,
     load_tasks,
     split_file,
     write_curve,
@@ -36,11 +38,13 @@ def training_job(params: Params, store: ResumeStore) -> TrainingJob:
         params=params,
         tasks=split_file("train"),
         validation=split_file("validation"),
+        unseen=split_file(UNSEEN),
         start=BASE_POLICY,
         output=POLICY,
         history=HISTORY,
         library=LIBRARY,
         episodes=TrainedEpisodes(TRAINING_ROLLOUTS, TRAINING_ADVANTAGES),
+        probes=PROBES,
         checkpoints=Checkpoints(CHECKPOINTS, store.key),
     )
 
@@ -52,14 +56,15 @@ def help_rank_0(params: Params, store: ResumeStore) -> None:
 
 def main(stage: Stage) -> None:
     """Write models/policy and which step's it is, the learning curve, the phrases of every step, the skill
-    library, and some of the episodes with their advantages."""
+    library, what probes found, and some of the episodes with their advantages."""
     params = stage.params
     load_tasks(bundle(params.environment.name))  # refuses splits that overlap
     job = training_job(params, stage.store)
     with stage.progress(params.training.steps, "step") as progress:
 
         def on_step(step: int, metrics: dict[str, float]) -> None:
-            progress(step, success=metrics["success"])
+            if step:
+                progress(step, success=metrics["success"])
             stage.run.log_metrics(metrics, step)
 
         curve = train(job, on_step, stage.gang, stage.say)

@@ -25,6 +25,7 @@ from tasks.files import (
     SPLITS,
     TRAINING_ADVANTAGES,
     TRAINING_ROLLOUTS,
+    UNSEEN,
     split_file,
 )
 
@@ -77,7 +78,7 @@ def experiment_tasks(home: Path) -> dict[str, Task]:
     Raises:
         StorageError: a file is damaged.
     """
-    files = [home / split_file(split) for split in SPLITS]
+    files = [home / split_file(split) for split in (UNSEEN, *SPLITS)]
     return {task.task_id: task for file in files if file.is_file() for task in read_tasks(file)}
 
 

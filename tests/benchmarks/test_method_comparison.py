@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from benchmarks import methods
-from benchmarks.methods import Comparison, changed, compare, estimate, last_step, less, variant
+from benchmarks.methods import Comparison, Played, changed, compare, estimate, last_step, less, variant
 from skillpress.experiment.training import TrainingJob
 from skillpress.params import load_params
 
@@ -42,9 +43,9 @@ def test_a_training_ends_in_the_first_step_by_which_its_budget_is_spent(
     run = variant(smoke(), "rloo", 1.0, tmp_path)
     run.folder.mkdir()
     monkeypatch.setattr(methods, "train", trains_from(0))
-    assert last_step(run, budget) == expected
+    assert last_step(run, budget, Played.read(tmp_path / "played.json")) == expected
     monkeypatch.setattr(methods, "train", None)  # what is known is not done again
-    assert last_step(run, budget) == expected
+    assert last_step(run, budget, Played.read(tmp_path / "played.json")) == expected
 
 
 def test_a_training_that_was_killed_goes_on_counting_where_it_was(
@@ -55,9 +56,9 @@ def test_a_training_that_was_killed_goes_on_counting_where_it_was(
     run.folder.mkdir()
     monkeypatch.setattr(methods, "train", trains_from(0, dies_in=2))
     with pytest.raises(KeyboardInterrupt):
-        last_step(run, 80.0)
+        last_step(run, 80.0, Played.read(tmp_path / "played.json"))
     monkeypatch.setattr(methods, "train", trains_from(1))
-    assert last_step(run, 80.0) == 3
+    assert last_step(run, 80.0, Played.read(tmp_path / "played.json")) == 3
 
 
 def test_an_overlay_and_a_learning_rate_make_a_variant(tmp_path: Path) -> None:
@@ -95,16 +96,25 @@ def test_differences_are_taken_task_by_task() -> None:
 @pytest.mark.slow
 def test_the_tiny_size_from_end_to_end_and_nothing_is_done_twice(tmp_path: Path) -> None:
     own = {"tasks": {"train": 32, "validation": 8, "test": 8}, "environment": {"max_steps": 6}}
-    comparison = Comparison({0: changed(smoke(), own)}, 2, tmp_path)
-    found = compare(comparison, ["expert_iteration"], [1.0])
-    budget = found["algorithms"]["grpo"]["tried"]["1"]["trainings"][0]["environment_steps"]
+    tuning, reported = (changed(smoke(), own, {"seed": seed}) for seed in (3, 0))
+    work = partial(compare, Comparison(2, tmp_path), [reported], tuning, ["expert_iteration"], [1.0])
+    found = work()
     assert list(found["algorithms"]) == ["grpo", "expert_iteration"]
+    budget = found["algorithms"]["grpo"]["trainings"][0]["environment_steps"]
     for name, each in found["algorithms"].items():
-        (done,) = each["tried"]["1"]["trainings"]
+        (done,) = each["trainings"]
         assert done["training_steps"] == 2 or name != "grpo"
         assert done["environment_steps"] >= budget > 2 * 16, "16 episodes a step, of several steps"
         assert 0 <= each["area"]["mean"] <= each["pass_at_1"]["mean"] <= 1
-        assert each["seconds_per_step"] > 0 and each["peak_memory_mb"] > 100
+        assert (
+            each["seconds_per_step"] > 0
+            and each["core_seconds_per_step"] > 0
+            and each["peak_memory_mb"] > 100
+        )
+        assert each["tried"]["1"]["environment_steps"] != done["environment_steps"], "another seed's training"
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    assert json.dumps(compare(comparison, ["expert_iteration"], [1.0])) == json.dumps(found)
+    assert json.dumps(work()) == json.dumps(found)
     assert times == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert not (tmp_path / "seed-3" / "grpo-1" / "test.json").exists(), (
+        "the tuning seed's test tasks have no say"
+    )

@@ -158,6 +158,16 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
             "algorithm reinforce_pp learns from the policy that sampled and no other: training.lag is 1",
         ),
         ("training: {rollouts_per_task: 1}", "training.rollouts_per_task is 1, must be at least 2"),
+        ("tasks: {unseen: 8}", "tasks.unseen is 8, must be 0: environment.unseen_numbers is 0; make it 5"),
+        (
+            "{tasks: {train: 64}, training: {probe: {every: 5, tasks: 65}}}",
+            "training.probe.tasks is 65, must be at most tasks.train (64)",
+        ),
+        (
+            "{environment: {unseen_numbers: 5}, tasks: {unseen: 8}, training: {probe: {every: 5, tasks: 9}}}",
+            "training.probe.tasks is 9, must be at most tasks.unseen (8)",
+        ),
+        ("training: {probe: {every: 0, tasks: 1}}", "training.probe.every: is 0"),
         (
             "reward: {shaping: lenght}",
             "reward.shaping: is 'lenght'; allowed: none",

@@ -223,7 +223,7 @@ DECIDING = ("skillpress/trajectory.py", "skillpress/interface.py", "skillpress/p
 
 DESCRIBING = ("skillpress/algorithms/rloo.py", "skillpress/algorithms/reinforce_pp.py",
               "skillpress/algorithms/selections/varied_groups.py",
-              "skillpress/paper/text.py", "skillpress/report/page.py", "skillpress/analysis/bounds.py",
+              "skillpress/paper/text.py", "skillpress/report/page.py", "skillpress/analysis/drift.py",
               "skillpress/evaluation/paired.py", "infra/deepspeed/zero3_bf16.json",
               "tasks/tracking/recorder.py", "skillpress/experiment/estimate.py")  # fmt: skip
 

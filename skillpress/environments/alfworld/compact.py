@@ -1,13 +1,16 @@
 """ALFWorld for a policy of a million weights made from scratch: at most some 200 words a prompt.
 
 The admissible actions alone can take 250 words, and what a game says over 50 steps thousands. A small
-policy needs less: the goal, what it holds, where it stands, what is there, where things of the goal's
-kinds were seen, which receptacles it has not looked into, and its last actions. All of it comes from
-what the game has told (``memory.py``). One prompt, with its sections:
+policy needs less: the goal, which receptacles it has not looked into, the first ones of the kinds that the
+goal needs, where things of its kinds were seen, the last actions, what it holds, where it stands, and what
+is there. All of it comes from what the game has told (``memory.py``). One prompt, with its sections:
 
-    task put a clean cloth in cabinet new cabinet 2 1 shelf 1 old cabinet 4 3 sinkbasin 1
+    task put a clean cloth in cabinet new cabinet 2 1 shelf 1 use cabinet 4 3 2 sinkbasin 1
     seen cloth 1 on bathtubbasin 1 did go to cabinet 4 ; open cabinet 4 ;
     hold cloth 2 clean at cabinet 4 open see soapbar 1 candle 2
+
+What decides the demonstrator's next action (``searcher.py``) is in it, and little else: no history is
+needed, and a receptacle that is known and of no use is not named.
 
 An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), a token a word, and
 ``<end>``.
@@ -34,21 +37,29 @@ UNKNOWN = "?"
 MOST_OF_A_KIND = 30
 """The largest number in a name; the official games go up to 27."""
 MOST_SEEN = 6
-"""Things of the goal's kinds that are shown with their places, the last seen ones."""
-MOST_HERE = 16
+"""Things of the goal's kinds that are shown with their places, those found first."""
+MOST_HERE = 4
 """Things shown of what is in or on the receptacle at hand, those of the goal's kinds first."""
 ACTION_WORDS = 6
 """Words of the longest action: ``clean mug 1 with sinkbasin 1``."""
-ROOM_WORDS = 96
-"""Words for the receptacles of the room; the fullest official room takes fewer."""
+ROOM_WORDS = 80
+"""Words for the receptacles that were not looked into; the fullest official room takes fewer."""
+MOST_TO_USE = 3
+"""Receptacles shown of each kind that the goal needs."""
+TOOLS = {
+    "clean": ("sinkbasin", "bathtubbasin"), "hot": ("microwave",), "heat": ("microwave",), "cool": ("fridge",)
+}  # fmt: skip
+"""A goal's word to the kinds of receptacle that do it."""
 
-_SECTIONS = ("task", "new", "old", "seen", "did", "hold", "at", "see")
+_SECTIONS = ("task", "new", "use", "seen", "did", "hold", "at", "see")
 _MARKS = ("nothing", "on", "open", "closed", "middle", "failed", ";", UNKNOWN)
 _COMMANDS = (
     "go", "to", "open", "close", "take", "from", "move", "heat", "cool", "clean", "with", "use", "slice",
     "examine", "look", "inventory", "help",
 )  # fmt: skip
 _GOAL_WORDS = 12
+_KINDS_TO_USE = 3
+"""The destination and what cleans: a sinkbasin and a bathtubbasin."""
 _PRESENT = 3 + 3 + 2 * MOST_HERE
 """What is held, the place and whether it is open, and what is there."""
 
@@ -81,7 +92,8 @@ class CompactRendering:
         """At most :func:`longest` words of :func:`all_words`."""
         environment = _state(state)
         memory, goal = environment.memory, split_words(environment.goal)
-        words = ["task", *goal[:_GOAL_WORDS], *_room(memory), "seen", *_seen(memory, goal)]
+        words = ["task", *goal[:_GOAL_WORDS], "new", *_new(memory), "use", *_to_use(memory, goal)]
+        words += ["seen", *_seen(memory, goal)]
         words += ["did", *self._did(state), "hold", *_held(memory), "at", *_here(memory, goal)]
         return " ".join(word if word in self._known else UNKNOWN for word in words)
 
@@ -113,11 +125,28 @@ def _state(state: AgentState) -> AlfworldState:
     return state.info.state
 
 
-def _room(memory: Memory) -> list[str]:
-    """The receptacles that were not looked into, and those that were, each kind named once in a row."""
-    new = [name for name in memory.receptacles if name not in memory.contents]
-    old = [name for name in memory.receptacles if name in memory.contents]
-    return ["new", *_names(new), "old", *_names(old)][:ROOM_WORDS]
+def _new(memory: Memory) -> list[str]:
+    """The receptacles that were not looked into."""
+    return _names(name for name in memory.receptacles if name not in memory.contents)[:ROOM_WORDS]
+
+
+def _to_use(memory: Memory, goal: Sequence[str]) -> list[str]:
+    """The first receptacles of each kind that the goal needs, those with things of its kinds in front."""
+    kinds = {*goal, *(tool for word in goal for tool in TOOLS.get(word, ()))}
+    places: dict[str, list[str]] = {}
+    for name in memory.receptacles:
+        if name.split()[0] in kinds:
+            places.setdefault(name.split()[0], []).append(name)
+    return _names(
+        name
+        for alike in places.values()
+        for name in sorted(alike, key=lambda name: -_wanted(memory, name, goal))[:MOST_TO_USE]
+    )
+
+
+def _wanted(memory: Memory, place: str, goal: Sequence[str]) -> int:
+    """How many things of the goal's kinds were seen at a place."""
+    return sum(thing.split()[0] in goal for thing in memory.contents.get(place, ()))
 
 
 def _names(names: Iterable[str]) -> list[str]:
@@ -169,7 +198,7 @@ def all_words() -> tuple[str, ...]:
 
 def longest(history: int) -> int:
     """Words in the longest prompt."""
-    fixed = 1 + _GOAL_WORDS + ROOM_WORDS + len(("seen", "did", "hold", "at", "see"))
+    fixed = _GOAL_WORDS + ROOM_WORDS + len(_SECTIONS) + _KINDS_TO_USE * (1 + MOST_TO_USE)
     return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + _PRESENT
 
 

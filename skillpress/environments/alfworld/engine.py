@@ -77,18 +77,6 @@ class Engine:
         state, _, _ = self._engine.step(command)
         return self._scene(state)
 
-    def facts(self, *predicates: str) -> list[tuple[str, ...]]:
-        """(predicate, names of its arguments) of every true fact of these predicates, sorted.
-
-        The agent does not see these; the searching oracle's rules ask for a few of them.
-        """
-        names = self._engine.state["_entity_infos"]
-        return sorted(
-            (fact.name, *(names[thing.name].name.strip() for thing in fact.arguments))
-            for fact in self._engine.state["_facts"]
-            if fact.name in predicates
-        )
-
     @staticmethod
     def _scene(state: Mapping[str, Any]) -> Scene:
         return Scene(str(state["feedback"]), tuple(state["admissible_commands"]), bool(state["won"]))

@@ -1,9 +1,10 @@
 """Demonstrations of two kinds: by a searcher, and by one who knows where everything is.
 
-:class:`SearchingOracle` plays alfworld's handcoded expert, so what it does can be learned from what
-it saw. With probability ``detour_rate`` a step is a random effective action instead, and the expert
-goes on from wherever that led. Where the expert does not win within T, the same game is tried
-without detours, and in the end the stored walkthrough is shown, which wins always.
+:class:`SearchingOracle` decides by the rule of ``searcher.py``, from what it was told alone. With
+probability ``detour_rate`` a step is a random effective action instead, and it goes on from wherever that
+led. Where it does not win within T, the same game is tried without detours, and in the end the stored
+walkthrough is shown, which wins always. What is imitated is the rule's advice at each step, not the detours
+and not the walkthrough (``AdvisingOracle``).
 
 :class:`OmniscientOracle` is that walkthrough: 3 to 10 steps, straight to things it never saw. It is
 an upper bound for how short an episode can be, and a bad teacher.
@@ -17,11 +18,13 @@ from pathlib import Path
 from random import Random
 
 from skillpress.environments.alfworld.engine import Engine, read_game
-from skillpress.environments.alfworld.environment import IDLE_VERBS
-from skillpress.environments.alfworld.expert import Expert
+from skillpress.environments.alfworld.environment import IDLE_VERBS, AlfworldState
 from skillpress.environments.alfworld.games import describe, find_tree
+from skillpress.environments.alfworld.memory import first_memory, remember
 from skillpress.environments.alfworld.parameters import AlfworldParameters
+from skillpress.environments.alfworld.searcher import next_action
 from skillpress.errors import TaskError
+from skillpress.interface import AgentState
 from skillpress.trajectory import Task
 
 
@@ -53,7 +56,7 @@ class OmniscientOracle:
 
 @dataclass(frozen=True)
 class SearchingOracle:
-    """The handcoded expert, or the walkthrough where that fails."""
+    """The searcher, or the walkthrough where that fails."""
 
     data: str
     max_steps: int
@@ -81,23 +84,30 @@ class SearchingOracle:
         return self.omniscient(task, 0.0, seed)
 
     def search(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
-        """What the expert does with such detours; None where it does not win within ``max_steps``."""
+        """What the searcher does with such detours; None where it does not win within ``max_steps``."""
         game = describe(str(task.spec.get("game")))
         random = Random(seed)
         scene = self._engine.reset(self.omniscient.tree / game.path)
-        expert = Expert(game, scene.feedback, seed)
+        memory = first_memory(scene.feedback)
         actions: list[str] = []
         while len(actions) < self.max_steps:
-            action = expert.act(self._engine, scene, actions[-1] if actions else "look")
+            action = next_action(game, memory)
             if random.random() < detour_rate:
                 action = random.choice([a for a in scene.admissible if a not in IDLE_VERBS])
-            if action is None:
+            if action is None or action not in scene.admissible:
                 return None
             actions.append(action)
             scene = self._engine.step(action)
             if scene.won:
                 return actions
+            memory = remember(memory, action, scene.feedback)
         return None
+
+    def advise(self, state: AgentState) -> str | None:
+        """What it would do in this state, whoever has led there; None where it does not know."""
+        environment = state.info.state
+        assert isinstance(environment, AlfworldState), "the oracle is for ALFWorld's states"
+        return next_action(describe(str(state.task.spec.get("game"))), environment.memory)
 
 
 def oracle(parameters: AlfworldParameters) -> SearchingOracle:

@@ -10,3 +10,7 @@ class AlfworldParameters(EnvironmentParameters):
 
     data: str = ""
     """Folder that holds ``json_2.1.1`` (or its archive); empty takes the variable ALFWORLD_DATA."""
+
+    @property
+    def why_nothing_unseen(self) -> None:
+        """There are games in rooms that no training game has."""

@@ -3,7 +3,8 @@
 Train and validation tasks are different games of ``train``; test tasks are the whole of
 ``valid_seen`` (IID, 140) and ``valid_unseen`` (OOD, 134), each game once. Where fewer are asked for,
 they are drawn by seed and spread evenly: games are sorted by part and task type, in a drawn order
-within a type, and every (N/n)-th is taken, so each type keeps its share up to one game.
+within a type, and every (N/n)-th is taken, so each type keeps its share up to one game. Tasks of the split
+``unseen``, which training looks at and does not learn from, are games of ``valid_unseen`` as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ ENVIRONMENT = "alfworld"
 STRATA = {"train": "train", "valid_seen": "iid", "valid_unseen": "ood"}
 """Part of the official games to the first half of a stratum, as in ``ood/look_at_obj_in_light``."""
 TEST_PARTS = ("valid_seen", "valid_unseen")
+UNSEEN, UNSEEN_PART = "unseen", "valid_unseen"
+"""A split, and the part that its games are of; so are some test games, maybe the same ones."""
 _TEST_GAMES = sum(COUNTS[part] for part in TEST_PARTS)
 _FILE = "/game.tw-pddl"
 
@@ -44,6 +47,10 @@ def make_tasks(parameters: AlfworldParameters, sizes: SplitSizes, seed: int) -> 
         yield game_task(path, "validation" if path in held_back else "train")
     for path in sorted(spread(test, sizes.test, seed)):
         yield game_task(path, "test")
+    if sizes.unseen:
+        other_rooms = game_paths(tree, UNSEEN_PART)
+        for path in sorted(spread(other_rooms, sizes.unseen, derive(seed, UNSEEN))):
+            yield game_task(path, UNSEEN)
 
 
 def spread(paths: Sequence[str], count: int, seed: int) -> list[str]:
@@ -63,7 +70,11 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     Raises:
         TaskError: naming the task and what is wrong with it.
     """
-    refuse_repetitions(tasks, ENVIRONMENT, "game", _game_of)
+    for some in (
+        [task for task in tasks if task.split != UNSEEN],
+        [task for task in tasks if task.split == UNSEEN],
+    ):
+        refuse_repetitions(some, ENVIRONMENT, "game", _game_of)
 
 
 def _game_of(task: Task) -> str:
@@ -72,8 +83,9 @@ def _game_of(task: Task) -> str:
     except GameError as error:
         raise TaskError(f"task {task.task_id}: spec.game: {error}") from error
     part = path.split("/")[0]
-    if (part in TEST_PARTS) != (task.split == "test") or part not in STRATA:
-        raise TaskError(f"task {task.task_id}: a game of {part} cannot be a {task.split} task")
+    allowed = {"test": TEST_PARTS, UNSEEN: (UNSEEN_PART,)}.get(task.split, ("train",))
+    if part not in allowed:
+        raise TaskError(f"task {task.task_id}: a game of {part} cannot be of the split {task.split}")
     return path
 
 
@@ -104,3 +116,5 @@ def _check_sizes(sizes: SplitSizes) -> None:
         )
     if sizes.test > _TEST_GAMES:
         raise TaskError(f"tasks.test: is {sizes.test}; there are {_TEST_GAMES} test games")
+    if sizes.unseen > COUNTS[UNSEEN_PART]:
+        raise TaskError(f"tasks.unseen: is {sizes.unseen}; there are {COUNTS[UNSEEN_PART]} unseen games")

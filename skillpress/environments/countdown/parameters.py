@@ -23,6 +23,18 @@ class CountdownParameters(EnvironmentParameters):
     """Also the largest number that an action may make."""
     min_solutions: Annotated[int, Field(ge=1)] = 1
     """Puzzles with fewer distinct solutions are filtered out."""
+    unseen_numbers: Annotated[int, Field(ge=0, le=MOST_NUMBERS)] = 0
+    """Numbers in a puzzle of the split ``unseen``, for which prompts and actions have room; 0 for none."""
+
+    @property
+    def largest_pool(self) -> int:
+        """The most numbers that a puzzle of any split has."""
+        return max(self.max_numbers, self.unseen_numbers)
+
+    @property
+    def why_nothing_unseen(self) -> str | None:
+        """There are such puzzles where the section says how many numbers they have."""
+        return None if self.unseen_numbers else "environment.unseen_numbers is 0; make it 5"
 
     @model_validator(mode="after")
     def _ranges_hold_something(self) -> CountdownParameters:
@@ -30,9 +42,14 @@ class CountdownParameters(EnvironmentParameters):
             raise ValueError(f"min_numbers {self.min_numbers} must not exceed max_numbers {self.max_numbers}")
         if self.min_target > self.max_target:
             raise ValueError(f"min_target {self.min_target} must not exceed max_target {self.max_target}")
-        if self.max_steps < self.max_numbers - 1:
+        if 0 < self.unseen_numbers <= self.max_numbers:
             raise ValueError(
-                f"max_steps {self.max_steps} must be at least max_numbers - 1 "
-                f"({self.max_numbers - 1}), the operations that a puzzle takes"
+                f"unseen_numbers {self.unseen_numbers} must be 0 or exceed max_numbers {self.max_numbers}"
+            )
+        if self.max_steps < self.largest_pool - 1:
+            largest = "unseen_numbers" if self.unseen_numbers else "max_numbers"
+            raise ValueError(
+                f"max_steps {self.max_steps} must be at least {largest} - 1 "
+                f"({self.largest_pool - 1}), the operations that a puzzle takes"
             )
         return self

@@ -104,7 +104,7 @@ rollback and reset lead on: an operation then loses the game. There are at most 
 
 def compact(parameters: CountdownParameters, history: int) -> CompactRendering:
     """The compact rendering for this section's pools."""
-    return CompactRendering(parameters.max_numbers, history)
+    return CompactRendering(parameters.largest_pool, history)
 
 
 def text(parameters: CountdownParameters, history: int) -> TextRendering:
@@ -128,11 +128,11 @@ def domain_words(parameters: CountdownParameters) -> dict[str, tuple[str, ...]]:
 def vocabulary(parameters: CountdownParameters, history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
     numbers = {str(number): number for number in range(parameters.max_target + 1)}
-    actions = action_words(parameters.max_numbers)
+    actions = action_words(parameters.largest_pool)
     return ScratchVocabulary(
         words=(*numbers, EMPTY, UNKNOWN, *actions),
         stop_words=actions,
         numbers=numbers,
-        state_words=1 + parameters.max_numbers + history,
-        continuation_words=parameters.max_numbers,
+        state_words=1 + parameters.largest_pool + history,
+        continuation_words=parameters.largest_pool,
     )

@@ -3,7 +3,8 @@
 A puzzle is its target and its sorted numbers. Which split it belongs to is decided by a hash of the
 puzzle alone (3/4 train, 1/8 validation, 1/8 test), so that splits are disjoint whatever the sizes
 and seeds of two experiments. Item i of the generator draws from ``Random(base + i)``; ``base``
-derives from the experiment's seed, so that two seeds do not share a range of items.
+derives from the experiment's seed, so that two seeds do not share a range of items. The split ``unseen`` has
+puzzles of more numbers than any other split, from items of its own.
 
 The generator spends 4 ms per item in sympy, to do arithmetic on four integers. Its code is run here
 with another ``symbols``: terms that compute exactly with fractions. The random draws, the numbers
@@ -14,7 +15,7 @@ is not used, is lost.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
 from types import FunctionType
@@ -30,6 +31,7 @@ from skillpress.seeds import derive
 from skillpress.trajectory import Task
 
 ENVIRONMENT = "countdown"
+UNSEEN = "unseen"
 Puzzle = tuple[int, Pool]
 """(target, sorted numbers)."""
 _PATIENCE = 10_000
@@ -44,9 +46,21 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
         TaskError: there are too few different puzzles of this kind to fill the splits.
     """
     wanted = {"train": sizes.train, "validation": sizes.validation, "test": sizes.test}
+    yield from _filled(wanted, split_of, parameters, derive(seed, "countdown tasks") >> 1)
+    if sizes.unseen:
+        numbers = parameters.unseen_numbers
+        larger = parameters.model_copy(update={"min_numbers": numbers, "max_numbers": numbers})
+        base = derive(seed, "countdown unseen tasks") >> 1
+        yield from _filled({UNSEEN: sizes.unseen}, lambda puzzle: UNSEEN, larger, base)
+
+
+def _filled(
+    wanted: dict[str, int], split_of: Callable[[Puzzle], str], parameters: CountdownParameters, base: int
+) -> Iterator[Task]:
+    """Tasks of the generator's items from ``base`` on, until every split has as many as are ``wanted``."""
     seen: set[Puzzle] = set()
     idle = 0
-    for item, puzzle in _generated(parameters, derive(seed, "countdown tasks") >> 1):
+    for item, puzzle in _generated(parameters, base):
         if puzzle is not None and puzzle not in seen and wanted[split := split_of(puzzle)]:
             seen.add(puzzle)
             target, numbers = puzzle

@@ -24,6 +24,10 @@ class CookingParameters(EnvironmentParameters):
     ``skillpress/games`` in the user's cache folder. It can be deleted at any time."""
 
     @property
+    def why_nothing_unseen(self) -> None:
+        """There are recipes enough for one more split."""
+
+    @property
     def cache(self) -> Path:
         """The folder of compiled games."""
         chosen = self.games or os.environ.get(GAMES_VARIABLE)

@@ -2,7 +2,8 @@
 
 That is decided by a hash of its recipe (foods and how they are processed): a half of all recipes is for
 training, a quarter for validation, a quarter for testing, whatever the sizes and seeds of two
-experiments. Every split has the same share of simple games.
+experiments. Every split has the same share of simple games. The split ``unseen`` has hard games alone, of
+recipes of the testing quarter that no test game of the experiment has.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from skillpress.trajectory import Task
 
 ENVIRONMENT = "textworld_cooking"
 STRATA = ("simple", "hard")
+UNSEEN = "unseen"
 _SPLIT_OF_QUARTER = ("train", "train", "validation", "test")
 
 

@@ -29,7 +29,9 @@ from skillpress.environments.textworld_cooking.parameters import CookingParamete
 from skillpress.environments.textworld_cooking.splits import (
     ENVIRONMENT,
     STRATA,
+    UNSEEN,
     places,
+    recipe_name,
     settings_of,
     split_of,
 )
@@ -64,7 +66,7 @@ def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> I
     pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
     compiling: deque[tuple[Task, Future[Path]]] = deque()
     try:
-        for task in _tasks(_designs(pool, wanted, seed), wanted):
+        for task in _all_tasks(pool, wanted, sizes.unseen, seed):
             settings = GameSettings.from_spec(task.spec["settings"])
             cache = GameCache(parameters.cache)
             compiling.append((task, pool.submit(cache.program, settings, task.seed)))
@@ -99,6 +101,55 @@ def task_of(designed: Designed, split: str) -> Task:
         split=split,
         stratum=stratum,
     )
+
+
+def _all_tasks(
+    pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], unseen: int, seed: int
+) -> Iterator[Task]:
+    """The tasks of all splits, those of ``unseen`` last."""
+    seeds: set[int] = set()
+    tested: set[str] = set()
+    for task in _tasks(_designs(pool, wanted, seed), wanted):
+        seeds.add(task.seed)
+        if task.split == "test":
+            tested.add(recipe_name(task.spec["ingredients"]))
+        yield task
+    if unseen:
+        yield from _unseen_tasks(pool, unseen, seeds, tested, seed)
+
+
+def _unseen_tasks(
+    pool: ProcessPoolExecutor, missing: int, seeds: set[int], tested: set[str], seed: int
+) -> Iterator[Task]:
+    """Hard games of the testing quarter's recipes, without those that are ``tested``.
+
+    Args:
+        seeds: of the games of other splits; grows.
+    """
+    idle = 0
+    for designed in _hard_designs(pool, seed):
+        recipe = recipe_name(designed.ingredients)
+        if split_of(designed.ingredients) == "test" and recipe not in tested and designed.seed not in seeds:
+            seeds.add(designed.seed)
+            idle, missing = 0, missing - 1
+            yield task_of(designed, UNSEEN)
+        if not missing:
+            return
+        idle += 1
+        if idle > _PATIENCE:
+            raise TaskError(
+                f"no fitting game among the last {_PATIENCE}, still missing {missing} of {UNSEEN}"
+            )
+
+
+def _hard_designs(pool: ProcessPoolExecutor, seed: int) -> Iterator[Designed]:
+    """Hard games without end that no other split is made from."""
+    waiting: deque[Future[Designed]] = deque()
+    for number in count():
+        game_seed = derive(seed, "cooking game", UNSEEN, number) % 2**31
+        waiting.append(pool.submit(describe, settings_of("hard", number), game_seed))
+        if len(waiting) > _AHEAD:
+            yield waiting.popleft().result()
 
 
 def _designs(pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], seed: int) -> Iterator[Designed]:

@@ -22,8 +22,8 @@ RLOO = {
 }  # fmt: skip
 PPO = {
     "name": "ppo", "discount": 1.0, "gae_lambda": 1.0, "value_coefficient": 0.5, "value_clip": 0.2,
-    "ratio": "token", "clip_low": 0.2, "clip_high": 0.2, "kl_coefficient": 0.0, "aggregation": "token_mean",
-    "importance": "none", "importance_cap": 2.0, "select": {"name": "none"},
+    "value_rate": 10.0, "ratio": "token", "clip_low": 0.2, "clip_high": 0.2, "kl_coefficient": 0.0,
+    "aggregation": "token_mean", "importance": "none", "importance_cap": 2.0, "select": {"name": "none"},
 }  # fmt: skip
 GIGPO = {
     "name": "gigpo", "scale": "none", "step_weight": 1.0, "discount": 0.95, "ratio": "token", "clip_low": 0.2,

@@ -104,3 +104,24 @@ def test_a_discounted_penalty_of_the_shaping_falls_where_the_success_does() -> N
     """10 - 4 at the end: half of it one step earlier."""
     played = replace(batch([[0.0, 10.0]], [0]), penalty=np.array([4.0]))
     assert played.discounted(0.5).scores.tolist() == [3, 6]
+
+
+def test_a_penalty_that_steps_pay_is_in_no_return_and_in_each_steps_own_score() -> None:
+    """10 for both steps, less 3 at the first and 1 at the second; no discount touches it."""
+    played = replace(
+        batch([[0.0, 10.0], [0.0]], [0, 0]), penalty=np.array([4.0, 0.0]), charges=np.array([3.0, 1.0, 0.0])
+    )
+    assert played.returns.tolist() == [10, 0]
+    assert played.own.tolist() == [-3, -1, 0]
+    assert played.scores.tolist() == [7, 9, 0]
+    assert played.rewards_to_go(1.0).tolist() == [7, 9, 0]
+    assert played.discounted(0.5).scores.tolist() == [2, 9, 0]
+
+
+@given(st.lists(st.lists(st.floats(0, 2), min_size=1, max_size=5), min_size=1, max_size=5))
+def test_whoever_pays_the_same_is_taken_off_in_all(charges: list[list[float]]) -> None:
+    plain = batch([[0.0] * (len(steps) - 1) + [10.0] for steps in charges], [0] * len(charges))
+    paid = replace(plain, penalty=np.array([sum(steps) for steps in charges]))
+    by_steps = replace(paid, charges=np.concatenate([np.array(steps) for steps in charges]))
+    sums = [found.returns.sum() + found.own.sum() for found in (paid, by_steps)]
+    assert sums[0] == pytest.approx(sums[1])

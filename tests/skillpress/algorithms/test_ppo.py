@@ -213,7 +213,7 @@ def test_a_batch_is_described_by_the_variance_that_its_values_explain() -> None:
 def test_it_asks_for_values_compares_no_rollouts_and_teaches_everywhere() -> None:
     method = algorithm(PPO)
     assert method.parameters.needs_values and method.teaches_everywhere
-    assert method.parameters.smallest_group == 1
+    assert method.parameters.smallest_group == 1 and method.parameters.head_rate == 10
 
 
 def tokens_of(
@@ -222,7 +222,7 @@ def tokens_of(
     """Single-token responses without advantage."""
     zeros = torch.zeros(len(values))
     plain = scored(zeros, zeros, zeros, zeros, lengths=[1] * len(values))
-    targets = ValueTargets(torch.tensor(old), torch.tensor(returns), torch.tensor(weights))
+    targets = ValueTargets(*(torch.tensor(each) for each in (old, returns, weights)), made=zeros)
     return replace(plain, values=values, targets=targets)
 
 
@@ -265,7 +265,7 @@ def test_any_split_of_the_responses_adds_up(cut: int, seed: int) -> None:
     def part(first: int, last: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         span = slice(sum(lengths[:first]), sum(lengths[:last]))
         some = scored(logprobs[span], old[span], advantages[span], weights[span], lengths=lengths[first:last])
-        targets = ValueTargets(of_values, returns, shares.abs()).map(lambda each: each[first:last])
+        targets = ValueTargets(of_values, returns, shares.abs(), values).map(lambda each: each[first:last])
         return loss(replace(some, values=values[first:last], targets=targets))
 
     whole, halves = part(0, 12), [part(0, cut), part(cut, 12)]

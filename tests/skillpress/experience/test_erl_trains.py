@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 import yaml
 from safetensors.torch import load_file
-from training_program import job, parameters, prepare
+from small_training import StoppedError, train_small
+from training_program import parameters, prepare
 
 from skillpress.agents import LanguageAgent
 from skillpress.engines.batch import BatchEngine
 from skillpress.experiment import Experiment
-from skillpress.experiment.training import train
 from skillpress.experiment.training_job import experience
 from skillpress.interface import Completion, Promises, Sampling, StateDict, TokenIds
 from skillpress.policy import load_policy
@@ -44,9 +44,7 @@ def whole(folder: Path) -> list[dict[str, float]]:
 
 
 def trained(folder: Path, name: str, **changes: dict) -> list[dict[str, float]]:
-    merged = {**SMALL, **{key: {**SMALL.get(key, {}), **values} for key, values in changes.items()}}
-    (folder / "overlay.yaml").write_text(yaml.safe_dump(merged))
-    return train(job(folder, name))
+    return train_small(folder, name, SMALL, changes)
 
 
 def same(folder: Path, first: str, second: str) -> bool:
@@ -81,20 +79,10 @@ def test_the_same_seed_gives_the_same_weights_and_without_lessons_others_come_ou
     assert not same(folder, "whole", "bare")
 
 
-class StoppedError(Exception):
-    pass
-
-
 def test_a_training_that_is_stopped_goes_on_bit_for_bit(folder: Path, whole: list[dict[str, float]]) -> None:
-    (folder / "overlay.yaml").write_text(yaml.safe_dump(SMALL))
-
-    def stop(step: int, metrics: dict[str, float]) -> None:
-        if step == 3:
-            raise StoppedError
-
     with pytest.raises(StoppedError):
-        train(job(folder, "stopped"), stop)
-    curve = train(job(folder, "stopped"))
+        train_small(folder, "stopped", SMALL, stop_after=3)
+    curve = trained(folder, "stopped")
     assert [row["step"] for row in curve] == [1, 2, 3] and same(folder, "whole", "stopped")
 
 
@@ -171,11 +159,9 @@ def test_plain_prompts_are_those_that_the_policy_sees_without_a_reflection(folde
 def test_two_processes_try_every_failure_again_too_and_the_control_trains(
     folder: Path, whole: list[dict[str, float]]
 ) -> None:
-    experience_of_control = {"reflection": "random", "retries": 2}
-    merged = {**SMALL, "processes": 2, "experience": {**SMALL["experience"], **experience_of_control}}
+    control = {"processes": 2, "experience": {"reflection": "random", "retries": 2}}
     for name in ("two", "two-again"):
-        (folder / "overlay.yaml").write_text(yaml.safe_dump(merged))
-        curve = train(job(folder, name))
+        curve = train_small(folder, name, SMALL, control)
         assert all(0 < row["experience/attempts"] <= 2 * 4 for row in curve)
         assert all(math.isfinite(value) for row in curve for value in row.values())
     assert same(folder, "two", "two-again") and not same(folder, "two", "whole")

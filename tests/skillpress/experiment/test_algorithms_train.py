@@ -104,6 +104,16 @@ def test_any_algorithm_goes_with_any_shaping(folder: Path, name: str) -> None:
         assert moved(folder, f"{name}-{shaping}") > 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_any_algorithm_learns_otherwise_where_steps_pay(folder: Path, name: str) -> None:
+    overlay = {} if name == "grpo" else read_yaml(ROOT / "params" / f"{name}.yaml")
+    for credit in ("trajectory", "step"):
+        curve = trained(folder, f"{name}-pays-{credit}", overlay, {"reward": {"shaping_credit": credit}})
+        assert all(math.isfinite(value) for row in curve for value in row.values())
+    assert moved(folder, f"{name}-pays-step", f"{name}-pays-trajectory") > 0
+
+
 @pytest.mark.parametrize("name", ["rloo", "reinforce_pp"])
 @pytest.mark.parametrize("selection", ["varied_groups", "dynamic_sampling"])
 def test_any_algorithm_goes_with_any_selection(folder: Path, name: str, selection: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,6 @@ def test_a_policy_made_from_nothing_has_room_for_a_whole_episode(played: Played)
 
 
 def test_a_rendering_without_continuations_is_refused() -> None:
-    from dataclasses import replace
-
     made = experiment()
     vocabulary = made.bundle.vocabulary
     assert vocabulary is not None
@@ -146,3 +145,19 @@ def test_what_is_imitated_are_the_prompts_that_the_policy_will_see(played: Playe
     anew = tokenize([step for steps in shown for step in steps], made.prompter(policy), policy)
     assert [response for _, response in samples] == [response for _, response in anew]
     assert samples[0] == anew[0]
+
+
+def test_where_a_detour_was_played_a_prompt_goes_on_from_it_and_not_from_what_is_learned(
+    played: Played,
+) -> None:
+    policy, _, _ = played
+    made = experiment()
+    shown = list(
+        demonstrate(
+            tasks_of(made), 6, made.bundle, made.params.environment, made.rendering, made.state_update, 0.0, 0
+        )
+    )
+    advised = [[replace(step, response="reset", played=step.response) for step in steps] for steps in shown]
+    plain, learned = (tokenize_growing(steps, made.prompter(policy), policy) for steps in (shown, advised))
+    assert [prompt for prompt, _ in learned] == [prompt for prompt, _ in plain]
+    assert {response for _, response in learned} == {policy.encode_response("reset")}

@@ -10,9 +10,9 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from training_program import job, prepare
+from small_training import Curve, StoppedError, train_small
+from training_program import prepare
 
-from skillpress.experiment.training import train
 from skillpress.policy import load_policy
 
 SMALL: dict[str, Any] = {
@@ -21,23 +21,11 @@ SMALL: dict[str, Any] = {
     "environment": {"max_steps": 8, "max_numbers": 3},
     "imitation": {"epochs": 4},
 }
-Curve = list[dict[str, float]]
-
-
-class StoppedError(Exception):
-    """Stands for whatever ends a training."""
 
 
 def trained(folder: Path, name: str, stop_after: int = 0, **training: Any) -> Curve:
     """Train with these changes to the model folder ``name``; returns the curve."""
-    overlay = {**SMALL, "training": {**SMALL["training"], **training}}
-    (folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
-
-    def on_step(step: int, metrics: dict[str, float]) -> None:
-        if step == stop_after:
-            raise StoppedError
-
-    return train(job(folder, name), on_step)
+    return train_small(folder, name, SMALL, {"training": training}, stop_after=stop_after)
 
 
 @pytest.fixture(scope="module")

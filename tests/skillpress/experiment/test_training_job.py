@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from safetensors.torch import load_file
+from killed_training import run, run_and_kill, same_files, same_weights, variant
 from training_program import job, prepare
 
 from skillpress.errors import StorageError
@@ -20,7 +16,6 @@ from skillpress.skills.history import read_history
 from skillpress.training.checkpoint import Checkpoints
 from skillpress.training.trained_episodes import scan_advantages
 
-PROGRAM = Path(__file__).parent / "training_program.py"
 OVERLAY = """
 processes: 1
 training: {steps: 5, learning_rate: 0.01, checkpoint_every: 2}
@@ -43,46 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     won = [float(line.split()[-1]) for line in lines if line.startswith("step")]
     assert sum(won) > 0, "without a success the dictionary and its buffer would go untested"
     return path
-
-
-def run(folder: Path, output: str, prefix: Sequence[str] = ()) -> list[str]:
-    command = [*prefix, sys.executable, str(PROGRAM), str(folder), output, "--smoke"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert finished.returncode == 0, finished.stderr[-3000:]
-    return finished.stdout.splitlines()
-
-
-def run_and_kill(folder: Path, output: str, after: int) -> None:
-    """Start the training and ``kill -9`` it once it has reported step ``after``."""
-    command = [sys.executable, str(PROGRAM), str(folder), output, "--smoke", "--pause-after", str(after)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(f"step {after} "):
-                break
-        process.kill()
-
-
-def variant(folder: Path, to: Path, overlay: str) -> None:
-    """The same tasks and start policy for a training with another overlay."""
-    for made in ("train.parquet", "validation.parquet"):
-        shutil.copy(folder / made, to)
-    shutil.copytree(folder / "start", to / "start")
-    (to / "overlay.yaml").write_text(overlay)
-
-
-def same_weights(folder: Path, first: str, second: str) -> bool:
-    files = [load_file(folder / name / "model.safetensors") for name in (first, second)]
-    return all(bool((files[0][name] == files[1][name]).all()) for name in files[0])
-
-
-def same_files(folder: Path, first: str, second: str) -> bool:
-    """Whether they left the same dictionaries, and the same sample of their episodes."""
-    names = ("dictionaries-{}.json", "training-{}.parquet", "advantages-{}.parquet")
-    return all(
-        (folder / name.format(first)).read_bytes() == (folder / name.format(second)).read_bytes()
-        for name in names
-    )
 
 
 def test_the_same_seed_gives_the_same_weights_and_training_changes_them(folder: Path) -> None:

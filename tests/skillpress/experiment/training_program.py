@@ -47,10 +47,13 @@ def prepare(folder: Path, overlay: str, demonstrations: int = 4000) -> None:
     params = parameters(folder, smoke=True)
     experiment = Experiment(params)
     bundle = experiment.bundle
-    made = list(bundle.make_tasks(params.environment, SplitSizes(64, 16, 1), params.seed))
+    sizes = SplitSizes(64, 16, 1, params.tasks.unseen)
+    made = list(bundle.make_tasks(params.environment, sizes, params.seed))
     tasks = [task for task in made if task.split == "train"]
     write_tasks(folder / "train.parquet", tasks)
     write_tasks(folder / "validation.parquet", [task for task in made if task.split == "validation"])
+    if params.tasks.unseen:
+        write_tasks(folder / "unseen.parquet", [task for task in made if task.split == "unseen"])
     policy = experiment.starting_policy()
     if not demonstrations:
         save_policy(policy, folder / "start")
@@ -78,6 +81,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
         params=params,
         tasks=inputs[0],
         validation=inputs[1],
+        unseen=folder / "unseen.parquet",
         start=inputs[2],
         output=folder / output,
         history=folder / f"dictionaries-{output}.json",
@@ -85,6 +89,7 @@ def job(folder: Path, output: str, smoke: bool = True) -> TrainingJob:
         episodes=TrainedEpisodes(
             folder / f"training-{output}.parquet", folder / f"advantages-{output}.parquet"
         ),
+        probes=folder / f"probes-{output}.parquet",
         checkpoints=PausingCheckpoints(
             folder / f"checkpoints-{output}", content_key(params.model_dump(mode="json"), inputs)
         ),
@@ -102,7 +107,8 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
 
     def report(step: int, metrics: dict[str, float]) -> None:
-        print(f"step {step} success {metrics['success']:.3f}", flush=True)
+        if step:
+            print(f"step {step} success {metrics['success']:.3f}", flush=True)
         if step == chosen.pause_after:
             time.sleep(600)
 

@@ -8,9 +8,10 @@ import pytest
 
 from skillpress.agents.state_updates import window
 from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
-from skillpress.interface import Environment
+from skillpress.interface import AgentState, Environment
 from skillpress.rollout import BrokenEnvironmentError
 from skillpress.trajectory import Task
 from skillpress.workers.worker import WorkerPoolError
@@ -60,6 +61,24 @@ def test_environments_that_share_something_are_demonstrated_side_by_side_in_the_
     waiting = dataclasses.replace(HERE, hosting="threads", share=Shared)
     assert shown(waiting, TASKS, 1) == shown(HERE, TASKS, 1)
     assert closed == [True]
+
+
+class Adviser(CountdownOracle):
+    """Advises a word that it never plays."""
+
+    def advise(self, state: AgentState) -> str | None:
+        return None if state.history else "reset"
+
+
+def test_of_an_oracle_that_advises_the_advice_is_learned_and_the_state_goes_on_from_what_was_played() -> None:
+    plain = shown(HERE, TASKS, 1)
+    advised = shown(dataclasses.replace(HERE, oracle=lambda section: Adviser(30, 999)), TASKS, 1)
+    assert [[step.state for step in steps] for steps in advised] == [
+        [step.state for step in steps] for steps in plain
+    ]
+    for steps, played in zip(advised, plain, strict=True):
+        assert steps[0] == DemonstratedStep(played[0].state, "reset", played=played[0].response)
+        assert steps[1:] == played[1:], "where it knows of nothing, what was played is learned"
 
 
 def test_a_task_without_a_demonstration_is_named() -> None:

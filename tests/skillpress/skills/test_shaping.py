@@ -48,6 +48,34 @@ def test_rounds_is_round_length_where_every_step_has_a_skill(batch):
     assert by_rounds.tolist() == by_length.tolist()
 
 
+@given(batches)
+def test_a_constant_is_the_same_for_every_success(batch):
+    """λ / 10, with or without skills."""
+    penalties = make_shaping("constant", 10.0, 30)(played([w for w, _ in batch], [s for _, s in batch]), None)
+    assert penalties.tolist() == [float(won) for won, _ in batch]
+
+
+@given(
+    st.lists(st.sampled_from((*ALPHABET, None)), min_size=1, max_size=30), st.sampled_from(sorted(SHAPINGS))
+)
+def test_what_the_steps_of_a_success_pay_sums_to_its_penalty(labels, name):
+    """And no step pays less than nothing."""
+    shaping = make_shaping(name, 10.0, 30)
+    skills = tuple(label for label in labels if label is not None)
+    charges = shaping.of_steps(labels, DICTIONARY)
+    assert charges.shape == (len(labels),) and (charges >= 0).all()
+    assert charges.sum() == pytest.approx(shaping(played([True], [skills], [len(labels)]), DICTIONARY)[0])
+
+
+def test_segcost_charges_the_first_step_of_each_phrase():
+    """A B is a phrase: A _ B | C | A | _ A B; the steps without a skill pay nothing."""
+    labels = ("A", None, "B", "C", "A", None, "A", "B")
+    charges = make_shaping("segcost", 30.0, 30).of_steps(labels, DICTIONARY)
+    assert charges.tolist() == [1, 0, 0, 1, 1, 0, 1, 0]
+    with pytest.raises(ValueError, match="needs the dictionary"):
+        make_shaping("segcost", 30.0, 30).of_steps(labels, None)
+
+
 def test_no_shaping_charges_nothing():
     assert make_shaping("none", 10.0, 30)(
         played([True, False], [("A", "B"), ("C",)]), DICTIONARY
@@ -76,7 +104,7 @@ def test_without_a_success_there_is_no_dictionary_and_no_penalty():
         shaping(played([True], [("A",)]), None)
 
 
-@pytest.mark.parametrize("name", sorted(SHAPINGS))
+@pytest.mark.parametrize("name", sorted(set(SHAPINGS) - {"constant"}))
 @pytest.mark.parametrize("dictionary", [None, DICTIONARY])
 def test_a_success_without_skills_pays_nothing(name, dictionary):
     """seg(()) = |()| = 0, whether or not another success gave the batch a dictionary."""
@@ -101,5 +129,5 @@ def test_flags_sequences_and_steps_must_match():
 
 
 def test_an_unknown_shaping_is_refused():
-    with pytest.raises(ParamsError, match="allowed: none, round_length, rounds, segcost"):
+    with pytest.raises(ParamsError, match="allowed: none, constant, round_length, rounds, segcost"):
         make_shaping("entropy", 1.0, 30)

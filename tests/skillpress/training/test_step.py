@@ -17,7 +17,7 @@ from skillpress.experiment import Experiment
 from skillpress.params import RewardParameters, SkillParameters, load_params
 from skillpress.training.reward_shaping import RewardShaper, Shaped
 from skillpress.training.step import TrainingStep
-from skillpress.trajectory import RewardPart, Step, Task, Trajectory
+from skillpress.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory
 from skillpress.workers.distributed import Ranks
 
 ROOT = Path(__file__).parents[3]
@@ -45,10 +45,11 @@ def shaper(
     search: str = "greedy",
     closure: str = "none",
     ranks: Ranks = Ranks(),  # noqa: B008
+    credit: Credit = "trajectory",
 ) -> RewardShaper:
     reward = RewardParameters(
         success=10.0, invalid_penalty=0.01, invalid_counts="any", invalid_credit="trajectory",
-        measures={}, shaping=shaping, efficiency=10.0,
+        measures={}, shaping=shaping, shaping_credit=credit, efficiency=10.0,
     )  # fmt: skip
     skills = SkillParameters(
         max_phrase_length=4,
@@ -95,6 +96,44 @@ def test_a_phrase_that_all_successes_share_costs_one_segment() -> None:
     np.testing.assert_allclose(returns(shaped, played), [10 - 10 * 1 / 30] * 60 + [0])
     assert shaped.segments.tolist() == [1] * 60 + [2]
     assert shaped.metrics["dictionary/segments"] == 1
+
+
+def test_a_constant_takes_a_tenth_of_lambda_off_every_success() -> None:
+    played = [trajectory(SOLUTION, True), trajectory(("look",), True), trajectory(SOLUTION, False)]
+    shaped = shaper("constant")([TASK] * 3, played)
+    np.testing.assert_allclose(returns(shaped, played), [10 - 10 / 10, 10 - 10 / 10, 0])
+
+
+@pytest.mark.parametrize(
+    ("shaping", "charges"),
+    [
+        ("none", [0, 0, 0, 0, 0]),
+        ("constant", [0, 0, 0, 0, 1]),
+        ("rounds", [1 / 3] * 5),
+        ("round_length", [0, 1 / 3, 1 / 3, 0, 1 / 3]),
+        ("segcost", [0, 1 / 3, 0, 0, 0]),
+    ],
+)
+def test_where_steps_pay_each_answers_for_what_falls_on_it(shaping: str, charges: list[float]) -> None:
+    """lambda / T = 10 / 30; the solution is one phrase, in which a step without a skill stands."""
+    won = trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True)
+    played = [won] * 60 + [trajectory(SOLUTION, False)]
+    shaped = shaper(shaping, credit="step")([TASK] * 61, played)
+    assert shaped.charges is not None
+    np.testing.assert_allclose(shaped.charges, charges * 60 + [0, 0, 0])
+    np.testing.assert_allclose(shaped.penalty, [sum(charges)] * 60 + [0])
+
+
+def test_a_summary_pays_nothing() -> None:
+    """Asked for before the second of three steps, it is the second of four decisions."""
+    won = trajectory(SOLUTION, True)
+    won = replace(won, summaries=(Summary(1, won.steps[0]),))
+    charges = shaper("rounds", credit="step")([TASK], [won]).charges
+    np.testing.assert_allclose(charges, [1 / 3, 0, 1 / 3, 1 / 3])
+
+
+def test_where_trajectories_pay_no_step_is_charged() -> None:
+    assert shaper("segcost")([TASK], [trajectory(SOLUTION, True)]).charges is None
 
 
 def test_without_a_success_rewards_stay_as_they_are() -> None:

@@ -36,8 +36,9 @@ def test_the_compact_prompt_tells_what_is_known() -> None:
     )  # fmt: skip
     history = (Turn("a", "", "go to cabinet 4"), Turn("Nothing happens.", "", "open Cabinet 4"))
     assert compact(SECTION, HISTORY).prompt(seen(memory, "You open it.", history)) == (
-        "task put a clean cloth in cabinet new cabinet 2 1 shelf 1 old cabinet 4 sinkbasin 1 bathtubbasin 1 "
-        "seen cloth 3 on cabinet 4 cloth 1 on bathtubbasin 1 did go to cabinet 4 failed open cabinet 4 ; "
+        "task put a clean cloth in cabinet new cabinet 2 1 shelf 1 "
+        "use cabinet 4 2 1 sinkbasin 1 bathtubbasin 1 seen cloth 3 on cabinet 4 cloth 1 on bathtubbasin 1 "
+        "did go to cabinet 4 failed open cabinet 4 ; "
         "hold cloth 2 clean at cabinet 4 open see cloth 3 soapbar 1"
     )
 
@@ -45,7 +46,7 @@ def test_the_compact_prompt_tells_what_is_known() -> None:
 def test_before_the_first_step_little_is_known() -> None:
     prompt = compact(SECTION, HISTORY).prompt(seen(Memory(("bed 1", "desk 2", "desk 1"))))
     assert (
-        prompt == "task put a clean cloth in cabinet new bed 1 desk 2 1 old seen did hold nothing at middle"
+        prompt == "task put a clean cloth in cabinet new bed 1 desk 2 1 use seen did hold nothing at middle"
     )
 
 
@@ -94,7 +95,7 @@ def test_the_fullest_room_and_the_longest_history_fit() -> None:
     history = (Turn("a", "", "clean cloth 2 with sinkbasin 1"),) * 9
     prompt = compact(SECTION, HISTORY).prompt(seen(memory, history=history)).split()
     assert len(prompt) <= longest(HISTORY) == vocabulary(SECTION, HISTORY).state_words
-    assert {"old", "seen", "did", "hold", "at", "see"} <= set(prompt), "a section was cut off"
+    assert {"new", "use", "seen", "did", "hold", "at", "see"} <= set(prompt), "a section was cut off"
 
 
 def test_a_response_of_several_words_ends_with_its_own_and_comes_back_without_it() -> None:

@@ -58,11 +58,24 @@ def test_the_order_of_training_tasks_mixes_types(small: list[Task]) -> None:
     assert len(set(first)) >= 4
 
 
+def test_unseen_tasks_are_games_of_other_rooms_and_change_no_other_split(
+    small: list[Task], parameters: AlfworldParameters
+) -> None:
+    tasks = list(make_tasks(parameters, dataclasses.replace(SMALL, unseen=20), 0))
+    check_tasks(tasks)
+    assert [task for task in tasks if task.split != "unseen"] == small
+    unseen = of(tasks, "unseen")
+    assert len({task.task_id for task in unseen}) == 20
+    assert all(task.task_id.startswith("valid_unseen/") for task in unseen)
+
+
 def test_more_tasks_than_games_are_refused(parameters: AlfworldParameters) -> None:
     with pytest.raises(TaskError, match=r"3550 \+ 4; there are 3553 training games"):
         list(make_tasks(parameters, SplitSizes(3550, 4, 1), 0))
     with pytest.raises(TaskError, match=r"tasks\.test: is 275; there are 274"):
         list(make_tasks(parameters, SplitSizes(1, 1, 275), 0))
+    with pytest.raises(TaskError, match=r"tasks\.unseen: is 135; there are 134"):
+        list(make_tasks(parameters, SplitSizes(1, 1, 1, 135), 0))
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 30])
@@ -80,12 +93,15 @@ def test_what_is_wrong_with_a_task_set_is_named() -> None:
     wrong = {
         "belongs to 'countdown'": [dataclasses.replace(task, environment="countdown")],
         "not an ALFWorld game": [dataclasses.replace(task, spec={"target": 54})],
-        "a game of train cannot be a test task": [dataclasses.replace(task, split="test")],
-        "a game of valid_unseen cannot be a train task": [unseen],
+        "a game of train cannot be of the split test": [dataclasses.replace(task, split="test")],
+        "a game of valid_unseen cannot be of the split train": [unseen],
+        "a game of train cannot be of the split unseen": [dataclasses.replace(task, split="unseen")],
         "is in train and in validation": [task, dataclasses.replace(task, split="validation")],
         "1 tasks repeat a game": [task, task],
     }
     for message, tasks in wrong.items():
         with pytest.raises(TaskError, match=message):
             check_tasks(tasks)
-    check_tasks([task, dataclasses.replace(unseen, split="test")])
+    check_tasks(
+        [task, dataclasses.replace(unseen, split="test"), dataclasses.replace(unseen, split="unseen")]
+    )

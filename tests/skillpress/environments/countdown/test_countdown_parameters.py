@@ -21,6 +21,8 @@ GOOD: dict[str, Any] = {
         ({"min_numbers": 5}, "min_numbers 5 must not exceed max_numbers 4"),
         ({"min_target": 1000}, "min_target 1000 must not exceed max_target 999"),
         ({"max_steps": 2}, "max_steps 2 must be at least max_numbers - 1"),
+        ({"max_steps": 3, "unseen_numbers": 5}, "max_steps 3 must be at least unseen_numbers - 1"),
+        ({"unseen_numbers": 4}, "unseen_numbers 4 must be 0 or exceed max_numbers 4"),
         ({"max_numbers": 6}, "max_numbers"),
         ({"max_target": 99}, "max_target"),
         ({"min_numbers": 3.0}, "min_numbers"),

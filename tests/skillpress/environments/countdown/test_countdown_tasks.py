@@ -51,6 +51,21 @@ def test_every_split_is_filled_with_solvable_puzzles_of_the_section(
     check_tasks(tasks)
 
 
+def test_unseen_puzzles_have_more_numbers_and_change_no_other_split(
+    parameters: CountdownParameters, tasks: list[Task]
+) -> None:
+    section = parameters.model_copy(update={"unseen_numbers": 5})
+    made = list(make_tasks(section, dataclasses.replace(SIZES, unseen=6), seed=7))
+    check_tasks(made)
+    assert made[: len(tasks)] == tasks
+    unseen = made[len(tasks) :]
+    assert [task.split for task in unseen] == ["unseen"] * 6
+    for task in unseen:
+        target, numbers = task.spec["target"], task.spec["numbers"]
+        assert len(numbers) == 5 and task.stratum.startswith("5 numbers, ")
+        assert task.spec["solutions"] == len(solutions(tuple(sorted(numbers)), target, 999)) >= 1
+
+
 def test_the_same_seed_makes_the_same_tasks_and_another_seed_others(
     parameters: CountdownParameters, tasks: list[Task]
 ) -> None:

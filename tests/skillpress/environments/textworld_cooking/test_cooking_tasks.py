@@ -106,6 +106,22 @@ def test_a_tasks_row_says_what_its_game_is(made: tuple[list[Task], Path], tmp_pa
         assert task.spec["trap"] == (says_cook and not task.spec["settings"]["cook"])
 
 
+def test_unseen_tasks_are_hard_games_of_recipes_that_no_other_split_has(
+    made: tuple[list[Task], Path],
+) -> None:
+    """One game more is compiled; the others lie in the cache, and are as they were."""
+    others, folder = made
+    section = CookingParameters(name="textworld_cooking", max_steps=40, games=str(folder), simple_share=0.75)
+    tasks = list(make_tasks(section, SplitSizes(4, 1, 4, unseen=1), seed=5))
+    check_tasks(tasks)
+    assert tasks[: len(others)] == others
+    (unseen,) = tasks[len(others) :]
+    assert (unseen.split, unseen.stratum) == ("unseen", "hard")
+    recipes = {recipe_name(task.spec["ingredients"]) for task in others}
+    assert recipe_name(unseen.spec["ingredients"]) not in recipes
+    assert split_of(unseen.spec["ingredients"]) == "test", "of the recipes that nobody trains on"
+
+
 @pytest.mark.slow
 def test_the_experiments_seed_decides(made: tuple[list[Task], Path]) -> None:
     tasks, folder = made

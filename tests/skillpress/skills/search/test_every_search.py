@@ -13,9 +13,9 @@ from corpora import repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.analysis.bounds import bounds
 from skillpress.analysis.mdl_report import coverage, parts, phrase_table, savings
 from skillpress.registry import CLOSURES, SEARCHES
+from skillpress.skills.bounds import bounds
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit
 

@@ -11,7 +11,7 @@ from corpora import markov_chains, repetitive
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.analysis.bounds import bounds, certify, half_sample, kl_inverse, log_normaliser, losses
+from skillpress.skills.bounds import bounds, certify, half_sample, kl_inverse, log_normaliser, losses
 from skillpress.skills.fit import fit
 
 ALPHABET = ("x", "y", "z")

@@ -1,0 +1,244 @@
+"""How much imitation's result owes to luck: the same demonstrations, other seeds of weights and batches.
+
+    python -m benchmarks.imitation_seeds --folder FOLDER [--params OVERLAY] [--seeds 1 2 3 4 5]
+        [--setting "as it is={}"] [--setting "faster={learning_rate: 0.003}"]
+
+A setting changes keys of ``imitation``; each is trained with every seed on the same demonstrations and plays
+every validation game ``--rollouts`` times. Told for each, over seeds s and games g with x_sg the share won of
+R rollouts and m_s its mean over G games:
+
+    V = var_s(m_s)                                               what scatters from seed to seed
+    E = mean_s 1/G^2 sum_g x_sg (1 - x_sg) / (R - 1)             of it the dice of the episodes
+    T = max(0, V - E)                                            the rest: the luck of training
+
+with the interval of V's root by chi-square, S - 1 degrees (seeds taken as normal), and the two-sided F test
+of V against the first setting. The loss on validation demonstrations has no dice in it: its deviation over
+seeds is training's alone.
+
+What is finished is kept in the folder, and an interrupted run goes on; another setting needs another name.
+Games are the experiment's own, from seed 0; the folder's ``train.parquet`` and ``validation.parquet`` are
+taken where they stand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from scipy import stats
+
+from benchmarks.lag import changed
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment import Experiment
+from skillpress.imitation.dataset import Sample, demonstrated
+from skillpress.imitation.demonstrations import demonstrate
+from skillpress.imitation.trainer import imitate
+from skillpress.params import Params, load_params
+from skillpress.policy import Policy
+from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.resume import ResumeStore
+from skillpress.rollout import Collector, SyncVectorEnv, requests
+from skillpress.storage import read_json, write_json
+from skillpress.trajectory import read_tasks, write_tasks
+
+RESULT = Path(__file__).parent / "results" / "imitation_seeds.json"
+SPLITS = ("train", "validation")
+AT_ONCE = 256
+"""Samples scored in one pass."""
+POINTS = 20
+"""Of a training's curve."""
+
+
+def make_tasks(params: Params, folder: Path) -> None:
+    """The games of both splits."""
+    if all((folder / f"{split}.parquet").exists() for split in SPLITS):
+        return
+    sizes = SplitSizes(params.tasks.train, params.tasks.validation, 1)
+    made = list(Experiment(params).bundle.make_tasks(params.environment, sizes, params.seed))
+    for split in SPLITS:
+        write_tasks(folder / f"{split}.parquet", [task for task in made if task.split == split])
+
+
+def samples(params: Params, folder: Path, split: str) -> list[Sample]:
+    """Demonstrations of a split: those of training as they are, one of each validation game, no mistakes."""
+    experiment, tasks = Experiment(params), read_tasks(folder / f"{split}.parquet")
+    policy = experiment.starting_policy()
+    training = split == "train"
+    count = params.imitation.demonstrations if training else len(tasks)
+
+    def show(done: int) -> Any:
+        return demonstrate(
+            tasks,
+            count,
+            experiment.bundle,
+            params.environment,
+            experiment.rendering,
+            experiment.state_update,
+            params.imitation.detour_rate if training else 0.0,
+            params.seed,
+            first=done,
+        )
+
+    store = ResumeStore(folder / f"{split}-{count}", "demonstrations")
+    return demonstrated(show, count, experiment.prompter(policy), policy, store)
+
+
+def measure(params: Params, folder: Path, rollouts: int) -> dict[str, Any]:
+    """One training from ``params.seed``, and what its policy does."""
+    torch.set_num_threads(1)
+    data = changed(params, seed=0)
+    policy = Experiment(params).starting_policy()
+    shown, held = samples(data, folder, "train"), samples(data, folder, "validation")
+    began = time.process_time()
+    losses = imitate(policy, shown, params.imitation, params.seed)
+    seconds = time.process_time() - began
+    return {"cpu_seconds": seconds, "curve": curve(losses)} | judge(data, policy, held, folder, rollouts)
+
+
+def curve(losses: Sequence[float]) -> list[float]:
+    """Means of about ``POINTS`` stretches of a training."""
+    return [float(part.mean()) for part in np.array_split(np.array(losses), min(POINTS, len(losses)))]
+
+
+def judge(
+    params: Params, policy: Policy, held: Sequence[Sample], folder: Path, rollouts: int
+) -> dict[str, Any]:
+    """The loss on held-out demonstrations, and the games won."""
+    policy.model.eval()
+    tasks = read_tasks(folder / "validation.parquet")
+    experiment = Experiment(params)
+    agent = experiment.agent(policy, experiment.engine(policy), experiment.evaluation_sampling)
+    environments = SyncVectorEnv(lambda: experiment.bundle.make(params.environment))
+    with Collector(environments, agent, params.sampling.slots) as collector:
+        played = collector.collect(requests(tasks, rollouts, params.seed, "imitation seeds"))
+    agent.close()
+    return {
+        "loss": held_out_loss(policy, held),
+        "won": np.array([each.won for each in played], dtype=int).reshape(len(tasks), rollouts).tolist(),
+        "steps": float(np.mean([len(each.steps) for each in played])),
+    }
+
+
+def held_out_loss(policy: Policy, held: Sequence[Sample]) -> float:
+    """Nats per token."""
+    scorer, by_size = ResponseScorer(policy.model), sorted(held, key=lambda sample: len(sample[0]))
+    with torch.no_grad():
+        parts = [
+            scorer(pack_responses(by_size[first : first + AT_ONCE]), 1.0)[0]
+            for first in range(0, len(by_size), AT_ONCE)
+        ]
+    return -float(torch.cat(parts).mean())
+
+
+def scatter(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """V, E and T of the module's text, in points, from a policy's seeds."""
+    won = np.array([run["won"] for run in runs], dtype=float)
+    shares, (seeds, games, rollouts) = won.mean(2), won.shape
+    means, losses = 100 * shares.mean(1), np.array([run["loss"] for run in runs])
+    total = float(means.var(ddof=1))
+    dice = float(1e4 * (shares * (1 - shares)).sum(1).mean() / (rollouts - 1) / games**2)
+    degrees = seeds - 1
+    low, high = (float(np.sqrt(total * degrees / stats.chi2.ppf(p, degrees))) for p in (0.975, 0.025))
+    return {
+        "seeds": seeds,
+        "pass_at_1": means.tolist(),
+        "mean": float(means.mean()),
+        "deviation": total**0.5,
+        "deviation_interval": [low, high],
+        "deviation_of_dice": dice**0.5,
+        "deviation_of_training": max(0.0, total - dice) ** 0.5,
+        "loss": float(losses.mean()),
+        "loss_deviation": float(losses.std(ddof=1)),
+        "steps": float(np.mean([run["steps"] for run in runs])),
+    }
+
+
+def variance_test(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> float:
+    """p of the two-sided F test that two deviations are of one size."""
+    ratio = (one[key] / other[key]) ** 2
+    tail = stats.f.cdf(ratio, one["seeds"] - 1, other["seeds"] - 1)
+    return float(2 * min(tail, 1 - tail))
+
+
+def summary(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """A row for each setting; the first is what others are tested on."""
+    rows = {
+        name: scatter(found) | {"cpu_seconds": float(np.mean([run["cpu_seconds"] for run in found]))}
+        for name, found in runs.items()
+    }
+    first = next(iter(rows.values()))
+    for row in rows.values():
+        row["p_of_deviation"] = variance_test(row, first, "deviation")
+        row["p_of_loss_deviation"] = variance_test(row, first, "loss_deviation")
+    return rows
+
+
+def compare(
+    params: Params,
+    settings: Mapping[str, Mapping[str, Any]],
+    seeds: Sequence[int],
+    folder: Path,
+    rollouts: int,
+    processes: int,
+) -> dict[str, list[dict[str, Any]]]:
+    """Each setting's measurements, seed by seed, several at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    make_tasks(params, folder)
+    for split in SPLITS:
+        samples(params, folder, split)
+    kept = {(name, seed): folder / f"{name}-{seed}.json" for seed in seeds for name in settings}
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:  # Polars does not survive a fork
+        jobs = {
+            key: pool.submit(
+                measure, changed(params, seed=key[1], imitation=dict(settings[key[0]])), folder, rollouts
+            )
+            for key, file in kept.items()
+            if not file.exists()
+        }
+        for key, job in jobs.items():
+            write_json(kept[key], job.result())
+    return {name: [read_json(kept[name, seed]) for seed in seeds] for name in settings}
+
+
+def main() -> None:
+    """Write the measurement."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--params", action="append", default=[], help="overlays of params.yaml")
+    parser.add_argument("--folder", type=Path, required=True, help="keeps games and finished trainings")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
+    parser.add_argument("--setting", action="append", default=[], help="NAME={key of imitation: value}")
+    parser.add_argument("--rollouts", type=int, default=2, help="of each validation game, 2 at least")
+    parser.add_argument("--processes", type=int, default=1, help="trainings at once")
+    parser.add_argument("--result", type=Path, default=RESULT)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    settings = {
+        name: yaml.safe_load(keys) for name, keys in (each.split("=", 1) for each in chosen.setting)
+    } or {"as it is": {}}
+    params = changed(load_params("params.yaml", *chosen.params), seed=0)
+    runs = compare(params, settings, chosen.seeds, chosen.folder, chosen.rollouts, chosen.processes)
+    result = {
+        "settings": {
+            name: changed(params, imitation=dict(keys)).imitation.model_dump()
+            for name, keys in settings.items()
+        },
+        "games": {split: len(read_tasks(chosen.folder / f"{split}.parquet")) for split in SPLITS},
+        "rollouts": chosen.rollouts,
+        "summary": summary(runs),
+        "curves": {name: [run["curve"] for run in found] for name, found in runs.items()},
+        "load_average_at_end": os.getloadavg()[0],
+    }
+    write_json(chosen.result, result)
+
+
+if __name__ == "__main__":
+    main()

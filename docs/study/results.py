@@ -1,0 +1,162 @@
+"""The plan and the record together: which runs are there, and what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.evaluation.scores import Scores
+from skillpress.evaluation.trainings import OverTrainings, over_trainings
+from skillpress.study.compression import Prediction, all_predictions, gaps
+from skillpress.study.contrasts import Finding, Pair, judged, measured
+from skillpress.study.outcomes import of_class, scores
+from skillpress.study.plan import Claim, Plan, read_plan
+from tasks.files import EXPLORER, START, TRAINED
+from tasks.study.record import RecordedRun
+from tasks.study.runs import planned_runs
+from tasks.study.store import Record, read_record
+
+FLOORS = {EXPLORER: "Random explorer", START: "Imitation start"}
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a method came to on a benchmark, or on a class of its tasks."""
+
+    mean: float
+    over_trainings: OverTrainings | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the page is made from."""
+
+    plan: Plan
+    planned: Mapping[str, int]
+    """Benchmark to the number of runs that the plan asks for."""
+    runs: Mapping[tuple[str, str], Mapping[int, RecordedRun]]
+    """Benchmark and method to the runs that are there, by seed."""
+    outcomes: Mapping[str, pl.DataFrame]
+    """Id of a run to its rows."""
+
+    def won_at(self, run: RecordedRun, policy: str, name: str = "") -> pl.DataFrame:
+        """``task_id`` and ``won_at`` of a policy on a class of tasks."""
+        return of_class(self.outcomes[run.id], name).select("task_id", won_at=policy)
+
+    def scores(self, run: RecordedRun, policy: str, outcome: str, name: str = "") -> pl.DataFrame:
+        """A score per task."""
+        section, steps = run.params["evaluation"], run.params["environment"]["max_steps"]
+        return scores(self.won_at(run, policy, name), outcome, steps, section["votes"])
+
+    def level(self, benchmark: str, method: str, outcome: str, name: str = "") -> Level | None:
+        """The mean over seeds; of a floor, over the seeds of which any run is there. None without a run."""
+        if method in FLOORS:
+            runs = self._one_of_each_seed(benchmark)
+        else:
+            runs = list(self.runs.get((benchmark, method), {}).values())
+        policy = method if method in FLOORS else TRAINED
+        played = [found for run in runs if (found := self.scores(run, policy, outcome, name)).height]
+        if not played:
+            return None
+        together = Scores.of(played)
+        return Level(together.mean(), over_trainings(together), together.seeds)
+
+    def findings(self, question: str, outcome: str | None = None) -> list[Finding]:
+        """The question's claims, tested and judged, in another outcome than the primary one if so wanted."""
+        tests = []
+        for claim in self.plan.claims(question):
+            entry = self.plan.benchmarks[claim.benchmark]
+            pairs = self._pairs(claim, outcome or entry.outcome)
+            tests.append(measured(claim, pairs, len(entry.seeds), entry.margin))
+        return judged(tests)
+
+    def predictions(self, question: str) -> list[Prediction]:
+        """Question 6, by benchmark and measure."""
+        return [
+            found
+            for benchmark in self.plan.questions[question].runs
+            for found in all_predictions(benchmark, gaps(self._probes(benchmark)))
+        ]
+
+    @cached_property
+    def recorded(self) -> Mapping[str, int]:
+        """Benchmark to the number of its planned runs that are there."""
+        return {
+            benchmark: sum(len(runs) for (name, _), runs in self.runs.items() if name == benchmark)
+            for benchmark in self.plan.benchmarks
+        }
+
+    def _pairs(self, claim: Claim, outcome: str) -> list[Pair]:
+        ones, others = (self.runs.get((claim.benchmark, m), {}) for m in (claim.first, claim.second))
+        return [
+            (
+                self.scores(ones[seed], TRAINED, outcome, claim.of_class),
+                self.scores(others[seed], TRAINED, outcome, claim.of_class),
+            )
+            for seed in sorted(ones.keys() & others.keys())
+        ]
+
+    def _one_of_each_seed(self, benchmark: str) -> list[RecordedRun]:
+        found: dict[int, RecordedRun] = {}
+        for (name, _), runs in self.runs.items():
+            if name == benchmark:
+                found |= {seed: run for seed, run in runs.items() if seed not in found}
+        return [found[seed] for seed in sorted(found)]
+
+    def _probes(self, benchmark: str) -> pl.DataFrame:
+        rows = [
+            {"run": run.id, **row}
+            for (name, _), runs in self.runs.items()
+            if name == benchmark
+            for run in runs.values()
+            for row in run.probes
+        ]
+        return pl.DataFrame(rows, schema_overrides=PROBE_TYPES) if rows else pl.DataFrame(schema=PROBE_TYPES)
+
+
+PROBE_TYPES = pl.Schema(
+    {"run": pl.String, "split": pl.String, "step": pl.Int64, "corpus": pl.Float64}
+    | dict.fromkeys(
+        ("success", "steps", "description_length", "certificate", "segments_per_skill"), pl.Float64
+    )
+)
+"""Columns of a probe that question 6 looks at."""
+
+
+def read_results(root: Path, plan_folder: Path, record_folder: Path) -> Results:
+    """The results of a repository.
+
+    Raises:
+        UserError: the plan is wrong, or the record damaged.
+    """
+    return assembled(read_plan(plan_folder), read_record(record_folder), root)
+
+
+def assembled(plan: Plan, record: Record, root: Path) -> Results:
+    """The runs of the plan that the record has. A benchmark whose small policy is not settled (its overlays
+    are not there yet) has none."""
+    methods = plan.chosen()
+    settled = {name: methods[name] for name in methods if _is_settled(plan, name, root)}
+    planned = planned_runs(plan, settled, root)
+    found = record.matching(planned, root)
+    runs: dict[tuple[str, str], dict[int, RecordedRun]] = {}
+    for run in planned:
+        if run.name in found:
+            runs.setdefault((run.benchmark, run.method), {})[run.seed] = found[run.name]
+    ids = {run.id for seeds in runs.values() for run in seeds.values()}
+    frames: Sequence[pl.DataFrame] = record.outcomes.partition_by("id")
+    return Results(
+        plan=plan,
+        planned={name: len(methods[name]) * len(plan.benchmarks[name].seeds) for name in methods},
+        runs=runs,
+        outcomes={frame["id"][0]: frame for frame in frames if frame["id"][0] in ids},
+    )
+
+
+def _is_settled(plan: Plan, benchmark: str, root: Path) -> bool:
+    return all((root / "params" / f"{name}.yaml").is_file() for name in plan.benchmarks[benchmark].base)

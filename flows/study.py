@@ -1,0 +1,246 @@
+"""The runs of the study that are missing from its record, one after the other, as the plan orders them.
+
+    python -m flows.study                                  all questions, all benchmarks
+    python -m flows.study --questions q1 q2 --only countdown
+    python -m flows.study --dry-run                        what is there, what is missing, how long it takes
+
+Every run is a process of its own (``python -m tasks.reproduce``) in its own workspace, and is added to
+docs/study/ as soon as it is done: that record alone says which runs are missing, also in another clone and
+after changes of the code. An interrupted study, killed anywhere, goes on when it is started again: finished
+runs from the record, the others from their last checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.futures import PrefectFuture, as_completed
+from prefect.states import Completed, Failed
+from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.tasks import Task
+from tqdm import tqdm
+
+from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
+from flows.children import children_stopped
+from skillpress.errors import UserError
+from skillpress.study.plan import read_plan
+from skillpress.workers import cores
+from tasks import exit_codes, parent
+from tasks.finished.run import read_run
+from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
+from tasks.reproduce.workspace import FOLDER as WORKSPACES
+from tasks.settings import ROOT
+from tasks.study import store
+from tasks.study.clearing import clear
+from tasks.study.forecast import describe, in_words
+from tasks.study.queue import Queue
+from tasks.study.record import RecordedRun, code_revision, outcomes_of, record_of
+from tasks.study.runs import PlannedRun, planned_runs
+from tasks.tracking.runs import create_database
+
+PLAN = Path("params/study")
+CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
+"""Where DVC keeps the files that stages made."""
+LIMIT_MINUTES = 180.0
+"""What a run may take, unless the command says otherwise."""
+TRACES = "SKILLPRESS_TRACES"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of the study is to be run, and how."""
+
+    questions: tuple[str, ...] = ()
+    """Names or beginnings of them; all where none is given."""
+    benchmarks: tuple[str, ...] = ()
+    at_once: int = 0
+    """Runs beside each other; 0: as many as the cores have room for."""
+    limit_minutes: float = LIMIT_MINUTES
+    """Of each run."""
+    start_minutes: float | None = None
+    """After which no further run is started; None: never."""
+    keep: bool = False
+    """Whether workspaces of recorded runs stay."""
+    plan: Path = PLAN
+    record: Path = store.FOLDER
+
+    def runs(self) -> list[PlannedRun]:
+        """All that are planned, whether recorded or not.
+
+        Raises:
+            UserError: the plan or an overlay is wrong.
+        """
+        plan = read_plan(ROOT / self.plan)
+        return planned_runs(plan, plan.chosen(self.questions, self.benchmarks), ROOT)
+
+    def beside(self, runs: Sequence[PlannedRun]) -> int:
+        """How many runs beside each other."""
+        processes = [run.params["processes"] for run in runs] or [1]
+        return min(AT_ONCE, self.at_once or room(cores(), processes))
+
+
+def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+    """Not what took too long, nor what the user must put right."""
+    error = state.result(raise_on_failure=False)
+    return not isinstance(error, (ExperimentTooSlowError, UserError))
+
+
+@task(
+    name="run",
+    task_run_name="{run.name}",
+    retries=1,
+    retry_delay_seconds=10,
+    retry_condition_fn=worth_retrying,
+)
+def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
+    """Make a run, add it to the record, and clear its workspace away.
+
+    Raises:
+        ExperimentFailedError: its process failed.
+        ExperimentTooSlowError: it took longer than it may.
+        UserError: what it left cannot be recorded.
+    """
+    workspace = ROOT / WORKSPACES / run.variant.name
+    how = {"revision": code_revision(), "resumed": workspace.exists()}
+    overlays = [option for overlay in run.variant.overlays for option in ("--params", str(overlay))]
+    started = time.monotonic()
+    reproduce(run.variant, [*overlays, "--seed", str(run.seed)], 60 * choice.limit_minutes)
+    finished = read_run(workspace, run.method)
+    record = record_of(run, finished, {**how, "wall_seconds": round(time.monotonic() - started, 1)})
+    record = store.add(ROOT / choice.record, record, outcomes_of(finished))
+    if not choice.keep:
+        clear(workspace, CACHE)
+    return record
+
+
+@flow(name="study", task_runner=ThreadPoolTaskRunner(max_workers=AT_ONCE))
+def study(choice: Choice) -> State[None]:
+    """Make the missing runs."""
+    try:
+        runs = choice.runs()
+        create_database()
+        os.environ.setdefault(TRACES, "0")  # nobody looks at the traces of a hundred runs
+        lock = ROOT / WORKSPACES / ".study.lock"
+        with exclusive(lock, "the study", DEFAULT_WAIT_SECONDS), children_stopped():
+            parent.name_this_process()
+            clear_recorded(runs, choice)
+            failures = run_missing(runs, choice)
+    except UserError as error:
+        return Failed(message=str(error))
+    missing = missing_of(runs, choice)
+    if failures:
+        return Failed(message="\n".join(failures))
+    return Completed(message=f"{len(runs) - len(missing)} of {len(runs)} runs are recorded")
+
+
+def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
+    """Clear away what a flow that was killed right after recording a run has left of it."""
+    missing = {run.name for run in missing_of(runs, choice)}
+    for run in runs:
+        workspace = ROOT / WORKSPACES / run.variant.name
+        if run.name not in missing and workspace.exists() and not choice.keep:
+            clear(workspace, CACHE)
+
+
+def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:
+    """Those that the record does not have."""
+    found = store.read_record(ROOT / choice.record).matching(runs, ROOT)
+    return [run for run in runs if run.name not in found]
+
+
+def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
+    """Make them; returns what failed."""
+    missing = missing_of(runs, choice)
+    queue, at_once = Queue(missing), choice.beside(runs)
+    running: dict[PrefectFuture[RecordedRun], PlannedRun] = {}
+    failures: list[str] = []
+    began = time.monotonic()
+    for line in forecast(runs, choice):
+        tqdm.write(line)
+    with tqdm(total=len(missing), unit="run", disable=not sys.stderr.isatty()) as bar:
+        while True:
+            while len(running) < at_once and not _late(began, choice) and (run := queue.next()):
+                tqdm.write(f"{run.name} starts")
+                running[run_and_record.submit(run, choice)] = run
+            if not running:
+                return failures
+            future = next(as_completed(list(running)))
+            run = running.pop(future)
+            future.wait()  # its state is final only then; the server may still say that it runs
+            queue.done(run)
+            bar.update()
+            if future.state.is_completed():
+                tqdm.write(f"{run.name} is recorded after {in_words(future.result().wall_seconds)}")
+            else:
+                failures.append(str(future.state.message))
+                tqdm.write(f"{run.name} failed: {future.state.message}")
+            for line in forecast(runs, choice):
+                tqdm.write(line)
+
+
+def forecast(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
+    """What is recorded, and how long the rest takes."""
+    recorded = store.read_record(ROOT / choice.record).runs
+    missing = missing_of(runs, choice)
+    return list(describe(missing, recorded, len(runs), choice.beside(runs), datetime.now().astimezone()))
+
+
+def _late(began: float, choice: Choice) -> bool:
+    return choice.start_minutes is not None and time.monotonic() - began > 60 * choice.start_minutes
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
+    parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
+    parser.add_argument("--at-once", type=int, default=0, help="runs beside each other (as the cores allow)")
+    parser.add_argument("--limit-minutes", type=float, default=LIMIT_MINUTES, help="of each run (180)")
+    parser.add_argument("--start-minutes", type=float, help="start no run after so many minutes")
+    parser.add_argument("--keep", action="store_true", help="keep the workspaces of recorded runs")
+    parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
+    parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
+    parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
+    chosen = parser.parse_args(arguments)
+    choice = Choice(
+        questions=tuple(chosen.questions),
+        benchmarks=tuple(chosen.only),
+        at_once=chosen.at_once,
+        limit_minutes=chosen.limit_minutes,
+        start_minutes=chosen.start_minutes,
+        keep=chosen.keep,
+        plan=chosen.plan,
+        record=chosen.record,
+    )
+    if chosen.dry_run:
+        return dry_run(choice)
+    state = study(choice, return_state=True)
+    print(f"study: {state.message}", file=sys.stdout if state.is_completed() else sys.stderr)
+    return 0 if state.is_completed() else exit_codes.USER_ERROR
+
+
+def dry_run(choice: Choice) -> int:
+    """Print the missing runs in their order, and the forecast; returns the exit code."""
+    try:
+        runs = choice.runs()
+        for run in missing_of(runs, choice):
+            print(run.name)
+        print("\n".join(forecast(runs, choice)))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return exit_codes.USER_ERROR
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Does compression predict generalisation? Observations over the probed steps of all runs of a benchmark.
+
+The gap is success on training tasks minus success on tasks of an unseen kind. A measure of compression is one
+of :data:`MEASURES`. Two analyses, each with the length of training successes held constant:
+
+- the partial correlation of gap and measure, given the length: the correlation of what a linear fit on the
+  length leaves of either. Steps of one run are alike, so it carries no test.
+- the slope of the measure in gap ~ measure + length + corpus + step with the run as random effect (REML), all
+  columns standardised; gap too, so that a slope of 0.1 is a tenth of a deviation of the gap per deviation of
+  the measure. ``corpus`` is there because a dictionary's own bits are spread over the successes that it is
+  fitted to. Its test is the normal one of the mixed model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+MEASURES = {
+    "description_length": "description length, bits per success",
+    "certificate": "half-sample certificate, bits",
+    "segments_per_skill": "seg/|s|",
+}
+BESIDE = ("steps", "corpus", "step")
+"""What the mixed model holds constant: the length of successes, their number, and the training step."""
+FEWEST = 12
+"""Rows below which nothing is fitted."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a measure says of the gap on one benchmark."""
+
+    benchmark: str
+    measure: str
+    runs: int
+    rows: int
+    partial: float | None = None
+    """The partial correlation, in [-1, 1]."""
+    slope: float | None = None
+    """Standardised, of the mixed model."""
+    low: float | None = None
+    """Lower end of the slope's 95% interval."""
+    high: float | None = None
+    p: float | None = None
+    """Two-sided, uncorrected."""
+    gap_deviation: float | None = None
+    """The gap's deviation over the rows, in shares; slope times it is what the measure's deviation moves."""
+
+
+def gaps(probes: pl.DataFrame) -> pl.DataFrame:
+    """One row per run and probed step with ``gap`` and the measures; steps without a success, or where a
+    measure is missing, are left out.
+
+    Args:
+        probes: rows of whole splits with ``run``, ``step``, ``split`` and the columns of a probe.
+    """
+    unseen = probes.filter(pl.col("split") == "unseen").select("run", "step", unseen="success")
+    rows = probes.filter(pl.col("split") == "train").join(unseen, on=("run", "step"))
+    needed = ["run", "step", "gap", *MEASURES, "steps", "corpus"]
+    return rows.with_columns(gap=pl.col("success") - pl.col("unseen")).select(needed).drop_nulls()
+
+
+def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
+    """Both analyses of a benchmark's rows of :func:`gaps`."""
+    runs = rows["run"].n_unique() if rows.height else 0
+    empty = Prediction(benchmark=benchmark, measure=measure, runs=runs, rows=rows.height)
+    if rows.height < FEWEST or runs < 3 or rows[measure].std() == 0 or rows["gap"].std() == 0:
+        return empty
+    slope, low, high, p = _mixed(rows, measure)
+    return Prediction(
+        benchmark=benchmark,
+        measure=measure,
+        runs=runs,
+        rows=rows.height,
+        partial=partial_correlation(*(rows[name].to_numpy() for name in ("gap", measure, "steps"))),
+        slope=slope,
+        low=low,
+        high=high,
+        p=p,
+        gap_deviation=float(rows["gap"].to_numpy().std(ddof=1)),
+    )
+
+
+def partial_correlation(
+    one: NDArray[np.float64], other: NDArray[np.float64], given: NDArray[np.float64]
+) -> float:
+    """The correlation of what a linear fit on ``given`` leaves of the two."""
+    left = [_left_over(values, given) for values in (one, other)]
+    return float(np.corrcoef(left[0], left[1])[0, 1])
+
+
+def _left_over(values: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+    design = np.column_stack([np.ones(len(given)), given])
+    found, *_ = np.linalg.lstsq(design, values, rcond=None)
+    return np.asarray(values - design @ found)
+
+
+def _mixed(rows: pl.DataFrame, measure: str) -> tuple[float, float, float, float]:
+    """Slope of the measure, the ends of its 95% interval, and its p."""
+    from statsmodels.regression.mixed_linear_model import MixedLM  # pandas and seconds, for one question
+
+    columns = [name for name in (measure, *BESIDE) if rows[name].std()]
+    design = np.column_stack([np.ones(rows.height), *(_standardised(rows[name]) for name in columns)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a random effect of variance 0 is a finding, not a failure
+        fitted = MixedLM(_standardised(rows["gap"]), design, groups=rows["run"].to_numpy()).fit(reml=True)
+    place = 1 + columns.index(measure)
+    low, high = fitted.conf_int()[place]
+    return float(fitted.fe_params[place]), float(low), float(high), float(fitted.pvalues[place])
+
+
+def _standardised(values: pl.Series) -> NDArray[np.float64]:
+    numbers = values.to_numpy().astype(np.float64)
+    return np.asarray((numbers - numbers.mean()) / numbers.std(ddof=1))
+
+
+def all_predictions(benchmark: str, rows: pl.DataFrame) -> Sequence[Prediction]:
+    """Every measure on one benchmark."""
+    return [predict(benchmark, measure, rows) for measure in MEASURES]

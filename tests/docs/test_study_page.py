@@ -1,0 +1,55 @@
+"""The page of the study holds what its record and its plan give, and says what a made-up record implies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from small_study import outcomes, recorded, runs_of, write_plan
+
+from docs.study.__main__ import files
+from docs.study.page import UnknownPartError, made_anew
+from docs.study.results import assembled, read_results
+from docs.study.sections import findings, levels
+from skillpress.study.plan import read_plan
+from tasks.study.store import FOLDER, Record
+
+
+def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:
+    results = read_results(repository, repository / "params" / "study", repository / FOLDER)
+    for path, text in files(results, repository).items():
+        assert (repository / path).read_text() == text, f"{path}: run python -m docs.study"
+
+
+def made_up(repository: Path, folder: Path, seeds: tuple[int, ...]):
+    """Two methods on one benchmark; segcost wins half of the tasks, grpo a quarter, on each seed."""
+    plan = read_plan(write_plan(folder, runs={"small": ["grpo", "segcost"]}))
+    won = {"grpo": ([3, 0], [0, 0], [2, 0], [0, 0]), "segcost": ([3, 0], [5, 0], [2, 1], [0, 0])}
+    chosen = [run for run in runs_of(plan) if run.seed in seeds]
+    frames = [outcomes(*won[run.method]).with_columns(id=pl.lit(run.name)) for run in chosen]
+    return assembled(plan, Record(tuple(map(recorded, chosen)), pl.concat(frames)), repository)
+
+
+def test_a_difference_is_that_of_the_wins_and_is_given_with_its_seeds(
+    repository: Path, tmp_path: Path
+) -> None:
+    lines = list(findings(made_up(repository, tmp_path, (10, 11)), "q1_which"))
+    (row,) = [line for line in lines if line.startswith("| small")]
+    assert "`segcost` > `grpo` | +25.0" in row  # 4 of 8 episodes against 2 of 8
+    assert "| 2 of 2 |" in row
+
+
+def test_without_all_seeds_there_is_no_verdict(repository: Path, tmp_path: Path) -> None:
+    lines = list(findings(made_up(repository, tmp_path, (10,)), "q1_which"))
+    assert any("| 1 of 2 | – | runs are missing |" in line for line in lines)
+
+
+def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Path) -> None:
+    rows = [line.split(" | ")[0] for line in levels(made_up(repository, tmp_path, (10, 11)), "small")]
+    assert rows[-4:] == ["| Random explorer", "| Imitation start", "| `grpo`: plain", "| `segcost`: phrases"]
+
+
+def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownPartError, match="no part 'nothing'"):
+        made_anew("<!-- made: nothing -->\n<!-- end -->", made_up(repository, tmp_path, (10, 11)))

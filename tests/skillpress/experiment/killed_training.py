@@ -1,0 +1,53 @@
+"""Trainings in processes of their own (``training_program.py``), some of them killed, and what they left."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors.torch import load_file
+
+PROGRAM = Path(__file__).parent / "training_program.py"
+
+
+def run(folder: Path, output: str, prefix: Sequence[str] = ()) -> list[str]:
+    command = [*prefix, sys.executable, str(PROGRAM), str(folder), output, "--smoke"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return finished.stdout.splitlines()
+
+
+def run_and_kill(folder: Path, output: str, after: int) -> None:
+    """Start the training and ``kill -9`` it once it has reported step ``after``."""
+    command = [sys.executable, str(PROGRAM), str(folder), output, "--smoke", "--pause-after", str(after)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(f"step {after} "):
+                break
+        process.kill()
+
+
+def variant(folder: Path, to: Path, overlay: str) -> None:
+    """The same tasks and start policy for a training with another overlay."""
+    for made in ("train.parquet", "validation.parquet"):
+        shutil.copy(folder / made, to)
+    shutil.copytree(folder / "start", to / "start")
+    (to / "overlay.yaml").write_text(overlay)
+
+
+def same_weights(folder: Path, first: str, second: str) -> bool:
+    files = [load_file(folder / name / "model.safetensors") for name in (first, second)]
+    return all(bool((files[0][name] == files[1][name]).all()) for name in files[0])
+
+
+def same_files(folder: Path, first: str, second: str) -> bool:
+    """Whether they left the same dictionaries, and the same sample of their episodes."""
+    names = ("dictionaries-{}.json", "training-{}.parquet", "advantages-{}.parquet")
+    return all(
+        (folder / name.format(first)).read_bytes() == (folder / name.format(second)).read_bytes()
+        for name in names
+    )
