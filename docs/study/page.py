@@ -1,27 +1,15 @@
-"""docs/study.md: what stands between two markers is made, the rest stays as it was written.
-
-<!-- made: state -->
-...
-<!-- end -->
-"""
+"""What of docs/study.md is made from the study's record."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
+from docs.made import Parts
 from docs.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_1
 from docs.study.results import Results
 from docs.study.sections import compression, findings, levels, state
 
-MADE = re.compile(r"<!-- made: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
-
-
-class UnknownPartError(ValueError):
-    """The page asks for a part that nothing makes."""
-
-
-def parts(results: Results) -> Mapping[str, Callable[[], Iterator[str]]]:
+def parts(results: Results) -> Parts:
     """Name of a part to what makes its lines."""
     found: dict[str, Callable[[], Iterator[str]]] = {
         "state": lambda: state(results),
@@ -48,20 +36,3 @@ def answer(results: Results, question: str) -> Iterator[str]:
         yield from direction_table(results)
     else:
         yield from findings(results, question)
-
-
-def made_anew(text: str, results: Results) -> str:
-    """The page with all its made parts.
-
-    Raises:
-        UnknownPartError: one of its markers names none.
-    """
-    known = parts(results)
-
-    def part(match: re.Match[str]) -> str:
-        if match[1] not in known:
-            raise UnknownPartError(f"docs/study.md: no part {match[1]!r}; there are {', '.join(known)}")
-        lines = "\n".join(known[match[1]]()).strip("\n")
-        return f"<!-- made: {match[1]} -->\n{lines}\n<!-- end -->"
-
-    return MADE.sub(part, text)

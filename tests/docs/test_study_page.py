@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from small_study import outcomes, recorded, runs_of, write_plan
 
+from docs.made import UnknownPartError, made_anew
 from docs.study.__main__ import files
-from docs.study.page import UnknownPartError, made_anew
+from docs.study.page import parts
 from docs.study.results import assembled, read_results
 from docs.study.sections import findings, levels
 from skillpress.study.plan import read_plan
@@ -52,4 +53,4 @@ def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Pat
 
 def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownPartError, match="no part 'nothing'"):
-        made_anew("<!-- made: nothing -->\n<!-- end -->", made_up(repository, tmp_path, (10, 11)))
+        made_anew("<!-- made: nothing -->\n<!-- end -->", Path("page.md"), parts(made_up(repository, tmp_path, (10, 11))))

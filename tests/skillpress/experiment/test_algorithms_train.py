@@ -104,7 +104,7 @@ def test_any_algorithm_goes_with_any_shaping(folder: Path, name: str) -> None:
         assert moved(folder, f"{name}-{shaping}") > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_any_algorithm_learns_otherwise_where_steps_pay(folder: Path, name: str) -> None:
     overlay = {} if name == "grpo" else read_yaml(ROOT / "params" / f"{name}.yaml")

@@ -13,6 +13,8 @@ from training_program import prepare
 
 from skillpress.params import merge, read_yaml
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {
     "processes": 1,
@@ -62,7 +64,6 @@ def check(folder: Path, name: str, column: str, *overlays: dict[str, Any]) -> No
     assert any(row.get(column) for row in curve), "what is combined is at work"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "column", "overlays"),
     [
@@ -77,13 +78,11 @@ def test_ppo_learns_from_rollouts_of_older_weights(
     check(folder, f"ppo-{name}", column, overlay("ppo"), *overlays)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["rloo", "gigpo", "ppo", "expert_iteration"])
 def test_second_attempts_go_with_other_algorithms(folder: Path, algorithm: str) -> None:
     check(folder, f"erl-{algorithm}", "experience/attempts", overlay(algorithm), ERL)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes"), [("lora", LORA), ("lag", LAG), ("replay", REPLAY)])
 def test_second_attempts_go_with_low_rank_changes_a_lag_and_replay(
     folder: Path, name: str, changes: dict[str, Any]
@@ -91,7 +90,6 @@ def test_second_attempts_go_with_low_rank_changes_a_lag_and_replay(
     check(folder, f"erl-{name}", "experience/attempts", ERL, changes)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["rloo", "gigpo", "ppo", "expert_iteration"])
 def test_a_library_goes_with_other_algorithms_and_low_rank_changes(
     with_library: Path, algorithm: str
@@ -99,7 +97,6 @@ def test_a_library_goes_with_other_algorithms_and_low_rank_changes(
     check(with_library, f"library-{algorithm}", "library/skills", overlay(algorithm), LIBRARY, LORA)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_ranks_replay_under_zero_3(folder: Path) -> None:
     """All ranks must make equally many passes, whichever of them replays more."""

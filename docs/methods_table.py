@@ -1,0 +1,97 @@
+"""``python -m docs.methods_table``: make the comparison's tables in docs/methods.md from its committed figures.
+
+The figures are those of ``benchmarks/methods.py``, in ``benchmarks/results/methods.json``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from docs.made import Parts, made_anew
+from docs.study.words import NONE, p_value, percent, points, table
+from skillpress.storage import read_json, write_text
+from skillpress.study.holm import holm
+from tasks.settings import ROOT
+
+PAGE = Path("docs/methods.md")
+FIGURES = Path("benchmarks/results/methods.json")
+BASELINE = "grpo"
+
+
+def parts(found: Mapping[str, Any]) -> Parts:
+    """What of the page is made from what ``benchmarks.methods`` printed."""
+    return {
+        "comparison": lambda: comparison(found),
+        "tuning": lambda: tuning(found),
+        "cost": lambda: cost(found),
+    }
+
+
+def comparison(found: Mapping[str, Any]) -> Iterator[str]:
+    """A row per algorithm, the best first, and the start's."""
+    algorithms = found["algorithms"]
+    others = [name for name in algorithms if name != BASELINE]
+    corrected = dict(zip(others, holm([_less(algorithms[name])["p"] for name in others]), strict=True))
+    heads = ("", "Pass@1, % (95%)", "less `grpo`, points (95%)", "p, corrected", "area, %", "less `grpo`")
+    rows = []
+    for name in sorted(algorithms, key=lambda name: -algorithms[name]["pass_at_1"]["mean"]):
+        entry = algorithms[name]
+        first, second = (NONE, NONE) if name == BASELINE else (_points(entry, "pass_at_1"), _points(entry, "area"))
+        p = p_value(corrected.get(name))
+        rows.append((f"`{name}`", _percent(entry["pass_at_1"]), first, p, _percent(entry["area"]), second))
+    start = found["start"]
+    rows.append(("imitation start", _percent(start["pass_at_1"]), NONE, NONE, _percent(start["area"]), NONE))
+    yield from table(heads, rows)
+
+
+def tuning(found: Mapping[str, Any]) -> Iterator[str]:
+    """Pass@1 on the tuning seed's validation tasks at every learning rate that was tried."""
+    scales = [f"{scale:g}" for scale in found["setting"]["scales"]]
+    rows = []
+    for name, entry in found["algorithms"].items():
+        tried = {scale: percent(each["validation"]["mean"]) for scale, each in entry["tried"].items()}
+        chosen = f"{entry['chosen_scale']:g}"
+        cells = (f"**{tried[scale]}**" if scale == chosen else tried[scale] for scale in scales)
+        rows.append((f"`{name}`", *cells))
+    yield from table(("", *(f"× {scale}" for scale in scales)), rows)
+
+
+def cost(found: Mapping[str, Any]) -> Iterator[str]:
+    """What a training step took, and how many there were until the environment steps were spent."""
+    rows = []
+    for name, entry in found["algorithms"].items():
+        steps = [each["training_steps"] for each in entry["trainings"]]
+        rows.append((
+            f"`{name}`",
+            f"{min(steps)} to {max(steps)}",
+            f"{entry['core_seconds_per_step']:.2f}",
+            f"{entry['peak_memory_mb']:.0f}",
+        ))  # fmt: skip
+    yield from table(("", "training steps", "core seconds per step", "peak memory, MB"), rows)
+
+
+def _less(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    less: Mapping[str, Any] = entry["less_grpo"]["pass_at_1"]
+    return less
+
+
+def _points(entry: Mapping[str, Any], figure: str) -> str:
+    less = entry["less_grpo"][figure]
+    return points(less["mean"], less["low"], less["high"])
+
+
+def _percent(estimate: Mapping[str, Any]) -> str:
+    return percent(estimate["mean"], estimate["low"], estimate["high"])
+
+
+def page(root: Path) -> str:
+    """The page as its figures make it."""
+    return made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(read_json(root / FIGURES)))
+
+
+if __name__ == "__main__":
+    write_text(ROOT / PAGE, page(ROOT))
+    sys.exit(0)
