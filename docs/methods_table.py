@@ -1,4 +1,4 @@
-"""``python -m docs.methods_table``: make the comparison's tables in docs/methods.md from its committed figures.
+"""``python -m docs.methods_table``: make the tables of docs/methods.md that compare algorithms.
 
 The figures are those of ``benchmarks/methods.py``, in ``benchmarks/results/methods.json``.
 """
@@ -39,9 +39,9 @@ def comparison(found: Mapping[str, Any]) -> Iterator[str]:
     rows = []
     for name in sorted(algorithms, key=lambda name: -algorithms[name]["pass_at_1"]["mean"]):
         entry = algorithms[name]
-        first, second = (NONE, NONE) if name == BASELINE else (_points(entry, "pass_at_1"), _points(entry, "area"))
-        p = p_value(corrected.get(name))
-        rows.append((f"`{name}`", _percent(entry["pass_at_1"]), first, p, _percent(entry["area"]), second))
+        success, area = (_percent(entry[figure]) for figure in ("pass_at_1", "area"))
+        more, sooner = (_points(entry, figure) for figure in ("pass_at_1", "area"))
+        rows.append((f"`{name}`", success, more, p_value(corrected.get(name)), area, sooner))
     start = found["start"]
     rows.append(("imitation start", _percent(start["pass_at_1"]), NONE, NONE, _percent(start["area"]), NONE))
     yield from table(heads, rows)
@@ -79,6 +79,8 @@ def _less(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _points(entry: Mapping[str, Any], figure: str) -> str:
+    if entry["less_grpo"] is None:
+        return NONE
     less = entry["less_grpo"][figure]
     return points(less["mean"], less["low"], less["high"])
 

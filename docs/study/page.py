@@ -9,6 +9,7 @@ from docs.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_
 from docs.study.results import Results
 from docs.study.sections import compression, findings, levels, state
 
+
 def parts(results: Results) -> Parts:
     """Name of a part to what makes its lines."""
     found: dict[str, Callable[[], Iterator[str]]] = {

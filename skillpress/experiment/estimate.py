@@ -158,9 +158,9 @@ def work(params: Params) -> dict[str, Work]:
         "train_policy": _work(params, episodes),
         "train_policy: validation": _work(params, validations * params.tasks.validation),
         "train_policy: probes": _work(params, probed),
-        "evaluate_policy: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
-        "evaluate_policy: start": _work(params, evaluated),
-        "evaluate_policy: trained": _work(params, evaluated),
+        "play_floors: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
+        "play_floors: start": _work(params, evaluated),
+        "evaluate_policy": _work(params, evaluated),
     }
 
 

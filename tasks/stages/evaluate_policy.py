@@ -1,13 +1,13 @@
 """Stage: how good the trained policy is, beside its start and a random explorer, on held-out tasks.
 
-Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs. The rollouts of
-all policies are one file, with the policy, the run and the training step whose weights played in columns
-of their own.
+Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs; the start and the
+explorer have done so in the stage ``play_floors``. The rollouts of all policies are one file, with the
+policy, the run and the training step whose weights played in columns of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,16 +15,15 @@ import polars as pl
 
 from skillpress.environments import bundle
 from skillpress.evaluation import EvaluationSummary, compare, evaluate, evaluation_steps
-from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.rollout import Requests, requests
 from skillpress.seeds import derive
 from skillpress.storage import write_json
-from skillpress.training.selected_checkpoint import SelectedCheckpoint, read_selected
-from skillpress.trajectory import Task, scan_rollouts
+from skillpress.training.selected_checkpoint import read_selected
+from skillpress.trajectory import join_rollouts, scan_rollouts
 from tasks.files import (
     BASE_POLICY,
     EVALUATION_ROLLOUTS,
     EXPLORER,
+    FLOOR_ROLLOUTS,
     POLICIES,
     POLICY,
     RESULTS,
@@ -34,11 +33,11 @@ from tasks.files import (
     load_tasks,
     write_curve,
 )
+from tasks.playing import play, play_of
 
 if TYPE_CHECKING:
     from tasks.stage import Stage
 
-MODELS = {EXPLORER: None, START: BASE_POLICY, TRAINED: POLICY}
 PAIRS = ((EXPLORER, START), (START, TRAINED))
 
 
@@ -47,7 +46,9 @@ def main(stage: Stage) -> None:
     params, section = stage.params, stage.params.evaluation
     longest, seed = params.environment.max_steps, derive(params.seed, "compare")
     tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
-    play(stage, tasks, selected)
+    own = stage.store.folder / "trained.parquet"
+    play(stage, [play_of(params, tasks, TRAINED, POLICY, selected.step)], own)
+    join_rollouts(EVALUATION_ROLLOUTS, [FLOOR_ROLLOUTS, own])
     every = evaluation_steps(scan_rollouts(EVALUATION_ROLLOUTS))
     rollouts = {policy: every.filter(pl.col("policy") == policy) for policy in POLICIES}
     summaries = {
@@ -73,28 +74,6 @@ def main(stage: Stage) -> None:
     stage.run.log_episodes(EVALUATION_ROLLOUTS, BASE_POLICY)
     stage.run.register_policy(POLICY)
     stage.store.clear()
-
-
-def play(stage: Stage, tasks: Sequence[Task], selected: SelectedCheckpoint) -> None:
-    """Write all episodes of all policies, those that an interrupted process played included."""
-    params, section = stage.params, stage.params.evaluation
-    plays = [
-        Play(
-            policy=MODELS[policy],
-            wanted=sum(
-                (
-                    requests(tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run)
-                    for run in range(section.runs)
-                ),
-                start=Requests(()),
-            ),
-            version=selected.step if policy == TRAINED else 0,
-        )
-        for policy in POLICIES
-    ]
-    job = CollectionJob(params, "evaluation", plays, stage.store)
-    with stage.progress(sum(len(play.wanted) for play in plays), "episode") as progress:
-        play_episodes(job, EVALUATION_ROLLOUTS, progress.more)
 
 
 def headline(summary: EvaluationSummary) -> dict[str, float]:

@@ -52,5 +52,6 @@ def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Pat
 
 
 def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
+    known = parts(made_up(repository, tmp_path, (10, 11)))
     with pytest.raises(UnknownPartError, match="no part 'nothing'"):
-        made_anew("<!-- made: nothing -->\n<!-- end -->", Path("page.md"), parts(made_up(repository, tmp_path, (10, 11))))
+        made_anew("<!-- made: nothing -->\n<!-- end -->", Path("page.md"), known)

@@ -28,7 +28,7 @@ from tasks.settings import ROOT
 GRPO, SEGCOST = ("--params", "params/grpo.yaml"), ("--params", "params/segcost.yaml")
 STAGES = [
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "evaluate_policy", "report",
+    "train_policy", "play_floors", "evaluate_policy", "report",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ STAGES = dict.fromkeys(
         "project_skills",
         "fit_dictionary",
         "train_policy",
+        "play_floors",
         "evaluate_policy",
         "report",
     ),

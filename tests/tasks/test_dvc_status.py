@@ -14,8 +14,9 @@ from clone import Clone
 from tasks.graph import read_stage
 
 TRAINED = {"train_policy"}
+PLAYED = {"prepare_policy", "collect_rollouts", "train_policy", "play_floors", "evaluate_policy"}
 EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-              "train_policy", "evaluate_policy", "report"}  # fmt: skip
+              "train_policy", "play_floors", "evaluate_policy", "report"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def changed_stages(clone: Clone) -> set[str]:
         ("skillpress/algorithms/grpo.py", {"train_policy", "report"}),  # its parameters are printed
         ("skillpress/training/learner.py", TRAINED),
         ("skillpress/trajectory.py", EVERYWHERE),
-        ("data/inputs.json", {"prepare_policy", "collect_rollouts", "train_policy", "evaluate_policy"}),
+        ("data/inputs.json", PLAYED),
     ],
 )
 def test_an_edit_reruns_the_stages_that_it_decides(file: str, stages: set[str], finished: Clone) -> None:

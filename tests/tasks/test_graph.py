@@ -24,7 +24,7 @@ from tasks.graph import read_stage
 
 STAGES = (
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "evaluate_policy", "report",
+    "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
 
 NAMED_BY = {
@@ -242,7 +242,7 @@ def source(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path
 
 
-KEEPS_WORK = {"prepare_policy", "collect_rollouts", "train_policy", "evaluate_policy"}
+KEEPS_WORK = {"prepare_policy", "collect_rollouts", "play_floors", "train_policy", "evaluate_policy"}
 """The stages that go on with what a killed process of theirs had done."""
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 STAGES = [
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "evaluate_policy", "report",
+    "train_policy", "play_floors", "evaluate_policy", "report",
 ]  # fmt: skip
 
 FULL_DISK = """
@@ -97,7 +97,7 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
     ("stage", "kind", "overlay"),
     [
         ("prepare_policy", "demonstrations", {"imitation": {"demonstrations": 12_000}}),
-        ("evaluate_policy", "episodes", {"evaluation": {"runs": 200}}),
+        ("play_floors", "episodes", {"evaluation": {"runs": 200}}),
     ],
 )
 def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
@@ -124,12 +124,12 @@ def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
     again = clone.python("tasks", stage)
     assert again.returncode == 0, again.stderr
     after = outputs(clone)
-    same_rollouts(after.pop(EVALUATION), before.pop(EVALUATION))
+    same_rollouts(after.pop(FLOORS), before.pop(FLOORS))
     assert after == before
     assert not any((folder / "checkpoints").iterdir())
 
 
-EVALUATION = "data/rollouts/evaluation.parquet"
+FLOORS = "data/rollouts/floors.parquet"
 
 
 def same_rollouts(one: bytes, other: bytes) -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 STAGES = [
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
-    "train_policy", "evaluate_policy", "report",
+    "train_policy", "play_floors", "evaluate_policy", "report",
 ]  # fmt: skip
 
 
@@ -47,7 +47,9 @@ def test_a_changed_parameter_reruns_only_the_stages_that_read_it(clone: Clone) -
     before = (clone.folder / "params.yaml").read_text()
     clone.set_params({"evaluation": {"runs": 3}})
     try:
-        assert clone.ran(clone.python("tasks.reproduce").stdout) == ["evaluate_policy", "report"]
+        assert clone.ran(clone.python("tasks.reproduce").stdout) == [
+            "play_floors", "evaluate_policy", "report",
+        ]  # fmt: skip
     finally:
         (clone.folder / "params.yaml").write_text(before)
     back = clone.python("tasks.reproduce")
@@ -262,8 +264,8 @@ The name of the experience decides the class of its section, before any stage re
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
-    """The report prints all of them; the sections ``environment`` and ``engine`` are handed over whole. A section
-    that is named whole stands for its keys that params.yaml leaves at their defaults, too."""
+    """The report prints all of them; the sections ``environment`` and ``engine`` are handed over whole. A
+    section that is named whole stands for its keys that params.yaml leaves at their defaults, too."""
     stages = [stage for stage in STAGES if stage != "report"]
     (clone.folder / "watched_stages.py").write_text(WATCHED_STAGES)
     run = clone.python("watched_stages", *stages)

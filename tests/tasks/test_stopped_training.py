@@ -34,7 +34,7 @@ def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(repository: Pa
     assert 1 <= done < STEPS
     again = stopped.python("tasks.reproduce")
     assert again.returncode == 0, again.stdout + again.stderr
-    assert stopped.ran(again.stdout) == ["train_policy", "evaluate_policy", "report"]
+    assert stopped.ran(again.stdout) == ["train_policy", "play_floors", "evaluate_policy", "report"]
     curve = pl.read_csv(tmp_path / "results" / "training.csv")
     assert curve["step"].to_list() == list(range(1, STEPS + 1))
     client, runs = tracked(stopped)

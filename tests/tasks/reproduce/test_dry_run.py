@@ -89,11 +89,11 @@ def test_the_table_of_known_models_agrees_with_their_published_architectures(
 def test_work_is_counted_in_full_episodes() -> None:
     """By hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps; SC@7 on 274 games."""
     parts = work(paper("alfworld"))
-    training, evaluation = parts["train_policy"], parts["evaluate_policy: trained"]
+    training, evaluation = parts["train_policy"], parts["evaluate_policy"]
     assert training.episodes == 38_400 and training.environment_steps == 1_920_000
     assert training.prompt_tokens == 1_920_000 * 2048 and training.sampled_tokens == 1_920_000 * 512
     assert evaluation.episodes == 1918 and evaluation.environment_steps == 95_900
-    assert parts["evaluate_policy: explorer"].tokens == 0
+    assert parts["play_floors: explorer"].tokens == 0
 
 
 def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoint() -> None:
