@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
 	@echo "make test      all tests but those below"
-	@echo "make test-thorough  pairs of methods that make test tries one by one"
+	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make lint      style, types, import rules"
@@ -43,14 +43,15 @@ run: setup mlruns/mlflow.db
 # What fails beside other tests is run again by itself, since hundreds of tests kill processes and wait for
 # others on a busy machine; it is named, and it must pass then.
 DEFAULT_SUITE := not slow and not thorough and not vllm
+SLOW_SUITE := slow and not thorough
 test: setup-dev openenv chromium postgresql shellcheck bubblewrap
 	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)" || $(call again,$(DEFAULT_SUITE))
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m slow || $(call again,slow)
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)" || $(call again,$(SLOW_SUITE))
 
 again = { [ $$? -eq 1 ] && echo "what failed, again and by itself:" && \
   $(PYTHON) -m pytest --verbose --last-failed --last-failed-no-failures none --maxfail 3 -m "$(1)"; }
 
-# Methods in pairs: what continuous integration has no time for.
+# Further cases of what make test tries on fewer: what continuous integration has no time for.
 test-thorough: setup-dev
 	$(PYTHON) -m pytest -n 2 -m thorough
 

@@ -64,7 +64,7 @@ def test_a_setting_is_tested_on_the_first_one() -> None:
     assert rows["other"]["cpu_seconds"] == 3.0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_seeds_share_demonstrations_and_what_is_finished_is_kept(repository: Path, tmp_path: Path) -> None:
     """Two settings that are the same come out the same, seed by seed, and seeds differ."""
     params = changed(

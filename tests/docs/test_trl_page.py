@@ -36,8 +36,6 @@ Path(f"told-{rank}.json").write_text(json.dumps({
 }))
 """
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def page() -> str:
@@ -60,7 +58,9 @@ def folder(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize(
+    "processes", [pytest.param(1, marks=pytest.mark.thorough), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_the_page_trains(processes: int, page: str, folder: Path) -> None:
     (folder / "page.py").write_text(page + TOLD)
     launcher = ["-m", "torch.distributed.run", f"--nproc-per-node={processes}"] if processes > 1 else []

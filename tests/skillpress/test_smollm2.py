@@ -100,7 +100,9 @@ def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
         np.testing.assert_allclose(logprobs.numpy(), step.logprobs, atol=2e-3)
 
 
-@pytest.mark.parametrize("trained", ["all weights", "low-rank changes"])
+@pytest.mark.parametrize(
+    "trained", [pytest.param("all weights", marks=pytest.mark.thorough), "low-rank changes"]
+)
 def test_an_update_makes_the_better_of_two_rollouts_likelier(
     trained: str, params: Params, policy: Policy, tasks: list[Task], folder: Path
 ) -> None:

@@ -66,7 +66,14 @@ def outputs(clone: Clone) -> dict[str, bytes]:
     return {str(path.relative_to(clone.folder)): path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("stage", STAGES)
+USUAL = {"prepare_policy", "train_policy", "report"}
+"""Stages of every run: the two that resume, and the one that ends an experiment."""
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [name if name in USUAL else pytest.param(name, marks=pytest.mark.thorough) for name in STAGES],
+)
 def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, stage: str) -> None:
     before = outputs(clone)
     process = clone.start("tasks", stage)

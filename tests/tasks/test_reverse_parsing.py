@@ -183,7 +183,7 @@ SMOLLM2 = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_real_language_model_thinks_towards_the_oracles_actions_and_learns_its_thoughts(
     tmp_path: Path,
 ) -> None:

@@ -31,7 +31,7 @@ sampling: {max_new_tokens: 12, slots: 8}
 experience: {name: erl, distill: 0.5, kl: 0.5, retries: 2, reflection: own}
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 
 def test_a_language_model_reflects_on_failures_and_is_taught_without_it(tmp_path: Path) -> None:

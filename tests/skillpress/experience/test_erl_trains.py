@@ -155,7 +155,7 @@ def test_plain_prompts_are_those_that_the_policy_sees_without_a_reflection(folde
         assert all(step.prompt_ids != step.plain_prompt_ids for step in episode.steps)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_processes_try_every_failure_again_too_and_the_control_trains(
     folder: Path, whole: list[dict[str, float]]
 ) -> None:

@@ -8,27 +8,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import nursery
 from safetensors.torch import load_file
 
 PROGRAM = Path(__file__).parent / "training_program.py"
 
 
 def run(folder: Path, output: str, prefix: Sequence[str] = ()) -> list[str]:
-    command = [*prefix, sys.executable, str(PROGRAM), str(folder), output, "--smoke"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    options = (str(folder), output, "--smoke")
+    if prefix:
+        command = [*prefix, sys.executable, str(PROGRAM), *options]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    else:
+        finished = nursery.run(PROGRAM, *options)
     assert finished.returncode == 0, finished.stderr[-3000:]
     return finished.stdout.splitlines()
 
 
 def run_and_kill(folder: Path, output: str, after: int) -> None:
     """Start the training and ``kill -9`` it once it has reported step ``after``."""
-    command = [sys.executable, str(PROGRAM), str(folder), output, "--smoke", "--pause-after", str(after)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(f"step {after} "):
-                break
-        process.kill()
+    with nursery.killed(PROGRAM, str(folder), output, "--smoke", "--pause-after", str(after)) as lines:
+        assert any(line.startswith(f"step {after} ") for line in lines), "it ended before"
 
 
 def variant(folder: Path, to: Path, overlay: str) -> None:

@@ -27,6 +27,8 @@ SMALL = {
 }
 OTHERS = [name for name in ALGORITHMS if name != "grpo"]
 """Those with an overlay; GRPO is the default experiment's."""
+BY_TWO = {"reinforce_pp": "slow"}
+"""Whose update by two ranks is tried with the slow tests: its baseline is a mean over both ranks' episodes."""
 STEPWISE = {"reward": {"invalid_credit": "step", "invalid_counts": "format"}}
 
 
@@ -80,8 +82,10 @@ def test_an_algorithms_overlay_trains_and_goes_on_bit_for_bit(folder: Path, name
     assert moved(folder, name, f"{name}-again") == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, BY_TWO.get(name, "thorough"))) for name in OTHERS],
+)
 def test_two_ranks_make_the_update_of_one(folder: Path, name: str) -> None:
     """From the same episodes, in one update: what differs is the order in which sums are added up."""
     same = {"algorithm": {"select": {"name": "none"}}, "training": {"minibatches": 1, "steps": 1}}
@@ -94,7 +98,7 @@ def test_two_ranks_make_the_update_of_one(folder: Path, name: str) -> None:
         assert two[column] == pytest.approx(one[column], rel=1e-3, abs=1e-5), column
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_any_algorithm_goes_with_any_shaping(folder: Path, name: str) -> None:
     overlay = {} if name == "grpo" else read_yaml(ROOT / "params" / f"{name}.yaml")
@@ -158,7 +162,7 @@ def ratio(name: str) -> dict:
     return whole if name == "trajectory" else read_yaml(ROOT / "params" / f"{name}.yaml")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["trajectory"])
 def test_two_ranks_take_the_first_step_that_one_takes(folder: Path, name: str) -> None:
     one, two = (trained(folder, f"{name}-{n}", ratio(name), {"processes": n}) for n in (1, 2))

@@ -13,7 +13,13 @@ from memory_program import CASES
 PROGRAM = Path(__file__).parent / "memory_program.py"
 
 
-@pytest.mark.parametrize("case", CASES)
+USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed"}
+"""Cases of every run; the others, of which bfloat16 takes a CPU minutes, are thorough."""
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in USUAL else pytest.param(case, marks=pytest.mark.thorough) for case in CASES]
+)
 def test_a_pass_takes_at_most_what_the_estimate_says_and_not_far_less(case: str) -> None:
     finished = subprocess.run(
         [sys.executable, str(PROGRAM), case], capture_output=True, text=True, check=False, timeout=300

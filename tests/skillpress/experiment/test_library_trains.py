@@ -132,7 +132,7 @@ def test_an_episode_of_another_split_is_refused(folder: Path) -> None:
         evolution(2, collected(folder, "validation"), None)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_two_processes_that_play_ahead_agree_with_themselves(folder: Path, tmp_path: Path) -> None:
     for made in ("train.parquet", "validation.parquet"):

@@ -83,7 +83,7 @@ def test_a_killed_run_leaves_the_same_probes_and_each_is_told_of_with_its_step(
     assert told[-1][1]["probe/unseen/success"] == last["success"].item()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "change",
     [

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+import nursery
 import polars as pl
 import pytest
 import yaml
@@ -41,27 +40,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
     return path
 
 
-def command(folder: Path, output: str, *options: str) -> list[str]:
-    return [sys.executable, str(PROGRAM), str(folder), output, *options]
-
-
 def run(folder: Path, output: str, *options: str) -> list[str]:
-    finished = subprocess.run(
-        command(folder, output, *options), capture_output=True, text=True, check=False, timeout=500
-    )
+    finished = nursery.run(PROGRAM, str(folder), output, *options)
     assert finished.returncode == 0, finished.stderr[-3000:]
     return finished.stdout.splitlines()
 
 
 def run_and_kill(folder: Path, output: str, pause: str, at: str) -> None:
-    with subprocess.Popen(
-        command(folder, output, "--pause-at", pause), stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == at:
-                break
-        process.kill()
+    with nursery.killed(PROGRAM, str(folder), output, "--pause-at", pause) as lines:
+        assert any(line.strip() == at for line in lines), "it ended before"
 
 
 def contents(folder: Path, output: str) -> tuple[bytes, bytes, list[float]]:
@@ -78,6 +65,7 @@ def test_two_ranks_make_the_same_bytes_on_one_core_as_on_all(folder: Path) -> No
     assert contents(folder, "one-core") == contents(folder, "whole")
 
 
+@pytest.mark.thorough
 def test_a_job_that_was_killed_while_imitating_and_while_playing_goes_on_to_the_same_end(
     folder: Path,
 ) -> None:

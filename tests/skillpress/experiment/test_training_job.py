@@ -87,7 +87,7 @@ def test_two_processes_play_beside_their_updates_and_resume(folder: Path, tmp_pa
     assert same_weights(tmp_path, "behind", "killed") and same_files(tmp_path, "behind", "killed")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_run_that_replays_groups_is_killed_and_ends_with_the_same_weights(
     processes: int, folder: Path, tmp_path: Path
@@ -124,7 +124,7 @@ def test_two_processes_train_resume_and_agree_with_themselves(folder: Path, tmp_
     assert same_weights(tmp_path, "whole", "killed") and same_files(tmp_path, "whole", "killed")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_two_processes_with_ratios_over_trajectories_resume(folder: Path, tmp_path: Path) -> None:
     overlay = OVERLAY.replace("steps: 5", "steps: 4").replace("processes: 1", "processes: 2")

@@ -68,7 +68,7 @@ def test_the_default_judgement_is_that_of_the_default_experiment(repository: Pat
     [
         "Countdown",
         "ALFWorld",
-        pytest.param("TextWorldCooking", marks=pytest.mark.slow),
+        pytest.param("TextWorldCooking", marks=pytest.mark.thorough),
         "CodeRepair",
         "NotebookQA",
     ],

@@ -124,7 +124,7 @@ def test_a_saved_policy_comes_back_with_its_tokens_and_scores(longer: Policy, tm
         )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_real_language_model_says_fewer_tokens_and_samples_with_the_new_ones(tmp_path: Path) -> None:
     overlay = {
         "processes": 1,

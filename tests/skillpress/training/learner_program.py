@@ -225,5 +225,8 @@ if __name__ == "__main__":
         kinds = {"lora": train_plain_lora, "values": train_plain_values}
         plainly = next((kinds[option] for option in sys.argv[4:] if option in kinds), train_plain)
         save(plainly(tiny_policy(), level_of(sys.argv[4:])), out, 0)
-    else:
-        torch.multiprocessing.spawn(train, (count, free_port(), name, out, sys.argv[4:]), nprocs=count)
+    elif count == 1:
+        train(0, 1, free_port(), name, out, sys.argv[4:])
+    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+        arguments = (count, free_port(), name, out, sys.argv[4:])
+        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

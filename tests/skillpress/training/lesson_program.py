@@ -113,5 +113,8 @@ if __name__ == "__main__":
     name, count, out, *chosen = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
     if name == "plain":
         save(train_plain(tiny_policy(), 0.0 if "distill" in chosen else ETA), out, 0)
-    else:
-        torch.multiprocessing.spawn(train, (count, free_port(), name, out, chosen), nprocs=count)
+    elif count == 1:
+        train(0, 1, free_port(), name, out, chosen)
+    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+        arguments = (count, free_port(), name, out, chosen)
+        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

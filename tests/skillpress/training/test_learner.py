@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nursery
 import pytest
 import torch
 
@@ -23,8 +24,7 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 0.3}
 
 def trained(tmp_path: Path, configuration: str, processes: int, *options: str) -> dict[str, torch.Tensor]:
     output = tmp_path / f"{configuration}-{processes}-{len(options)}.pt"
-    command = [sys.executable, str(PROGRAM), configuration, str(processes), str(output), *options]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    finished = nursery.run(PROGRAM, configuration, str(processes), str(output), *options)
     assert finished.returncode == 0, finished.stderr[-2000:]
     weights: dict[str, torch.Tensor] = torch.load(output)
     return weights
@@ -42,7 +42,7 @@ def test_one_process_updates_as_plain_torch_does(
     compare(trained(tmp_path, configuration, 1), plain, TOLERANCE[configuration[-4:]])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "configuration", ["zero0_fp32", "zero2_fp32", "zero0_bf16", "zero1_bf16", "zero3_bf16"]
 )
@@ -59,7 +59,7 @@ def test_two_processes_update_as_one_does(
     compare(trained(tmp_path, configuration, 2), plain, TOLERANCE[configuration[-4:]])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_fp32", "zero2_bf16", "zero3_bf16"])
 def test_two_processes_update_as_one_does_under_the_other_configurations(
     configuration: str, plain: dict[str, torch.Tensor], tmp_path: Path
@@ -98,7 +98,7 @@ def test_low_rank_changes_are_trained_as_by_hand_and_go_on_from_a_checkpoint_bit
     assert all(torch.equal(whole[name], restored[name]) for name in whole)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("configuration", ["zero0_fp32", "zero2_bf16", "zero3_bf16"])
 def test_low_rank_changes_are_trained_so_under_the_other_configurations(
     configuration: str, plain_lora: dict[str, torch.Tensor], tmp_path: Path
@@ -119,7 +119,7 @@ def test_two_processes_train_a_value_head_as_it_is_trained_by_hand(
     compare({"values": found["values"]}, {"values": plain_values["values"]}, TOLERANCE["fp32"])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("configuration", "processes"),
     [("zero0_fp32", 1), ("zero2_fp32", 1), ("zero2_bf16", 2), ("zero3_bf16", 1)],
@@ -132,7 +132,7 @@ def test_a_value_head_is_trained_so_under_the_other_configurations(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_value_head_under_zero_3_with_gradient_checkpointing_goes_on_from_a_checkpoint_bit_for_bit(
     plain_values: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
@@ -153,10 +153,10 @@ def test_a_learner_restored_from_its_checkpoint_goes_on_bit_for_bit(tmp_path: Pa
     ("level", "configuration", "processes"),
     [
         ("trajectory", "zero3_fp32", 2),
-        pytest.param("trajectory", "zero1_fp32", 1, marks=pytest.mark.slow),
-        pytest.param("turn", "zero1_fp32", 1, marks=pytest.mark.slow),
-        pytest.param("turn", "zero3_fp32", 2, marks=pytest.mark.slow),
-        pytest.param("trajectory", "zero2_fp32", 2, marks=pytest.mark.slow),
+        pytest.param("trajectory", "zero1_fp32", 1, marks=pytest.mark.thorough),
+        pytest.param("turn", "zero1_fp32", 1, marks=pytest.mark.thorough),
+        pytest.param("turn", "zero3_fp32", 2, marks=pytest.mark.thorough),
+        pytest.param("trajectory", "zero2_fp32", 2, marks=pytest.mark.thorough),
     ],
 )
 def test_ratios_over_turns_and_trajectories_are_those_of_one_batch_in_one_process(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+import nursery
 import pytest
 import torch
 from hypothesis import given
@@ -26,22 +25,20 @@ CPU = torch.device("cpu")
 
 def trained(tmp_path: Path, configuration: str, processes: int, *options: str) -> dict[str, torch.Tensor]:
     output = tmp_path / f"{configuration}-{processes}-{'-'.join(options)}.pt"
-    command = [sys.executable, str(PROGRAM), configuration, str(processes), str(output), *options]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    finished = nursery.run(PROGRAM, configuration, str(processes), str(output), *options)
     assert finished.returncode == 0, finished.stderr[-2000:]
     weights: dict[str, torch.Tensor] = torch.load(output)
     return weights
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("configuration", "processes", "options"),
     [
-        ("zero1_fp32", 2, ("uneven",)),
-        ("zero1_fp32", 1, ("distill",)),
-        ("zero2_fp32", 2, ("checkpointing",)),
-        ("zero3_fp32", 2, ()),
-        ("zero3_fp32", 2, ("uneven", "distill")),
+        pytest.param("zero1_fp32", 2, ("uneven",), marks=pytest.mark.thorough),
+        pytest.param("zero1_fp32", 1, ("distill",), marks=pytest.mark.thorough),
+        pytest.param("zero2_fp32", 2, ("checkpointing",), marks=pytest.mark.thorough),
+        pytest.param("zero3_fp32", 2, (), marks=pytest.mark.thorough),
+        pytest.param("zero3_fp32", 2, ("uneven", "distill"), marks=pytest.mark.slow),
     ],
 )
 def test_samples_and_lessons_are_learned_together_as_plain_torch_does_it(

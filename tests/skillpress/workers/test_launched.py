@@ -61,8 +61,9 @@ def test_only_rank_0_reports_and_an_error_of_its_own_stays_as_it_is() -> None:
     assert not isinstance(caught.value, RankError)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize(
+    "lost", [pytest.param(0, marks=pytest.mark.thorough), pytest.param(1, marks=pytest.mark.slow)]
+)
 def test_a_rank_that_is_killed_ends_the_other_which_names_it(lost: int, tmp_path: Path) -> None:
     port = str(free_port())
     ranks = [start(rank, port, tmp_path) for rank in (0, 1)]

@@ -100,7 +100,7 @@ def test_a_budget_below_the_walkthrough_cannot_be_met(
         OmniscientOracle(parameters.data, 2)(six_tasks[0], 0.0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_expert_told_of_its_moves_finds_two_objects_in_most_rooms(
     parameters: AlfworldParameters, searching: SearchingOracle
 ) -> None:

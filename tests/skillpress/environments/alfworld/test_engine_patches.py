@@ -54,7 +54,7 @@ def test_all_patches_together_change_no_byte(tree: Path) -> None:
     assert won, "no game was played to its end"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ["train", "valid_seen", "valid_unseen"])
 def test_forty_two_games_of_all_types_are_the_same(tree: Path, part: str) -> None:
     paths = games_per_type(tree, part, {"train": 3, "valid_seen": 2, "valid_unseen": 2}[part], seed=1)

@@ -45,7 +45,7 @@ def hash_seed_of_the_declared_order() -> str:
     raise AssertionError("one of 64 hash seeds has this order")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("settings", "seed"), [(SIMPLE[0], 3), (SIMPLE[3], 123456789), (HARD, 2)], ids=["as-is", "both", "hard"]
 )
@@ -61,7 +61,7 @@ def test_a_program_is_byte_for_byte_the_one_that_unpatched_textworld_compiles(
     assert GameCache(cooking_games).program(settings, seed).read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     program = """
 import sys

@@ -59,7 +59,7 @@ def test_facts_commands_and_feedback_are_textworlds(
     assert compare_with_textworld(GameCache(cooking_games), settings, task.seed, steps=60) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 def test_facts_commands_and_feedback_are_textworlds_in_many_games(seed: int, cooking_games: Path) -> None:
     settings = HARD if seed % 2 else SIMPLE[seed // 2]

@@ -122,7 +122,7 @@ def test_unseen_tasks_are_hard_games_of_recipes_that_no_other_split_has(
     assert split_of(unseen.spec["ingredients"]) == "test", "of the recipes that nobody trains on"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_experiments_seed_decides(made: tuple[list[Task], Path]) -> None:
     tasks, folder = made
     section = CookingParameters(name="textworld_cooking", max_steps=40, games=str(folder), simple_share=0.75)

@@ -1,0 +1,74 @@
+"""Imports what trainings need, then forks the programs that a test orders: ``nursery_program.py SOCKET``.
+
+SOCKET is the number of an open Unix socket. An order is a JSON list, program and arguments, with two open
+files for its output and its errors. The answers are the process's number at once, and its return code, as
+``subprocess`` counts it, when it has ended. The end of the socket ends the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+import deepspeed.runtime.zero.muon.muon_optimizer
+import deepspeed.runtime.zero.stage3
+import deepspeed.runtime.zero.stage_1_and_2  # noqa: F401
+import transformers.models.llama.modeling_llama  # noqa: F401
+
+import skillpress.experiment.collection
+import skillpress.experiment.imitation
+import skillpress.experiment.training  # noqa: F401
+
+LONGEST_ORDER = 65_536
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    while True:
+        order, files, _, _ = socket.recv_fds(control, LONGEST_ORDER, 2)
+        if not order:
+            return
+        child = os.fork()
+        if child == 0:
+            control.close()
+            become(json.loads(order), *files)
+        for file in files:
+            os.close(file)
+        control.sendall(f"{child}\n".encode())
+        _, status = os.waitpid(child, 0)
+        control.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def become(command: list[str], output: int, errors: int) -> NoReturn:
+    """Run a program as if this process had been started with it.
+
+    It ends without what Python does last: that visits all the memory that was inherited, for three seconds.
+    """
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    os.close(output)
+    os.close(errors)
+    sys.argv = command
+    sys.path.insert(0, str(Path(command[0]).parent))
+    code = 0
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
