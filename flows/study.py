@@ -53,6 +53,8 @@ CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
 """Where DVC keeps the files that stages made."""
 LIMIT_MINUTES = 180.0
 """What a run may take, unless the command says otherwise."""
+LAST_STAGE = "evaluate_policy"
+"""What the record is made from; a report, of which nothing is kept, is drawn for workspaces that stay."""
 TRACES = "SKILLPRESS_TRACES"
 
 
@@ -114,7 +116,8 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     how = {"revision": code_revision(), "resumed": workspace.exists()}
     overlays = [option for overlay in run.variant.overlays for option in ("--params", str(overlay))]
     started = time.monotonic()
-    reproduce(run.variant, [*overlays, "--seed", str(run.seed)], 60 * choice.limit_minutes)
+    stages = () if choice.keep else ("--stages", LAST_STAGE)
+    reproduce(run.variant, [*overlays, "--seed", str(run.seed), *stages], 60 * choice.limit_minutes)
     finished = read_run(workspace, run.method)
     record = record_of(run, finished, {**how, "wall_seconds": round(time.monotonic() - started, 1)})
     record = store.add(ROOT / choice.record, record, outcomes_of(finished))
@@ -207,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--at-once", type=int, default=0, help="runs beside each other (as the cores allow)")
     parser.add_argument("--limit-minutes", type=float, default=LIMIT_MINUTES, help="of each run (180)")
     parser.add_argument("--start-minutes", type=float, help="start no run after so many minutes")
-    parser.add_argument("--keep", action="store_true", help="keep the workspaces of recorded runs")
+    parser.add_argument("--keep", action="store_true", help="keep workspaces of recorded runs, with reports")
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
     parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")

@@ -93,7 +93,7 @@ def test_differences_are_taken_task_by_task() -> None:
         less([rows(1, 0)], [rows(1)])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_tiny_size_from_end_to_end_and_nothing_is_done_twice(tmp_path: Path) -> None:
     own = {"tasks": {"train": 32, "validation": 8, "test": 8}, "environment": {"max_steps": 6}}
     tuning, reported = (changed(smoke(), own, {"seed": seed}) for seed in (3, 0))

@@ -59,7 +59,7 @@ def folder(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "processes", [pytest.param(1, marks=pytest.mark.thorough), pytest.param(2, marks=pytest.mark.slow)]
+    "processes", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.thorough)]
 )
 def test_the_page_trains(processes: int, page: str, folder: Path) -> None:
     (folder / "page.py").write_text(page + TOLD)

@@ -70,7 +70,7 @@ with machines.joined(1):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("whole", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_an_experiment_whose_machine_is_lost_is_named_ends_there_and_can_be_given_out_again(
     repository: Path, tmp_path: Path, whole: bool
 ) -> None:

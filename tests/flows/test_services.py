@@ -94,7 +94,7 @@ def test_a_schedule_really_runs_and_everything_ends_with_it(repository: Path, tm
     assert recorded_stages(uri) == STAGES
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(1000)
 def test_on_postgresql_it_runs_as_well_and_nothing_is_left_to_sqlite(
     repository: Path, tmp_path: Path

@@ -149,6 +149,7 @@ def same_rollouts(one: bytes, other: bytes) -> None:
     assert len(steps[0]) - len(shared) <= len(steps[0]) // 5000
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_one_line_in_every_stage_and_the_next_run_goes_on(
     clone: Clone, tmp_path: Path
 ) -> None:

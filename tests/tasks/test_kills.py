@@ -13,7 +13,7 @@ import pytest
 from clone import Clone
 from kills import Killed, outputs
 
-KILLS = int(os.environ.get("SKILLPRESS_KILLS", "6"))
+KILLS = int(os.environ.get("SKILLPRESS_KILLS", "4"))
 SEED = int(os.environ.get("SKILLPRESS_KILL_SEED", "0"))
 CHAIN = 6
 """Kills before a run is left alone."""

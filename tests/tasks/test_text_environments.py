@@ -17,7 +17,9 @@ CLASSES = {"alfworld": {"iid", "ood"}, "textworld_cooking": {"simple", "hard"}}
 PAPER_TABLES = {"alfworld": ("Table 6", "Table 7"), "textworld_cooking": ("Table 5", "Table 8")}
 
 
-@pytest.mark.parametrize("environment", CLASSES)
+@pytest.mark.parametrize(
+    "environment", ["alfworld", pytest.param("textworld_cooking", marks=pytest.mark.thorough)]
+)
 def test_an_environment_of_words_runs_through_every_stage(
     environment: str, repository: Path, alfworld_data: str, tmp_path: Path
 ) -> None:

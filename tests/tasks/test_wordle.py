@@ -12,7 +12,7 @@ from clone import Clone
 from skillpress.environments.gymnasium_text.wordle import opening
 from skillpress.params import read_yaml
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 
 def test_wordle_runs_through_every_stage_and_is_learned_by_imitation(

@@ -100,6 +100,7 @@ def wait_for(file: Path, program: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.thorough
 def test_two_nodes_of_which_one_loses_its_rank_and_one_is_lost_end_with_the_same_bytes(
     folder: Path, cluster: SimulatedCluster
 ) -> None:

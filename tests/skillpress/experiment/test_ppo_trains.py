@@ -76,7 +76,7 @@ def test_with_low_rank_changes_the_head_is_trained_beside_them(folder: Path, cur
     assert lora[1]["value/explained_variance"] != 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_processes_train_go_on_from_a_checkpoint_and_end_with_the_same_bytes(folder: Path) -> None:
     trained(folder, "two", processes=2)
     with pytest.raises(StoppedError):

@@ -77,7 +77,7 @@ def test_rollouts_beside_the_updates_give_the_same_weights_killed_or_not_and_on_
         assert same_weights(tmp_path, "behind", name) and same_files(tmp_path, "behind", name)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_two_processes_play_beside_their_updates_and_resume(folder: Path, tmp_path: Path) -> None:
     variant(folder, tmp_path, BEHIND.replace("processes: 1", "processes: 2"))
@@ -116,6 +116,7 @@ def test_the_best_that_a_run_leaves_is_its_policy_after_the_best_validated_step(
     assert same_weights(tmp_path, "best", "ended"), "validation changes nothing in training"
 
 
+@pytest.mark.slow
 def test_two_processes_train_resume_and_agree_with_themselves(folder: Path, tmp_path: Path) -> None:
     variant(folder, tmp_path, OVERLAY.replace("steps: 5", "steps: 4").replace("processes: 1", "processes: 2"))
     run(tmp_path, "whole")

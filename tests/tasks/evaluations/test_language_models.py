@@ -37,7 +37,7 @@ def play(name: str, data: Path, output: Path, *options: str) -> list[Trajectory]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["notebook_qa", "code_repair"])
+@pytest.mark.parametrize("name", [pytest.param("notebook_qa", marks=pytest.mark.thorough), "code_repair"])
 def test_smollm2_plays_twenty_real_episodes(
     name: str, qa_data: Path, code_repair_data: Path, tmp_path: Path
 ) -> None:
