@@ -56,14 +56,15 @@ def become(command: list[str], output: int, errors: int) -> NoReturn:
     os.close(errors)
     sys.argv = command
     sys.path.insert(0, str(Path(command[0]).parent))
-    code = 0
+    code = 1
     try:
         runpy.run_path(command[0], run_name="__main__")
+        code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
         traceback.print_exc()
-        code = 1
+        raise
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -28,7 +28,7 @@ SMALL = {
 OTHERS = [name for name in ALGORITHMS if name != "grpo"]
 """Those with an overlay; GRPO is the default experiment's."""
 BY_TWO = {"reinforce_pp": "slow"}
-"""Whose update by two ranks is tried with the slow tests: its baseline is a mean over both ranks' episodes."""
+"""Tried by two ranks with the slow tests: its baseline is a mean over the episodes of both."""
 STEPWISE = {"reward": {"invalid_credit": "step", "invalid_counts": "format"}}
 
 
