@@ -66,7 +66,7 @@ def cost(found: Mapping[str, Any]) -> Iterator[str]:
         steps = [each["training_steps"] for each in entry["trainings"]]
         rows.append((
             f"`{name}`",
-            f"{min(steps)} to {max(steps)}",
+            " to ".join(map(str, sorted({min(steps), max(steps)}))),
             f"{entry['core_seconds_per_step']:.2f}",
             f"{entry['peak_memory_mb']:.0f}",
         ))  # fmt: skip
