@@ -1,16 +1,18 @@
 """ALFWorld for a policy of a million weights made from scratch: at most some 200 words a prompt.
 
 The admissible actions alone can take 250 words, and what a game says over 50 steps thousands. A small
-policy needs less: the goal, which receptacles it has not looked into, the first ones of the kinds that the
-goal needs, where things of its kinds were seen, the last actions, what it holds, where it stands, and what
-is there. All of it comes from what the game has told (``memory.py``). One prompt, with its sections:
+policy needs less: the goal, the first receptacle of each kind that it has not looked into, the first of
+each kind that the goal needs, where things of its kinds were seen, the last actions, what it holds, where
+it stands, and what of the goal's kinds is there. All of it comes from what the game has told
+(``memory.py``). One prompt, with its sections:
 
-    task put a clean cloth in cabinet new cabinet 2 1 shelf 1 use cabinet 4 3 2 sinkbasin 1
+    task put a clean cloth in cabinet new cabinet 2 shelf 1 use cabinet 4 sinkbasin 1
     seen cloth 1 on bathtubbasin 1 did go to cabinet 4 ; open cabinet 4 ;
-    hold cloth 2 clean at cabinet 4 open see soapbar 1 candle 2
+    hold cloth 2 clean at cabinet 4 open see nothing
 
 What decides the demonstrator's next action (``searcher.py``) is in it, and little else: no history is
-needed, and a receptacle that is known and of no use is not named.
+needed, and a receptacle that is known and of no use is not named. A kind is named once, with one number: what
+a small policy learns last is to copy, and it copies the right one of several later still.
 
 An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), a token a word, and
 ``<end>``.
@@ -18,7 +20,7 @@ An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from alfworld.gen import constants, goal_library
@@ -38,14 +40,12 @@ MOST_OF_A_KIND = 30
 """The largest number in a name; the official games go up to 27."""
 MOST_SEEN = 6
 """Things of the goal's kinds that are shown with their places, those found first."""
-MOST_HERE = 4
-"""Things shown of what is in or on the receptacle at hand, those of the goal's kinds first."""
+MOST_HERE = 2
+"""Things of the goal's kinds that are shown of what is in or on the receptacle at hand."""
 ACTION_WORDS = 6
 """Words of the longest action: ``clean mug 1 with sinkbasin 1``."""
-ROOM_WORDS = 80
-"""Words for the receptacles that were not looked into; the fullest official room takes fewer."""
-MOST_TO_USE = 3
-"""Receptacles shown of each kind that the goal needs."""
+ROOM_WORDS = 40
+"""Words for the receptacles that were not looked into; the official room with most kinds takes fewer."""
 TOOLS = {
     "clean": ("sinkbasin", "bathtubbasin"), "hot": ("microwave",), "heat": ("microwave",), "cool": ("fridge",)
 }  # fmt: skip
@@ -126,38 +126,28 @@ def _state(state: AgentState) -> AlfworldState:
 
 
 def _new(memory: Memory) -> list[str]:
-    """The receptacles that were not looked into."""
-    return _names(name for name in memory.receptacles if name not in memory.contents)[:ROOM_WORDS]
+    """The first receptacle of each kind among those that were not looked into."""
+    first: dict[str, str] = {}
+    for name in memory.receptacles:
+        if name not in memory.contents:
+            first.setdefault(name.split()[0], name)
+    return split_words(" ".join(first.values()))[:ROOM_WORDS]
 
 
 def _to_use(memory: Memory, goal: Sequence[str]) -> list[str]:
-    """The first receptacles of each kind that the goal needs, those with things of its kinds in front."""
+    """The first receptacle of each kind that the goal needs, rather one with things of its kinds."""
     kinds = {*goal, *(tool for word in goal for tool in TOOLS.get(word, ()))}
     places: dict[str, list[str]] = {}
     for name in memory.receptacles:
         if name.split()[0] in kinds:
             places.setdefault(name.split()[0], []).append(name)
-    return _names(
-        name
-        for alike in places.values()
-        for name in sorted(alike, key=lambda name: -_wanted(memory, name, goal))[:MOST_TO_USE]
-    )
+    best = (max(alike, key=lambda name: _wanted(memory, name, goal)) for alike in places.values())
+    return split_words(" ".join(best))
 
 
 def _wanted(memory: Memory, place: str, goal: Sequence[str]) -> int:
     """How many things of the goal's kinds were seen at a place."""
     return sum(thing.split()[0] in goal for thing in memory.contents.get(place, ()))
-
-
-def _names(names: Iterable[str]) -> list[str]:
-    """``cabinet 2, cabinet 1, shelf 1`` as ``cabinet 2 1 shelf 1``."""
-    words: list[str] = []
-    last = ""
-    for name in names:
-        kind, number = name.split()
-        words += [number] if kind == last else [kind, number]
-        last = kind
-    return words
 
 
 def _seen(memory: Memory, goal: Sequence[str]) -> list[str]:
@@ -184,7 +174,7 @@ def _here(memory: Memory, goal: Sequence[str]) -> list[str]:
         return ["middle"]
     if memory.place in memory.closed:
         return [*memory.place.split(), "closed"]
-    things = sorted(memory.contents.get(memory.place, ()), key=lambda thing: thing.split()[0] not in goal)
+    things = [thing for thing in memory.contents.get(memory.place, ()) if thing.split()[0] in goal]
     shown = [word for thing in things[:MOST_HERE] for word in thing.split()]
     return [*memory.place.split(), "open", "see", *(shown or ["nothing"])]
 
@@ -198,7 +188,7 @@ def all_words() -> tuple[str, ...]:
 
 def longest(history: int) -> int:
     """Words in the longest prompt."""
-    fixed = _GOAL_WORDS + ROOM_WORDS + len(_SECTIONS) + _KINDS_TO_USE * (1 + MOST_TO_USE)
+    fixed = _GOAL_WORDS + ROOM_WORDS + len(_SECTIONS) + 2 * _KINDS_TO_USE
     return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + _PRESENT
 
 

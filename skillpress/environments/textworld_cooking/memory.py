@@ -63,6 +63,12 @@ class Room:
     floor: tuple[Item, ...]
     exits: tuple[Exit, ...]
 
+    @property
+    def items(self) -> tuple[tuple[str, Item], ...]:
+        """(what holds it, item) of everything seen here; an empty name is the floor."""
+        held = [(holder.name, item) for holder in self.furniture for item in holder.contents]
+        return (*held, *(("", item) for item in self.floor))
+
 
 @dataclass(frozen=True, slots=True)
 class CookingState:
@@ -77,6 +83,8 @@ class CookingState:
     carrying: tuple[Item, ...]
     recipe: tuple[str, ...] = ()
     """The cookbook's directions, such as ``dice the carrot``; empty until it was read."""
+    ingredients: tuple[str, ...] = ()
+    """The foods that the cookbook asks for; no direction names one that is eaten as it is."""
 
     @property
     def here(self) -> Room:
@@ -92,14 +100,19 @@ def remember(logic: Logic, state: State, before: CookingState | None, steps: int
     name = logic.names[room]
     here = Room(name, facts.furniture(room), facts.items("at", room), facts.exits(room, {*visited, name}))
     rooms = {**visited, name: here}
-    recipe = () if before is None else before.recipe
-    return CookingState(steps=steps, room=name, rooms=rooms, carrying=facts.items("in", "I"), recipe=recipe)
+    read = {} if before is None else {"recipe": before.recipe, "ingredients": before.ingredients}
+    return CookingState(steps=steps, room=name, rooms=rooms, carrying=facts.items("in", "I"), **read)
 
 
 def with_recipe(memory: CookingState, cookbook: str) -> CookingState:
     """The memory after reading the cookbook's text."""
-    directions = cookbook.partition("Directions:")[2]
-    return replace(memory, recipe=tuple(line.strip() for line in directions.splitlines() if line.strip()))
+    before, _, directions = cookbook.partition("Directions:")
+    ingredients = before.partition("Ingredients:")[2]
+    return replace(memory, recipe=_lines(directions), ingredients=_lines(ingredients))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 class _Facts:

@@ -1,15 +1,15 @@
 """A player's memory as a short list of words, for a small policy.
 
-Recipe, inventory and this room come first, then the ways to known rooms that are not next door and
-where in them the recipe's ingredients, the knife and the cookbook were last seen. So what a policy must
-do over many steps (find the way back, remember the recipe) is one look at its prompt.
+Recipe, inventory and this room come first, then the ways to known rooms that are not next door, the way to
+the nearest one with an exit that was never taken, and where the recipe's ingredients, the knife, the
+cookbook and the meal were last seen. So what a policy must do over many steps (find the way back, remember
+the recipe) is one look at its prompt.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from skillpress.environments.textworld_cooking.memory import CookingState, Item, Room
 
@@ -40,8 +40,10 @@ def _words(parts: Iterable[str]) -> list[str]:
 
 
 def _recipe(memory: CookingState) -> str:
-    recipe = " , ".join(memory.recipe).replace(" the ", " ") or "unread"
-    return f"recipe {recipe}"
+    """``recipe milk , fry egg , prepare meal``: what is eaten as it is stands before the directions."""
+    directed = " , ".join(memory.recipe).replace(" the ", " ")
+    as_it_is = [food for food in memory.ingredients if f" {food} " not in f"{directed} "]
+    return f"recipe {' , '.join([*as_it_is, directed]) or 'unread'}"
 
 
 def _present_parts(memory: CookingState) -> list[str]:
@@ -64,22 +66,22 @@ def _room_parts(room: Room) -> Iterator[str]:
 
 
 def _way_parts(memory: CookingState) -> Iterator[str]:
-    """The first step towards each known room that is not next door."""
+    """The first step towards each known room that is not next door, and towards the nearest unknown way."""
     near = {way.to for way in memory.here.exits}
     for room, direction in first_steps(memory).items():
         if room not in near:
             yield f"way {direction} {room}"
+    if "" not in near and (direction := step_to_new(memory)):
+        yield f"way {direction} ?"
 
 
 def _seen_parts(memory: CookingState) -> Iterator[str]:
-    """Where the knife and the recipe's ingredients were last seen, if not here."""
-    recipe = " , ".join(memory.recipe) + " "
+    """Where the recipe's ingredients and what belongs to every recipe were last seen, if not here."""
+    wanted = {"knife", "cookbook", "meal", *memory.ingredients}
     for room in memory.rooms.values():
-        if room.name != memory.room:
-            shelves = (furniture.contents for furniture in room.furniture)
-            for item in chain(room.floor, *shelves):
-                if item.name in ("knife", "cookbook") or f"the {item.name} " in recipe:
-                    yield f"seen {item} in {room.name}"
+        for _, item in room.items:
+            if room.name != memory.room and item.name in wanted:
+                yield f"seen {item} in {room.name}"
 
 
 def first_steps(memory: CookingState) -> dict[str, str]:
@@ -98,3 +100,21 @@ def first_steps(memory: CookingState) -> dict[str, str]:
             steps[room_name] = direction
             waiting += [(neighbour, direction) for neighbour in doors[room_name].values()]
     return steps
+
+
+def step_to_new(memory: CookingState) -> str | None:
+    """The direction in which the shortest way to where one never was begins; None where all was visited."""
+    known = {memory.room: "", **first_steps(memory)}  # the nearest first
+    for room, direction in known.items():
+        for way in memory.rooms[room].exits:
+            if not way.to and not _leads_back(memory, room, way.direction):
+                return direction or way.direction
+    return None
+
+
+def _leads_back(memory: CookingState, room: str, direction: str) -> bool:
+    """Whether a way that was unknown when the room was last seen is known by now from its other end."""
+    other = _BACK[direction]
+    return any(
+        way.direction == other and way.to == room for each in memory.rooms.values() for way in each.exits
+    )

@@ -1,28 +1,25 @@
-"""Demonstrations: the designer's walkthrough, with detours that do no harm.
+"""Demonstrations: a chef who knows what he was told, with detours that he recovers from.
 
-The walkthrough reads the cookbook, then fetches, cooks, cuts, prepares and eats. A detour is a random
-admissible action put before one of its steps, with the way back if it was a step into another room.
-Whether it does harm is found out by playing: it stays only if the rest of the walkthrough is still
-carried out to the win within T steps. So a policy that learns from demonstrations sees states off the
-shortest way, and how to go on from them.
+The chef decides by the rule of ``chef.py``. With probability ``detour_rate`` a step is a random one that
+can be made good again (nothing is cooked, cut or eaten), and the chef goes on from wherever that led. Where
+that does not win within T, the game is tried without detours, and in the end the designer's walkthrough is
+shown, which wins always. What is imitated is the rule's advice at each step, not the detours and not the
+walkthrough (``AdvisingOracle``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 
+from skillpress.environments.textworld_cooking.chef import next_action
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
+from skillpress.environments.textworld_cooking.memory import CookingState
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.errors import TaskError
+from skillpress.interface import AgentState
 from skillpress.trajectory import Task
 
-_WAY_BACK = {
-    "go north": "go south",
-    "go south": "go north",
-    "go east": "go west",
-    "go west": "go east",
-}
+_HARMLESS = ("go", "open", "close", "take", "drop", "put", "insert")
 
 
 class CookingOracle:
@@ -36,37 +33,38 @@ class CookingOracle:
         """The demonstration that this seed gives.
 
         Args:
-            detour_rate: share of the walkthrough's steps before which a detour is tried.
+            detour_rate: probability of a detour at a step.
 
         Raises:
-            TaskError: the task's walkthrough takes more than ``max_steps`` steps.
+            TaskError: the chef does not win within ``max_steps``, and the walkthrough takes more.
         """
+        for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
+            played = self.cook(task, rate, seed)
+            if played is not None:
+                return played
         walkthrough = list(task.spec["walkthrough"])
         if len(walkthrough) > self._max_steps:
             raise TaskError(f"task {task.task_id} takes {len(walkthrough)} steps, not {self._max_steps}")
-        random = Random(seed)
-        said = walkthrough
-        for position in reversed(range(len(walkthrough))):  # so that what stands before is unchanged
-            if random.random() < detour_rate:
-                detour = self._detour(task, walkthrough[:position], random)
-                tried = [*said[:position], *detour, *said[position:]]
-                said = tried if self._wins(task, tried) else said
-        return said
+        return walkthrough
 
-    def _detour(self, task: Task, past: Sequence[str], random: Random) -> list[str]:
+    def advise(self, state: AgentState) -> str | None:
+        """What the chef would do in this state, whoever has led there; None where he does not know."""
+        assert isinstance(state.info.state, CookingState), "the oracle is for cooking games"
+        return next_action(state.info.state)
+
+    def cook(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
+        """The chef's actions; None where they do not win within ``max_steps``."""
+        random, played = Random(seed), list[str]()
         _, info = self._environment.reset(task)
-        for action in past:
-            *_, info = self._environment.step(action)
-        action = random.choice(info.admissible)
-        return [action, _WAY_BACK[action]] if action in _WAY_BACK else [action]
-
-    def _wins(self, task: Task, actions: Sequence[str]) -> bool:
-        """Whether every action is carried out and the last one wins."""
-        if len(actions) > self._max_steps:
-            return False
-        self._environment.reset(task)
-        for number, action in enumerate(actions, 1):
-            _, terminated, _, info = self._environment.step(action)
-            if info.invalid is not None or terminated:
-                return info.won and number == len(actions)
-        return False
+        while True:
+            assert isinstance(info.state, CookingState)
+            action = next_action(info.state)
+            if action is None:
+                return None
+            if random.random() < detour_rate:
+                harmless = [other for other in info.admissible if other.split()[0] in _HARMLESS]
+                action = random.choice([other for other in harmless if other != action] or [action])
+            _, terminated, truncated, info = self._environment.step(action)
+            played.append(action)
+            if terminated or truncated:
+                return played if info.won else None

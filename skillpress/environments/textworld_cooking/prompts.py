@@ -79,7 +79,8 @@ class TextRendering:
         memory = _memory(state)
         turns = state.history[-self.history :] if self.history else ()
         recipe = (
-            f"\nYou have read the cookbook. Its directions: {', '.join(memory.recipe)}."
+            f"\nYou have read the cookbook. It asks for {', '.join(memory.ingredients)}. "
+            f"Its directions: {', '.join(memory.recipe)}."
             if memory.recipe
             else ""
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 import pytest
 
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
+from skillpress.environments.alfworld.compact import compact
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
 from skillpress.errors import TaskError
+from skillpress.interface import AgentState
 from skillpress.trajectory import Task
 
 
@@ -48,6 +51,25 @@ def test_the_searcher_takes_only_what_it_has_seen(
                 thing, place = action.removeprefix("take ").split(" from ")
                 assert thing in info.state.memory.contents[place]  # type: ignore[attr-defined]
             _, _, _, info = environment.step(action)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_the_compact_prompt_names_all_that_the_advice_does(
+    environment: Alfworld,
+    parameters: AlfworldParameters,
+    searching: SearchingOracle,
+    six_tasks: list[Task],
+    rate: float,
+) -> None:
+    rendering, named = compact(parameters, 0), re.compile(r"[a-z]+ \d+")
+    for task in six_tasks:
+        observation, info = environment.reset(task)
+        for action in searching(task, rate, seed=9):
+            state = AgentState(task, observation, info)
+            prompt, advice = rendering.prompt(state), searching.advise(state)
+            if advice is not None:
+                assert set(named.findall(advice)) <= set(named.findall(prompt)), (prompt, advice)
+            observation, _, _, info = environment.step(action)
 
 
 def test_the_searcher_walks_more_than_one_who_knows(

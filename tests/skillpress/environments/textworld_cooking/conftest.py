@@ -49,6 +49,14 @@ def trap() -> Task:
 
 
 @pytest.fixture(scope="session")
+def eaten_as_it_is() -> Task:
+    """A simple game whose cookbook has no direction for its ingredient."""
+    return first(
+        GameSettings(1, 1, False, False), lambda task: task.spec["ingredients"][0][1:] == ["raw", "uncut"]
+    )
+
+
+@pytest.fixture(scope="session")
 def hard() -> Task:
     """A game of two ingredients that begins outside the kitchen."""
     return first(HARD, lambda task: any(step.startswith("go ") for step in task.spec["walkthrough"][:3]))

@@ -9,7 +9,7 @@ import pytest
 from skillpress.agents.state_updates import Window
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
-from skillpress.environments.textworld_cooking.memory_words import first_steps
+from skillpress.environments.textworld_cooking.memory_words import first_steps, memory_words, step_to_new
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact, paper, text, vocabulary
 from skillpress.interface import AgentState, Turn
@@ -140,6 +140,28 @@ def test_known_rooms_are_reached_by_the_shortest_known_way() -> None:
     at = {name: CookingState(3, name, rooms, ()) for name in rooms}
     assert first_steps(at["kitchen"]) == {"corridor": "east", "bedroom": "east"}
     assert first_steps(at["bedroom"]) == {"corridor": "south", "kitchen": "south"}
+    assert [step_to_new(at[name]) for name in rooms] == ["south", "north", "east"]
+
+
+def test_the_way_to_the_unknown_is_told_where_it_begins_elsewhere_and_ends_with_the_last_room() -> None:
+    rooms = {
+        "kitchen": Room("kitchen", (), (), (Exit("east", "", False, ""), Exit("south", "", False, ""))),
+        "corridor": Room("corridor", (), (), (Exit("west", "", False, "kitchen"),)),
+    }
+    memory = CookingState(3, "corridor", rooms, ())
+    assert "way west ?" in " ".join(memory_words(memory)), "the kitchen's way east is the corridor's own"
+    known = {**rooms, "garden": Room("garden", (), (), (Exit("north", "", False, "kitchen"),))}
+    assert step_to_new(CookingState(5, "garden", known, ())) is None
+
+
+def test_what_is_eaten_as_it_is_stands_in_the_recipe(
+    environment: TextWorldCooking, cooking_parameters: CookingParameters, eaten_as_it_is: Task
+) -> None:
+    food = eaten_as_it_is.spec["ingredients"][0][0]
+    _, read = states(environment, eaten_as_it_is, ["examine cookbook"])
+    assert compact(cooking_parameters, HISTORY).prompt(read).startswith(f"recipe {food} , prepare meal |")
+    told = text(cooking_parameters, HISTORY).prompt(read)
+    assert f"It asks for {food}. Its directions: prepare meal." in told
 
 
 def test_words_of_no_command_are_shown_as_unknown(
