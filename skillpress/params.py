@@ -128,6 +128,7 @@ class ImitationParameters(Section):
     thoughts: Annotated[str, Field(min_length=1)] | None
     detour_rate: Fraction
     batch_size: PositiveInt
+    optimizer: Literal["adamw", "muon"]
     learning_rate: Positive
     epochs: PositiveInt
 

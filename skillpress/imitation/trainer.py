@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from skillpress.errors import StorageError
 from skillpress.imitation.dataset import Sample
+from skillpress.imitation.optimizers import OPTIMIZERS
 from skillpress.params import ImitationParameters
 from skillpress.policy.policy import Policy
 from skillpress.policy.precision import MasterWeights
@@ -61,7 +62,7 @@ def imitate(
     """
     timer = timer or SaveTimer()
     total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
-    learner = _Learner(policy, parameters.learning_rate, total, ranks)
+    learner = _Learner(policy, parameters, total, ranks)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
     for done, rows in enumerate(batches(len(demonstrations), parameters, seed), 1):
         if done <= len(losses):
@@ -76,23 +77,28 @@ def imitate(
 
 
 class _Learner:
-    """The policy's model, its optimizer and the schedule: up over 50 updates, then down to nothing."""
+    """The policy's model, its optimizers and their schedule: up over 50 updates, then down to nothing."""
 
-    def __init__(self, policy: Policy, learning_rate: float, updates: int, ranks: Ranks) -> None:
+    def __init__(self, policy: Policy, parameters: ImitationParameters, updates: int, ranks: Ranks) -> None:
         self._model, self._ranks = policy.model, ranks
         self._scorer = ResponseScorer(policy.model.train())
+        names = [name for name, _ in self._scorer.named_parameters()]
         self._weights = MasterWeights(self._scorer.parameters())
-        self._optimizer = torch.optim.AdamW(
-            self._weights.masters, lr=learning_rate, weight_decay=0.01, fused=True
+        self._optimizers = OPTIMIZERS[parameters.optimizer](
+            list(zip(names, self._weights.masters, strict=True)), parameters.learning_rate
         )
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / updates)
-        )
+        self._schedules = [
+            torch.optim.lr_scheduler.LambdaLR(
+                optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / updates)
+            )
+            for optimizer in self._optimizers
+        ]
 
     def update(self, samples: Sequence[Sample]) -> float:
         """One update on the mean over the samples' response tokens; returns that loss. This rank
         computes its share of them."""
-        self._optimizer.zero_grad()
+        for optimizer in self._optimizers:
+            optimizer.zero_grad()
         tokens = sum(len(response) for _, response in samples)
         samples = shared([len(prompt) + len(response) for prompt, response in samples], samples, self._ranks)
         loss = 0.0
@@ -105,9 +111,10 @@ class _Learner:
             loss += float(share.detach())
         self._ranks.sum_gradients(self._weights.masters)
         torch.nn.utils.clip_grad_norm_(self._weights.masters, 1.0)
-        self._optimizer.step()
+        for optimizer, schedule in zip(self._optimizers, self._schedules, strict=True):
+            optimizer.step()
+            schedule.step()
         self._weights.give_weights()
-        self._schedule.step()
         return self._ranks.sum({"loss": loss})["loss"]
 
     def save(self, checkpoint: Path, losses: list[float]) -> None:
@@ -115,8 +122,8 @@ class _Learner:
         state = {
             "losses": losses,
             "weights": self._weights.state(),
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
+            "schedules": [schedule.state_dict() for schedule in self._schedules],
         }
         with atomic_path(checkpoint) as temporary:
             torch.save(state, temporary)
@@ -126,8 +133,10 @@ class _Learner:
         try:
             found = torch.load(checkpoint, weights_only=True, map_location=self._model.device)
             self._weights.restore(found["weights"])
-            self._optimizer.load_state_dict(found["optimizer"])
-            self._schedule.load_state_dict(found["schedule"])
+            for part, stored in zip(self._optimizers, found["optimizers"], strict=True):
+                part.load_state_dict(stored)
+            for schedule, stored in zip(self._schedules, found["schedules"], strict=True):
+                schedule.load_state_dict(stored)
             return [float(loss) for loss in found["losses"]]
         except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, ValueError) as error:
             message = f"{checkpoint}: not a checkpoint of this imitation ({error}); delete it"

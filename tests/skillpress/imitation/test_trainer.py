@@ -22,6 +22,7 @@ from skillpress.errors import StorageError
 from skillpress.imitation import trainer
 from skillpress.imitation.dataset import Sample, tokenize
 from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
+from skillpress.imitation.optimizers import muon
 from skillpress.imitation.trainer import SHORTEST, alike, batches, imitate
 from skillpress.interface import AgentState, Info
 from skillpress.params import ImitationParameters
@@ -38,8 +39,16 @@ TASKS = [
     Task("easy", "countdown", 0, {"target": 24, "numbers": [2, 3, 4]}),
 ]
 PARAMETERS = ImitationParameters(
-    thoughts=None, demonstrations=1, detour_rate=0.0, batch_size=16, learning_rate=0.01, epochs=60
+    thoughts=None,
+    demonstrations=1,
+    detour_rate=0.0,
+    batch_size=16,
+    optimizer="adamw",
+    learning_rate=0.01,
+    epochs=60,
 )
+WITH_MUON = PARAMETERS.model_copy(update={"optimizer": "muon"})
+OPTIMIZERS = pytest.mark.parametrize("parameters", [PARAMETERS, WITH_MUON], ids=["adamw", "muon"])
 
 
 def demonstrations(rendering: str, count: int, detours: float = 0.0) -> list[list[tuple[str, str]]]:
@@ -76,11 +85,14 @@ def samples(policy: Policy) -> list[Sample]:
     return [(policy.encode([prompt])[0], policy.encode_response(response)) for prompt, response in words]
 
 
-def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty() -> None:
+@OPTIMIZERS
+def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty(
+    parameters: ImitationParameters,
+) -> None:
     policy = tiny_policy()
     rows = samples(policy)
     seen: list[tuple[int, int, float]] = []
-    losses = imitate(policy, rows, PARAMETERS, 0, lambda *update: seen.append(update))
+    losses = imitate(policy, rows, parameters, 0, lambda *update: seen.append(update))
     assert seen == [(done, 120, loss) for done, loss in enumerate(losses, 1)]
     logprobs, _ = ResponseScorer(policy.model)(pack_responses(rows), 1.0)
     assert float(logprobs.detach().exp().min()) > 0.9
@@ -118,14 +130,30 @@ def test_the_same_seed_learns_the_same_weights() -> None:
         np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
 
 
+def test_muon_moves_the_matrices_between_layers_and_adamw_the_rest() -> None:
+    named = list(tiny_policy().model.named_parameters())
+    first, second = muon(named, 0.01)
+    moved = {id(weight) for group in first.param_groups for weight in group["params"]}
+    names = {name for name, weight in named if id(weight) in moved}
+    assert (
+        "model.layers.0.self_attn.q_proj.weight" in names and "model.layers.0.mlp.down_proj.weight" in names
+    )
+    assert not any("embed" in name or "norm" in name or "lm_head" in name for name in names)
+    rest = {id(weight) for group in second.param_groups for weight in group["params"]}
+    assert moved | rest == {id(weight) for _, weight in named} and not moved & rest
+
+
 class KilledError(Exception):
     """Stands for the kill."""
 
 
+@OPTIMIZERS
 @pytest.mark.parametrize("killed_after", [1, 60, 119])
-def test_imitation_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, killed_after: int) -> None:
+def test_imitation_that_was_killed_goes_on_to_the_same_weights(
+    tmp_path: Path, killed_after: int, parameters: ImitationParameters
+) -> None:
     whole, killed, resumed = tiny_policy(), tiny_policy(), tiny_policy()
-    losses = imitate(whole, samples(whole), PARAMETERS, 0)
+    losses = imitate(whole, samples(whole), parameters, 0)
 
     def kill(done: int, total: int, loss: float) -> None:
         if done == killed_after + 1:  # one after the last that was saved
@@ -133,12 +161,12 @@ def test_imitation_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, k
 
     checkpoint = tmp_path / "imitation.pt"
     with pytest.raises(KilledError):
-        imitate(killed, samples(killed), PARAMETERS, 0, kill, checkpoint, SaveTimer(0.0))
+        imitate(killed, samples(killed), parameters, 0, kill, checkpoint, SaveTimer(0.0))
     seen: list[int] = []
     again = imitate(
         resumed,
         samples(resumed),
-        PARAMETERS,
+        parameters,
         0,
         lambda done, *_: seen.append(done),
         checkpoint,
