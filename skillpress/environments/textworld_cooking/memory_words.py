@@ -71,8 +71,8 @@ def _way_parts(memory: CookingState) -> Iterator[str]:
     for room, direction in first_steps(memory).items():
         if room not in near:
             yield f"way {direction} {room}"
-    if "" not in near and (direction := step_to_new(memory)):
-        yield f"way {direction} ?"
+    if "" not in near and (new := step_to_new(memory)):
+        yield f"way {new} ?"
 
 
 def _seen_parts(memory: CookingState) -> Iterator[str]:
