@@ -128,7 +128,8 @@ class ImitationParameters(Section):
     thoughts: Annotated[str, Field(min_length=1)] | None
     detour_rate: Fraction
     batch_size: PositiveInt
-    optimizer: Literal["adamw", "muon"]
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """What moves the weights; Muon needs fewer updates (``imitation/optimizers.py``)."""
     learning_rate: Positive
     epochs: PositiveInt
 
