@@ -85,13 +85,8 @@ def _seen_parts(memory: CookingState) -> Iterator[str]:
 
 
 def first_steps(memory: CookingState) -> dict[str, str]:
-    """Known room to the direction in which the shortest known way there begins."""
-    doors: dict[str, dict[str, str]] = {name: {} for name in memory.rooms}
-    for room in memory.rooms.values():
-        for way in room.exits:
-            if way.to:
-                doors[room.name][way.direction] = way.to
-                doors[way.to][_BACK[way.direction]] = room.name
+    """Known room to the direction in which the shortest known way there begins, the nearest first."""
+    doors = _known_ways(memory)
     steps: dict[str, str] = {}
     waiting = deque((neighbour, direction) for direction, neighbour in doors[memory.room].items())
     while waiting:
@@ -104,17 +99,20 @@ def first_steps(memory: CookingState) -> dict[str, str]:
 
 def step_to_new(memory: CookingState) -> str | None:
     """The direction in which the shortest way to where one never was begins; None where all was visited."""
-    known = {memory.room: "", **first_steps(memory)}  # the nearest first
-    for room, direction in known.items():
+    doors = _known_ways(memory)
+    for room, direction in {memory.room: "", **first_steps(memory)}.items():
         for way in memory.rooms[room].exits:
-            if not way.to and not _leads_back(memory, room, way.direction):
+            if way.direction not in doors[room]:
                 return direction or way.direction
     return None
 
 
-def _leads_back(memory: CookingState, room: str, direction: str) -> bool:
-    """Whether a way that was unknown when the room was last seen is known by now from its other end."""
-    other = _BACK[direction]
-    return any(
-        way.direction == other and way.to == room for each in memory.rooms.values() for way in each.exits
-    )
+def _known_ways(memory: CookingState) -> dict[str, dict[str, str]]:
+    """Room to direction to neighbour, as far as either end tells."""
+    doors: dict[str, dict[str, str]] = {name: {} for name in memory.rooms}
+    for room in memory.rooms.values():
+        for way in room.exits:
+            if way.to:
+                doors[room.name][way.direction] = way.to
+                doors[way.to][_BACK[way.direction]] = room.name
+    return doors

@@ -1,4 +1,4 @@
-"""Demonstrations: a chef who knows what he was told, with detours that he recovers from.
+"""Demonstrations: a chef who knows what was told, with detours that can be made good again.
 
 The chef decides by the rule of ``chef.py``. With probability ``detour_rate`` a step is a random one that
 can be made good again (nothing is cooked, cut or eaten), and the chef goes on from wherever that led. Where
@@ -48,7 +48,7 @@ class CookingOracle:
         return walkthrough
 
     def advise(self, state: AgentState) -> str | None:
-        """What the chef would do in this state, whoever has led there; None where he does not know."""
+        """What the chef would do in this state, whoever has led there; None where it is not known."""
         assert isinstance(state.info.state, CookingState), "the oracle is for cooking games"
         return next_action(state.info.state)
 
