@@ -1,4 +1,4 @@
-"""``python -m docs.study``: make the tables and figures of docs/study.md anew from the committed record."""
+"""``python -m docs.study``: make what docs/study.md, its figures and the README show of the record anew."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from tasks.settings import ROOT
 from tasks.study.store import FOLDER
 
 PAGE = Path("docs/study.md")
+README = Path("README.md")
 FIGURES = Path("docs/figures")
 
 
 def files(results: Results, root: Path) -> dict[Path, str]:
     """Path within the repository to what it is to hold."""
-    made = {PAGE: made_anew((root / PAGE).read_text(encoding="utf-8"), PAGE, parts(results))}
+    known = parts(results)
+    pages = (PAGE, README)
+    made = {page: made_anew((root / page).read_text(encoding="utf-8"), page, known) for page in pages}
     return made | {FIGURES / f"study_{name}.svg": draw(results, name) for name in results.plan.questions}
 
 
@@ -35,7 +38,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return exit_codes.USER_ERROR
-    print(f"{sum(results.recorded.values())} of {sum(results.planned.values())} runs; {PAGE} is made anew")
+    recorded, planned = sum(results.recorded.values()), sum(results.planned.values())
+    print(f"{recorded} of {planned} runs; the pages are made anew")
     return 0
 
 

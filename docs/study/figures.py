@@ -67,11 +67,11 @@ def forest(title: str, axis: str, bars: Sequence[Bar], factor: float) -> str:
         y = TOP + number * ROW + ROW / 2
         color = COLORS.get(bar.benchmark, INK)
         page.text(20, y + 4, f"{bar.benchmark}: {bar.words}", anchor="start", size=12, color=color)
-        half = scale * factor * bar.margin
-        page.bar(middle - half, y - ROW / 2, 2 * half, ROW, GREY)
         if bar.value is None:
-            page.text(middle + half + 8, y + 4, "no runs yet", anchor="start", size=11, color=MUTED)
+            page.text(middle + 8, y + 4, "no runs yet", anchor="start", size=11, color=MUTED)
             continue
+        half = scale * min(reach, factor * bar.margin)
+        page.bar(middle - half, y - ROW / 2, 2 * half, ROW, GREY)
         if bar.low is not None and bar.high is not None:
             page.bar(
                 middle + scale * factor * bar.low, y - 1, scale * factor * (bar.high - bar.low), 2, color

@@ -8,12 +8,16 @@ from docs.made import Parts
 from docs.study.paper import BEHAVIOR, SCALES, behavior, direction_table, table_1
 from docs.study.results import Results
 from docs.study.sections import compression, findings, levels, state
+from docs.study.summary import methods_in_short, starts, summary
 
 
 def parts(results: Results) -> Parts:
     """Name of a part to what makes its lines."""
     found: dict[str, Callable[[], Iterator[str]]] = {
         "state": lambda: state(results),
+        "summary": lambda: summary(results),
+        "starts": lambda: starts(results),
+        "methods_in_short": lambda: methods_in_short(results),
         "levels": lambda: (line for name in results.plan.benchmarks for line in levels(results, name)),
         "table_1": lambda: table_1(results),
         "tables": lambda: (

@@ -13,6 +13,7 @@ from docs.study.__main__ import files
 from docs.study.page import parts
 from docs.study.results import assembled, read_results
 from docs.study.sections import findings, levels
+from docs.study.summary import starts, summary
 from skillpress.study.plan import read_plan
 from tasks.study.store import FOLDER, Record
 
@@ -23,12 +24,24 @@ def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:
         assert (repository / path).read_text() == text, f"{path}: run python -m docs.study"
 
 
-def made_up(repository: Path, folder: Path, seeds: tuple[int, ...]):
-    """Two methods on one benchmark; segcost wins half of the tasks, grpo a quarter, on each seed."""
+WON = {"grpo": ([3, 0], [0, 0], [2, 0], [0, 0]), "segcost": ([3, 0], [5, 0], [2, 1], [0, 0])}
+
+
+def made_up(repository: Path, folder: Path, seeds: tuple[int, ...], other_start: int = 0):
+    """Two methods on one benchmark; segcost wins half of the episodes, grpo a quarter, on each seed.
+
+    Args:
+        other_start: the seed on which grpo had another start than segcost.
+    """
     plan = read_plan(write_plan(folder, runs={"small": ["grpo", "segcost"]}))
-    won = {"grpo": ([3, 0], [0, 0], [2, 0], [0, 0]), "segcost": ([3, 0], [5, 0], [2, 1], [0, 0])}
     chosen = [run for run in runs_of(plan) if run.seed in seeds]
-    frames = [outcomes(*won[run.method]).with_columns(id=pl.lit(run.name)) for run in chosen]
+    frames = [
+        outcomes(*WON[run.method]).with_columns(
+            id=pl.lit(run.name),
+            start=outcomes(*WON[run.method if run.seed == other_start else "segcost"])["start"],
+        )
+        for run in chosen
+    ]
     return assembled(plan, Record(tuple(map(recorded, chosen)), pl.concat(frames)), repository)
 
 
@@ -49,6 +62,26 @@ def test_without_all_seeds_there_is_no_verdict(repository: Path, tmp_path: Path)
 def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Path) -> None:
     rows = [line.split(" | ")[0] for line in levels(made_up(repository, tmp_path, (10, 11)), "small")]
     assert rows[-4:] == ["| Random explorer", "| Imitation start", "| `grpo`: plain", "| `segcost`: phrases"]
+
+
+def test_the_summary_counts_verdicts_by_question_and_benchmark(repository: Path, tmp_path: Path) -> None:
+    (row,) = [line for line in summary(made_up(repository, tmp_path, (10, 11))) if "Q1" in line]
+    # nothing varies between the two seeds, so that there is no interval
+    assert row == "| Q1. Which? | 1 × cannot be told | – |"
+
+
+def test_the_summary_says_where_runs_are_missing(repository: Path, tmp_path: Path) -> None:
+    (row,) = [line for line in summary(made_up(repository, tmp_path, (10,))) if "Q1" in line]
+    assert row == "| Q1. Which? | runs are missing | – |"
+
+
+def test_a_seed_with_one_start_is_not_named(repository: Path, tmp_path: Path) -> None:
+    assert not list(starts(made_up(repository, tmp_path, (10, 11))))
+
+
+def test_a_seed_with_two_starts_is_named_with_its_methods(repository: Path, tmp_path: Path) -> None:
+    (line,) = starts(made_up(repository, tmp_path, (10, 11), other_start=11))
+    assert line.startswith("- small, seed 11: 2 starts. `grpo` share")
 
 
 def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
