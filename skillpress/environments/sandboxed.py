@@ -55,7 +55,6 @@ class EpisodeSandbox:
         self._lease = lease
         self._held: AbstractContextManager[Sandbox] | None = None
         self._sandbox: Sandbox | None = None
-        self._ended_in_a_call = False
         self.seconds_left = seconds
         """Of work; at 0 the episode is over."""
         self.prepare: Callable[[Sandbox], None] = lambda sandbox: None
@@ -74,19 +73,17 @@ class EpisodeSandbox:
         try:
             sandbox = self._working()
             sandbox.ends_at = began + self.seconds_left
-            result = use(sandbox)
+            return use(sandbox)
         except SandboxLostError:
             raise
         except SandboxEndedError as error:
             raise SandboxLostError(str(error)) from error
         finally:
             self.seconds_left = max(0.0, self.seconds_left - (time.monotonic() - began))
-        self._ended_in_a_call = not sandbox.alive
-        return result
 
     def renew(self) -> None:
         """Give the sandbox back; the next call gets a fresh one."""
-        held, self._held, self._sandbox, self._ended_in_a_call = self._held, None, None, False
+        held, self._held, self._sandbox = self._held, None, None
         if held is not None:
             held.__exit__(None, None, None)
 
@@ -94,9 +91,9 @@ class EpisodeSandbox:
         """The sandbox as it is, or a fresh one in place of one that its code has ended."""
         if self._sandbox is not None and self._sandbox.alive:
             return self._sandbox
-        if self._sandbox is not None and not self._ended_in_a_call:
+        if self._sandbox is not None and not self._sandbox.told_its_end:
             if not self._sandbox.reason:
-                raise SandboxLostError("the sandbox was killed between two calls")
+                raise SandboxLostError("the sandbox was killed after its last answer")
             self.told = self._sandbox.reason
         self.renew()
         held = self._lease()

@@ -38,6 +38,7 @@ class Sandbox:
         self._tools = Tools()
         self._number = 0
         self._closed = False
+        self._last: Conversation | None = None
         self.ends_at = float("inf")
         """``time.monotonic()`` at which it is ended, whatever it does; infinite for never."""
 
@@ -76,6 +77,12 @@ class Sandbox:
     def reason(self) -> str:
         """Why the host has ended it; empty where it has not."""
         return self._process.reason
+
+    @property
+    def told_its_end(self) -> bool:
+        """Whether an answer has said that it has ended. One that was killed just after an answer left it has
+        ended untold."""
+        return self._last is not None and self._last.told_the_end
 
     @property
     def pid(self) -> int:
@@ -169,4 +176,5 @@ class Sandbox:
             reason = self._process.reason
             raise SandboxEndedError(f"the sandbox is over: {reason or 'its interpreter had ended'}")
         self._number += 1
-        return Conversation(self._process, self._limits, self._tools, self._number, self.ends_at)
+        self._last = Conversation(self._process, self._limits, self._tools, self._number, self.ends_at)
+        return self._last

@@ -100,6 +100,19 @@ def test_a_sandbox_that_is_lost_in_a_call_is_no_other_case(lease: Lease) -> None
     assert environment.step(COUNT)[3].won
 
 
+def test_a_sandbox_that_is_killed_when_its_answer_is_out_was_not_ended_by_the_code_in_it(lease: Lease) -> None:
+    class StruckAfterwards(Counting):
+        def act(self, action: str) -> tuple[str, bool, bool, Info]:
+            answer = super().act(action)
+            self._sandbox.call(lambda sandbox: lease.kill_when(lambda: len(lease.leased) == 1))
+            return answer
+
+    environment = SandboxedEnvironment(StruckAfterwards, lease, seconds=60)
+    environment.reset(TASKS[0])
+    assert environment.step(COUNT)[0].startswith("1 ")
+    assert environment.step(COUNT)[3].won, "the episode was played again"
+
+
 def test_an_episode_is_lost_with_its_last_sandbox(lease: Lease) -> None:
     environment = SandboxedEnvironment(Counting, lease, seconds=60, attempts=2)
     environment.reset(TASKS[2])
