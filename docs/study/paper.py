@@ -11,7 +11,7 @@ from math import sqrt
 from statistics import mean, stdev
 
 from docs.study.results import FLOORS, Results
-from docs.study.words import NONE, percent, table
+from docs.study.words import NONE, table
 from skillpress.paper.layout import METHODS, TITLES, paper_row
 from skillpress.study.behavior_signs import TRAINED, Sign, signs
 
@@ -41,10 +41,7 @@ def _success(results: Results, method: str, benchmark: str, split: str) -> str:
     level = results.level(benchmark, method, results.plan.benchmarks[benchmark].outcome, split)
     known = {"start": "vanilla", "explorer": "explorer"}.get(method, method.removesuffix("_std"))
     paper = paper_row(1, ENVIRONMENTS[benchmark], split or "all")[known]
-    ours = NONE
-    if level:
-        found = level.over_trainings
-        ours = percent(level.mean, *((max(0.0, found.low), min(1.0, found.high)) if found else ()))
+    ours = level.in_percent() if level else NONE
     return f"{ours} [{paper}]" if paper else ours
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from docs.study.words import percent
 from skillpress.evaluation.scores import Scores
 from skillpress.evaluation.trainings import OverTrainings, over_trainings
 from skillpress.study.compression import Prediction, all_predictions, gaps
@@ -30,6 +31,13 @@ class Level:
     mean: float
     over_trainings: OverTrainings | None
     seeds: int
+    tasks: int
+    """Of a seed."""
+
+    def in_percent(self) -> str:
+        """Such as ``82.5 (80.9 to 84.1)``; without an interval where a single seed has been run."""
+        found = self.over_trainings
+        return percent(self.mean, *((max(0.0, found.low), min(1.0, found.high)) if found else ()))
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,9 @@ class Results:
         if not played:
             return None
         together = Scores.of(played)
-        return Level(together.mean(), over_trainings(together), together.seeds)
+        return Level(
+            together.mean(), over_trainings(together), together.seeds, int(together.tasks_per_seed().max())
+        )
 
     def findings(self, question: str, outcome: str | None = None) -> list[Finding]:
         """The question's claims, tested and judged, in another outcome than the primary one if so wanted."""
@@ -109,14 +119,14 @@ class Results:
         return [found[seed] for seed in sorted(found)]
 
     def _probes(self, benchmark: str) -> pl.DataFrame:
-        rows = [
-            {"run": run.id, **row}
+        probed = [
+            pl.DataFrame(run.probes).select(pl.lit(run.id).alias("run"), pl.all()).cast(PROBE_TYPES)
             for (name, _), runs in self.runs.items()
             if name == benchmark
             for run in runs.values()
-            for row in run.probes
+            if run.probes
         ]
-        return pl.DataFrame(rows, schema_overrides=PROBE_TYPES) if rows else pl.DataFrame(schema=PROBE_TYPES)
+        return pl.concat(probed) if probed else pl.DataFrame(schema=PROBE_TYPES)
 
 
 PROBE_TYPES = pl.Schema(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 
 from docs.study.results import FLOORS, Results
-from docs.study.words import NONE, p_value, percent, points, table
+from docs.study.words import NONE, p_value, points, table
 from skillpress.study.compression import MEASURES, Prediction
 from skillpress.study.contrasts import OPEN, Finding
 from skillpress.study.holm import holm
@@ -86,16 +86,11 @@ def levels(results: Results, benchmark: str) -> Iterator[str]:
     rows = []
     for method in (*FLOORS, *results.plan.chosen()[benchmark]):
         found = [results.level(benchmark, method, outcome) for outcome in outcomes]
-        cells = [percent(level.mean, *_ends(level.over_trainings)) if level else NONE for level in found]
+        cells = [level.in_percent() if level else NONE for level in found]
         name = FLOORS.get(method) or f"`{method}`: {results.plan.methods[method].words}"
         rows.append((name, str(found[0].seeds if found[0] else 0), *cells))
     yield from ("", f"*{entry.words}*, percent (95%, other trainings and other tasks):", "")
     yield from table(("method", "seeds", *(outcome.replace("_", " ") for outcome in outcomes)), rows)
-
-
-def _ends(interval: object) -> tuple[float, ...]:
-    low, high = getattr(interval, "low", None), getattr(interval, "high", None)
-    return () if low is None or high is None else (max(0.0, low), min(1.0, high))
 
 
 def corrected_predictions(found: Sequence[Prediction]) -> list[float | None]:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from docs.study.paper import ENVIRONMENTS, SCALES, directions
-from docs.study.results import FLOORS, Level, Results
+from docs.study.results import FLOORS, Results
 from docs.study.sections import compression_verdict, corrected_predictions
-from docs.study.words import NONE, percent, table
+from docs.study.words import NONE, table
 from skillpress.paper.layout import METHODS
 from skillpress.study.behavior_signs import TRAINED
 from skillpress.study.contrasts import MISSING
@@ -62,26 +62,22 @@ def methods_in_short(results: Results) -> Iterator[str]:
     if not ready:
         yield "No benchmark has all of its runs yet."
         return
-    entries = [results.plan.benchmarks[name] for name in ready]
-    heads = [f"{one.words}, {OUTCOMES[one.outcome]} (%), {len(one.seeds)} seeds" for one in entries]
     names = FLOORS | {name: METHODS[name] for name in TRAINED}
-    columns = [(name, entry.outcome) for name, entry in zip(ready, entries, strict=True)]
-    rows = [
-        (words, *(_level(results.level(name, method, outcome)) for name, outcome in columns))
-        for method, words in names.items()
-    ]
-    yield from table(("", *heads), rows)
+    rows = {words: [words] for words in ("", *names.values())}
+    for benchmark in ready:
+        entry = results.plan.benchmarks[benchmark]
+        for method, words in names.items():
+            level = results.level(benchmark, method, entry.outcome)
+            rows[words].append(level.in_percent() if level else NONE)
+            size = f"{level.seeds} seeds of {level.tasks:,} tasks" if level else ""
+        rows[""].append(f"{entry.words}, {OUTCOMES[entry.outcome]} (%), {size}")
+    heads, *lines = rows.values()
+    yield from table(heads, lines)
 
 
 def _has_all_of(results: Results, benchmark: str, methods: Sequence[str]) -> bool:
     wanted = set(results.plan.benchmarks[benchmark].seeds)
     return all(wanted <= results.runs.get((benchmark, method), {}).keys() for method in methods)
-
-
-def _level(level: Level | None) -> str:
-    if level is None or (found := level.over_trainings) is None:
-        return NONE
-    return percent(level.mean, max(0.0, found.low), min(1.0, found.high))
 
 
 def starts(results: Results) -> Iterator[str]:

@@ -11,8 +11,12 @@ def points(value: float | None, low: float | None = None, high: float | None = N
     """Such as ``+1.5 (+0.2 to +2.8)``; a dash for None."""
     if value is None:
         return NONE
-    text = f"{100 * value:+.1f}"
-    return text if low is None or high is None else f"{text} ({100 * low:+.1f} to {100 * high:+.1f})"
+    text = _signed(value)
+    return text if low is None or high is None else f"{text} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-0.0", "+0.0")
 
 
 def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:

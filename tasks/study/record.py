@@ -36,6 +36,9 @@ DIGITS = 5
 UNKEPT = r"^(seconds/|time_share/|mismatch/|actions/|scorer_packed|staleness|.*_per_)"
 """Columns of the curve that tell of the machine and the engine."""
 
+Columns = Mapping[str, Sequence[Any]]
+"""A table, column by column, which says each name once; None where a row has no value."""
+
 
 @dataclass(frozen=True)
 class RecordedRun:
@@ -60,10 +63,10 @@ class RecordedRun:
     """Whether an earlier attempt had done a part, so that ``wall_seconds`` is less than the whole."""
     checkpoint: Mapping[str, Any]
     """Which weights were evaluated, and by which rule."""
-    curve: Sequence[Mapping[str, float]]
+    curve: Columns
     """Rows of the training curve with ``step``."""
-    probes: Sequence[Mapping[str, Any]]
-    """What ``training.probe`` found at every probed step, of each split as a whole."""
+    probes: Columns
+    """What ``training.probe`` found at every probed step, of each split as a whole; empty without one."""
     behavior: Mapping[str, Mapping[str, Sequence[Any]]]
     """Policy to ``<paper's table>/<figure>`` to its value (None without an episode), the number of episodes
     behind it, and its unit."""
@@ -102,8 +105,8 @@ def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> 
         machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         checkpoint=asdict(run.checkpoint),
-        curve=[_rounded(row) for curve in curves(run, planned.method) for row in kept_rows(curve.frame)],
-        probes=probes_of(run),
+        curve=columns_of(curve_of(run, planned.method)),
+        probes=columns_of(probes_of(run)),
         behavior={
             policy: behavior_of(run.steps(policy), run.tasks, run.params) for policy in (START, TRAINED)
         },
@@ -111,23 +114,26 @@ def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> 
     )
 
 
-def kept_rows(curve: pl.DataFrame) -> list[dict[str, float]]:
-    """``CURVE_ROWS`` of the rows, without what tells of the machine."""
+def curve_of(run: FinishedRun, method: str) -> pl.DataFrame:
+    """``CURVE_ROWS`` of the training curve's rows, without what tells of the machine; none where nothing was
+    trained."""
+    curve = next((curve.frame for curve in curves(run, method)), pl.DataFrame())
     kept = curve.select(name for name in curve.columns if not re.match(UNKEPT, name))
-    rows = kept.reverse().gather_every(max(1, kept.height // CURVE_ROWS)).reverse()
-    return [{name: value for name, value in row.items() if value is not None} for row in rows.to_dicts()]
+    return kept.reverse().gather_every(max(1, kept.height // CURVE_ROWS)).reverse()
 
 
-def probes_of(run: FinishedRun) -> list[dict[str, Any]]:
+def probes_of(run: FinishedRun) -> pl.DataFrame:
     """Rows of results/probes.parquet of whole splits; none where the run was not probed."""
     path = run.folder / PROBES
     if not path.exists():
-        return []
-    rows = pl.read_parquet(path).filter(pl.col("stratum").is_null()).drop("stratum")
-    return [
-        {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}
-        for row in rows.to_dicts()
-    ]
+        return pl.DataFrame()
+    return pl.read_parquet(path).filter(pl.col("stratum").is_null()).drop("stratum")
+
+
+def columns_of(table: pl.DataFrame) -> dict[str, list[Any]]:
+    """A table's columns with ``DIGITS`` of their figures."""
+    rounded = table.with_columns(pl.selectors.float().round_sig_figs(DIGITS))
+    return rounded.to_dict(as_series=False)
 
 
 def behavior_of(
@@ -160,10 +166,6 @@ def _won_at(steps: EvaluationSteps) -> pl.DataFrame:
     at = pl.when("won").then("length").otherwise(0).cast(pl.UInt8)
     episodes = episode_table(steps).sort(EPISODE_KEY).with_columns(at=at)
     return episodes.group_by("task_id", maintain_order=True).agg(won_at="at")
-
-
-def _rounded(row: Mapping[str, float]) -> dict[str, float]:
-    return {name: value if name == "step" else _round(value) or 0.0 for name, value in row.items()}
 
 
 def _round(value: float | None) -> float | None:

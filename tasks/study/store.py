@@ -27,7 +27,7 @@ from tasks.study.runs import DEFAULTS, PlannedRun, resolved
 FOLDER = Path("docs/study")
 RUNS = "runs.json"
 OUTCOMES = "outcomes.parquet"
-SCHEMA = "skillpress study 1"
+SCHEMA = "skillpress study 2"
 OUTCOME_SCHEMA = pl.Schema(
     {"id": pl.String, "task_id": pl.String, "kind": pl.String}
     | {policy: pl.List(pl.UInt8) for policy in POLICIES}

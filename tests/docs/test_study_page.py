@@ -13,7 +13,8 @@ from docs.study.__main__ import files
 from docs.study.page import parts
 from docs.study.results import assembled, read_results
 from docs.study.sections import findings, levels
-from docs.study.summary import starts, summary
+from docs.study.summary import methods_in_short, starts, summary
+from skillpress.study.behavior_signs import TRAINED
 from skillpress.study.plan import read_plan
 from tasks.study.store import FOLDER, Record
 
@@ -73,6 +74,24 @@ def test_the_summary_counts_verdicts_by_question_and_benchmark(repository: Path,
 def test_the_summary_says_where_runs_are_missing(repository: Path, tmp_path: Path) -> None:
     (row,) = [line for line in summary(made_up(repository, tmp_path, (10,))) if "Q1" in line]
     assert row == "| Q1. Which? | runs are missing | – |"
+
+
+def test_the_readmes_table_has_a_benchmark_when_the_papers_methods_are_all_there(
+    repository: Path, tmp_path: Path
+) -> None:
+    plan = read_plan(write_plan(tmp_path, runs={"small": [*TRAINED]}))
+    runs = runs_of(plan)
+    won = [outcomes([3, 0], [0, 0], [2, 0], [0, 0]).with_columns(id=pl.lit(run.name)) for run in runs]
+    heads, _, *rows = methods_in_short(
+        assembled(plan, Record(tuple(map(recorded, runs)), pl.concat(won)), repository)
+    )
+    assert heads == "|  | small, Pass@1 (%), 2 seeds of 4 tasks |"
+    assert len(rows) == 2 + len(TRAINED)
+    assert all(" | 25.0" in row for row in rows[-len(TRAINED) :])  # 2 of 8 episodes
+    fewer = Record(tuple(map(recorded, runs[:-1])), pl.concat(won))
+    assert [*methods_in_short(assembled(plan, fewer, repository))] == [
+        "No benchmark has all of its runs yet."
+    ]
 
 
 def test_a_seed_with_one_start_is_not_named(repository: Path, tmp_path: Path) -> None:

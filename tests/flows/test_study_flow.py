@@ -68,8 +68,8 @@ def test_a_killed_study_goes_on_with_what_its_record_lacks(clone: Clone) -> None
     assert record.outcomes.group_by("id").len().sort("id")["len"].to_list() == [16, 16]
     assert record.outcomes["trained"].list.len().unique().to_list() == [2]  # evaluation.runs of smoke
     for run in record.runs:
-        assert run.curve[-1]["step"] == 2
-        assert [(row["step"], row["split"]) for row in run.probes] == [(0, "train"), (2, "train")]
+        assert run.curve["step"][-1] == 2
+        assert (run.probes["step"], run.probes["split"]) == ([0, 2], ["train", "train"])
         rate = record.outcomes.filter(pl.col("id") == run.id)["trained"].list.eval(pl.element() > 0)
         assert run.behavior["trained"]["1/all"][0] == pytest.approx(rate.list.mean().mean(), abs=1e-4)
     assert not list((clone.folder / "workspaces").glob("*seed1*/"))

@@ -100,7 +100,7 @@ def test_a_sandbox_that_is_lost_in_a_call_is_no_other_case(lease: Lease) -> None
     assert environment.step(COUNT)[3].won
 
 
-def test_a_sandbox_that_is_killed_when_its_answer_is_out_was_not_ended_by_the_code_in_it(lease: Lease) -> None:
+def test_a_sandbox_killed_when_its_answer_is_out_was_not_ended_by_the_code_in_it(lease: Lease) -> None:
     class StruckAfterwards(Counting):
         def act(self, action: str) -> tuple[str, bool, bool, Info]:
             answer = super().act(action)

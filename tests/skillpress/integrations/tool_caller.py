@@ -36,7 +36,7 @@ def demonstration(environments: ToolEnvironments, row: dict[str, Any]) -> Messag
 
 
 LEARNED = 0.01
-"""Nats a token of what is taught: so far it calls its tool in nearly every episode, whatever processor rounds."""
+"""Nats a token: from there on it calls its tool in nearly every episode, however a processor rounds."""
 
 
 def save_tool_caller(environments: ToolEnvironments, folder: Path) -> None:

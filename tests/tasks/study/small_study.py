@@ -27,6 +27,8 @@ SHARED = {
     "methods": {
         "grpo": {"words": "plain", "overlays": ["grpo"]},
         "segcost": {"words": "phrases", "overlays": ["segcost"]},
+        "round_length": {"words": "length", "overlays": ["round_length"]},
+        "segcost_no_buffer": {"words": "phrases of the batch", "overlays": ["segcost_no_buffer"]},
     },
 }
 QUESTION = {
@@ -68,8 +70,8 @@ def recorded(run: PlannedRun, seconds: float = 60.0, resumed: bool = False) -> R
         wall_seconds=seconds,
         resumed=resumed,
         checkpoint={"rule": "last", "step": 4},
-        curve=[{"step": 4.0, "success": 0.5}],
-        probes=[],
+        curve={"step": [4.0], "success": [0.5]},
+        probes={},
         behavior={"trained": {"9/success_length": [3.5, 2, "steps"]}},
     )
 
