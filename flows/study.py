@@ -1,7 +1,7 @@
 """The runs of the study that are missing from its record, one after the other, as the plan orders them.
 
     python -m flows.study                                  all questions, all benchmarks
-    python -m flows.study --questions q1 q2 --only countdown
+    python -m flows.study --questions q1 q2 --only countdown --seeds 10 11
     python -m flows.study --dry-run                        what is there, what is missing, how long it takes
 
 Every run is a process of its own (``python -m tasks.reproduce``) in its own workspace, and is added to
@@ -65,6 +65,8 @@ class Choice:
     questions: tuple[str, ...] = ()
     """Names or beginnings of them; all where none is given."""
     benchmarks: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    """All where none is given. A seed finished on one machine has one start: another may round otherwise."""
     at_once: int = 0
     """Runs beside each other; 0: as many as the cores have room for."""
     limit_minutes: float = LIMIT_MINUTES
@@ -80,10 +82,13 @@ class Choice:
         """All that are planned, whether recorded or not.
 
         Raises:
-            UserError: the plan or an overlay is wrong.
+            UserError: the plan or an overlay is wrong, or has none of the seeds.
         """
         plan = read_plan(ROOT / self.plan)
-        return planned_runs(plan, plan.chosen(self.questions, self.benchmarks), ROOT)
+        runs = planned_runs(plan, plan.chosen(self.questions, self.benchmarks), ROOT)
+        if unknown := set(self.seeds) - {run.seed for run in runs}:
+            raise UserError(f"--seeds: {self.plan} has no run of seed {min(unknown)} here")
+        return [run for run in runs if not self.seeds or run.seed in self.seeds]
 
     def beside(self, runs: Sequence[PlannedRun]) -> int:
         """How many runs beside each other."""
@@ -207,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
     parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
+    parser.add_argument("--seeds", nargs="+", type=int, default=(), metavar="SEED", help="such as 10 (all)")
     parser.add_argument("--at-once", type=int, default=0, help="runs beside each other (as the cores allow)")
     parser.add_argument("--limit-minutes", type=float, default=LIMIT_MINUTES, help="of each run (180)")
     parser.add_argument("--start-minutes", type=float, help="start no run after so many minutes")
@@ -218,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     choice = Choice(
         questions=tuple(chosen.questions),
         benchmarks=tuple(chosen.only),
+        seeds=tuple(chosen.seeds),
         at_once=chosen.at_once,
         limit_minutes=chosen.limit_minutes,
         start_minutes=chosen.start_minutes,
