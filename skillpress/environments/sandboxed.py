@@ -91,7 +91,7 @@ class EpisodeSandbox:
         """The sandbox as it is, or a fresh one in place of one that its code has ended."""
         if self._sandbox is not None and self._sandbox.alive:
             return self._sandbox
-        if self._sandbox is not None and not self._sandbox.told_its_end:
+        if self._sandbox is not None and not self._sandbox.end_is_told:
             if not self._sandbox.reason:
                 raise SandboxLostError("the sandbox was killed after its last answer")
             self.told = self._sandbox.reason

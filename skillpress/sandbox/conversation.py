@@ -50,8 +50,6 @@ class Conversation:
         """Why the code was interrupted; empty while it was not."""
         self.archive = bytearray()
         """What came in pieces."""
-        self.told_the_end = False
-        """Whether the answer says that the sandbox has ended."""
 
     def hold(self, messages: Sequence[Message]) -> Execution:
         """Say all this and wait for the one answer.
@@ -74,7 +72,7 @@ class Conversation:
             raise
         if answer is None or self._process.reason:
             result, error = None, self._epitaph()
-            self.told_the_end = True
+            self._process.end_is_told = True
         channel.drain()
         return self._execution(stdout.shown(), stderr.shown(), result, error)
 

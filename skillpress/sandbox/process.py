@@ -39,6 +39,8 @@ class SandboxProcess:
         self._closed = False
         self.reason = ""
         """Why the host has ended it; empty where it has not."""
+        self.end_is_told = False
+        """Whether an answer has said that it has ended."""
         here, there = socket.socketpair()
         here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # what is sent earlier has no sender
         try:

@@ -38,7 +38,6 @@ class Sandbox:
         self._tools = Tools()
         self._number = 0
         self._closed = False
-        self._last: Conversation | None = None
         self.ends_at = float("inf")
         """``time.monotonic()`` at which it is ended, whatever it does; infinite for never."""
 
@@ -79,10 +78,10 @@ class Sandbox:
         return self._process.reason
 
     @property
-    def told_its_end(self) -> bool:
+    def end_is_told(self) -> bool:
         """Whether an answer has said that it has ended. One that was killed just after an answer left it has
         ended untold."""
-        return self._last is not None and self._last.told_the_end
+        return self._process.end_is_told
 
     @property
     def pid(self) -> int:
@@ -176,5 +175,4 @@ class Sandbox:
             reason = self._process.reason
             raise SandboxEndedError(f"the sandbox is over: {reason or 'its interpreter had ended'}")
         self._number += 1
-        self._last = Conversation(self._process, self._limits, self._tools, self._number, self.ends_at)
-        return self._last
+        return Conversation(self._process, self._limits, self._tools, self._number, self.ends_at)
