@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -21,8 +22,9 @@ from itertools import chain
 from typing import Any
 
 import fast_downward
+from textworld import logic as textworld_logic
 from textworld.envs.pddl import logic, textgen
-from textworld.logic import Rule, State
+from textworld.logic import Proposition, Rule, State
 
 from skillpress.environments.alfworld.translations import IN_MEMORY, translated
 from skillpress.errors import UserError
@@ -151,6 +153,38 @@ def translate_once() -> Undo:
     )
 
 
+def find_first_facts_once() -> Undo:
+    """What is so when a game begins is asked once; the engine asks fact by fact at every load and reset."""
+    build = logic.PddlState.__init__
+
+    @functools.lru_cache(IN_MEMORY)
+    def found(domain: str, problem: str) -> dict[str, Any]:
+        return {}
+
+    def built(state: Any, library: Any, problem: str, game: Any) -> None:
+        first = found(game.domain, problem)
+        build(state, _WithoutFacts(library) if first else library, problem, game)
+        if first:
+            state.downward_lib = library
+            vars(state).update(_copied_facts(first))
+        else:
+            first.update(_copied_facts(vars(state)))
+
+    return _replace(logic.PddlState, "__init__", built)
+
+
+def sort_facts_by_key() -> Undo:
+    """Facts are sorted by their texts; the engine compares each two by methods in Python."""
+
+    def sorted_by_key(things: Iterable[Any]) -> list[Any]:
+        listed = list(things)
+        facts = all(type(thing) is Proposition for thing in listed)
+        return sorted(listed, key=_as_texts if facts else None)
+
+    textworld_logic.sorted = sorted_by_key  # that module alone finds it before the builtin
+    return functools.partial(delattr, textworld_logic, "sorted")
+
+
 PATCHES: Mapping[str, Patch] = {
     "parse_texts_once": parse_texts_once,
     "parse_queries_once": parse_queries_once,
@@ -159,6 +193,8 @@ PATCHES: Mapping[str, Patch] = {
     "word_commands_once": word_commands_once,
     "parse_grammars_once": parse_grammars_once,
     "translate_once": translate_once,
+    "find_first_facts_once": find_first_facts_once,
+    "sort_facts_by_key": sort_facts_by_key,
 }
 """Every patch by its name; none depends on another."""
 _applied: dict[str, Undo] = {}
@@ -228,6 +264,37 @@ def _all(*undos: Undo) -> Undo:
             one()
 
     return undo
+
+
+class _WithoutFacts:
+    """A game's library, of which nobody can ask what is so."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def get_state_size(self) -> int:
+        return 0
+
+    def get_state(self, atoms: Any) -> None:
+        """There is no room for any."""
+
+
+def _as_texts(fact: Proposition) -> tuple[Any, ...]:
+    """What TextWorld orders facts by."""
+    return fact.name, tuple([(thing.name, thing.type) for thing in fact.arguments])
+
+
+def _copied_facts(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What TextWorld keeps of a state's facts, down to the sets that a step changes."""
+    return {
+        "_facts": defaultdict(set, {name: set(facts) for name, facts in state["_facts"].items()}),
+        "_vars_by_name": dict(state["_vars_by_name"]),
+        "_vars_by_type": defaultdict(set, {kind: set(some) for kind, some in state["_vars_by_type"].items()}),
+        "_var_counts": Counter(state["_var_counts"]),
+    }
 
 
 def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:

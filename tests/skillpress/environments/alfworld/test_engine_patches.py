@@ -44,6 +44,18 @@ def test_each_patch_alone_changes_no_byte(name: str, bathroom: Path) -> None:
         assert play(bathroom) == stock(bathroom)
 
 
+def test_a_game_begins_anew_however_often_it_was_played(bathroom: Path) -> None:
+    """What a play changes is not what the next one, in this engine or another, is told of the beginning."""
+    with patched(PATCHES):
+        assert [play(bathroom) for _ in range(3)] == [stock(bathroom)] * 3
+        engine = Engine()
+        scenes = []
+        for _ in range(2):
+            first = engine.reset(bathroom)
+            scenes.append([first, *(engine.step(command) for command in first.admissible[:20])])
+    assert scenes[0] == scenes[1]
+
+
 def test_all_patches_together_change_no_byte(tree: Path) -> None:
     won = 0
     for path in games_per_type(tree, "valid_unseen", 1)[:2]:
@@ -125,7 +137,8 @@ def test_the_engine_is_its_own_again_after_the_block() -> None:
         return [
             fast_downward.pddl2sas, fast_downward.load_lib, textgen._parse_and_convert, textgen.deepcopy,
             textgen.copy_context, textgen.ContextSensitiveGrammar.derive, logic._parse_and_convert,
-            logic.PddlState.replan, vars(logic.textworld.logic.State)["facts"],
+            logic.PddlState.replan, logic.PddlState.__init__, vars(logic.textworld.logic.State)["facts"],
+            vars(logic.textworld.logic).get("sorted"),
         ]  # fmt: skip
 
     with patched(()):
