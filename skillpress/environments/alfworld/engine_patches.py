@@ -34,6 +34,8 @@ KNOWN_VERSIONS = {"textworld": "1.7.0", "alfworld": "0.4.2", "fast-downward-text
 TEXTS = 4096
 """Parsed grammar texts that are remembered; a game adds one of its own, its task."""
 
+_WORDINGS = "_skillpress_wordings"
+"""Attribute of a state: the wordings of its game's commands."""
 _TASK = re.compile(r'"task": \[\s*\{\s*"rhs": "((?:[^"\\]|\\.)*)"')
 
 Undo = Callable[[], None]
@@ -110,23 +112,30 @@ def parse_grammars_once() -> Undo:
 
 
 def word_commands_once() -> Undo:
-    """A command's wording is derived once per game.
+    """A command's wording is derived once per game, whichever environment of the process plays it.
 
-    It depends on the names of what it is about, which a game fixes, and on nothing else: the one
-    query in a command (``go to``) asks where a receptacle stands, and receptacles never move.
+    It depends on its template, on the names of what it is about, which a game fixes, and on nothing else: the
+    one query in a command (``go to``) asks where a receptacle stands, and receptacles never move.
     Texts that depend on the state are derived from grammar symbols (``#look.feedback#``).
     """
     derive = textgen.ContextSensitiveGrammar.derive
+
+    @functools.lru_cache(IN_MEMORY)
+    def of_game(domain: str, problem: str) -> dict[tuple[str, ...], str]:
+        return {}
 
     def derived_once(grammar: Any, start: str, context: Mapping[str, Any] = {}) -> str:
         state = context.get("state")
         if state is None or "#" in start:
             return str(derive(grammar, start, context))
-        wordings = vars(state).setdefault("_skillpress_wordings", {})
+        known = vars(state)
+        if _WORDINGS not in known:  # the texts are long, and are compared once in an episode
+            known[_WORDINGS] = of_game(state._logic.domain, state.pddl_problem)
+        wordings: dict[tuple[str, ...], str] = known[_WORDINGS]
         key = (start, *((slot.name, thing.name) for slot, thing in context["mapping"].items()))
         if key not in wordings:
-            wordings[key] = derive(grammar, start, context)
-        return str(wordings[key])
+            wordings[key] = str(derive(grammar, start, context))
+        return wordings[key]
 
     return _replace(textgen.ContextSensitiveGrammar, "derive", derived_once)
 

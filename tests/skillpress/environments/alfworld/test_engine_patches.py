@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import fast_downward
 import pytest
@@ -54,6 +56,26 @@ def test_a_game_begins_anew_however_often_it_was_played(bathroom: Path) -> None:
             first = engine.reset(bathroom)
             scenes.append([first, *(engine.step(command) for command in first.admissible[:20])])
     assert scenes[0] == scenes[1]
+
+
+def test_a_command_is_worded_once_for_all_environments_of_a_process(bathroom: Path) -> None:
+    worded: list[str] = []
+
+    with patched(()), pytest.MonkeyPatch.context() as monkeypatch:
+        derive = textgen.ContextSensitiveGrammar.derive
+
+        def noted(grammar: Any, start: str, context: Mapping[str, Any]) -> str:
+            if "#" not in start:
+                worded.append(start)
+            return str(derive(grammar, start, context))
+
+        monkeypatch.setattr(textgen.ContextSensitiveGrammar, "derive", noted)
+        with patched(PATCHES):
+            first = Engine().reset(bathroom)
+            assert len(worded) == len(first.admissible)
+            again = Engine().reset(bathroom)
+    assert again == first
+    assert len(worded) == len(first.admissible)
 
 
 def test_all_patches_together_change_no_byte(tree: Path) -> None:
