@@ -111,11 +111,17 @@ class WorkerVectorEnv:
         self.pool.close()
 
     def _submit(self, slots: Iterable[int], job: Callable[[int], Job]) -> None:
-        work: dict[int, dict[int, Callable[[], Job]]] = {}
+        """Give each worker its slots' jobs, from another place on than the other workers.
+
+        A task's episodes stand side by side. Workers that all began with the first task would each make
+        what its first start leaves on the disk for the others (a translated game, a compiled one).
+        """
+        work: dict[int, list[int]] = {}
         for slot in slots:
-            work.setdefault(slot % self._size, {})[slot] = partial(job, slot)
-        for worker, jobs in work.items():
-            self.pool.submit(worker, jobs)
+            work.setdefault(slot % self._size, []).append(slot)
+        for worker, mine in work.items():
+            first = len(mine) * worker // self._size
+            self.pool.submit(worker, {slot: partial(job, slot) for slot in (*mine[first:], *mine[:first])})
 
     def _heard(self, slot: int, answer: StepResult | Failure) -> StepResult:
         """Take down what an episode's environment has said."""

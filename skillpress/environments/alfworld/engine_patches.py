@@ -121,7 +121,7 @@ def word_commands_once() -> Undo:
     derive = textgen.ContextSensitiveGrammar.derive
 
     @functools.lru_cache(IN_MEMORY)
-    def of_game(domain: str, problem: str) -> dict[tuple[str, ...], str]:
+    def of_game(domain: str, problem: str) -> dict[tuple[object, ...], str]:
         return {}
 
     def derived_once(grammar: Any, start: str, context: Mapping[str, Any] = {}) -> str:
@@ -131,7 +131,7 @@ def word_commands_once() -> Undo:
         known = vars(state)
         if _WORDINGS not in known:  # the texts are long, and are compared once in an episode
             known[_WORDINGS] = of_game(state._logic.domain, state.pddl_problem)
-        wordings: dict[tuple[str, ...], str] = known[_WORDINGS]
+        wordings: dict[tuple[object, ...], str] = known[_WORDINGS]
         key = (start, *((slot.name, thing.name) for slot, thing in context["mapping"].items()))
         if key not in wordings:
             wordings[key] = str(derive(grammar, start, context))

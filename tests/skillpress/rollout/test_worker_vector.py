@@ -17,7 +17,7 @@ import pytest
 import torch  # noqa: F401  the parent holds it, the workers must not
 import troubled
 from processes import assert_end
-from troubled import STEPS, Boxed, Nosy, Troubled, answered
+from troubled import STEPS, Boxed, Counting, Nosy, Troubled, answered
 from walking import Walker
 
 from skillpress.agents import OutcomeReward, RandomExplorer
@@ -159,6 +159,15 @@ def test_facts_that_cannot_be_pickled_are_an_error_with_the_tasks_name() -> None
         environments.start({0: Task("t", "boxed", 0, {})})
         answered(environments, [0])
     environments.close()
+
+
+def test_workers_begin_at_different_tasks() -> None:
+    environments = WorkerVectorEnv(Counting, 2)
+    environments.start({slot: Task(f"t{slot // 4}", "troubled", 0, {}) for slot in range(8)})
+    begun = {slot: int(answer.observation) for slot, answer in answered(environments, range(8)).items()}
+    environments.close()
+    assert sorted(range(0, 8, 2), key=begun.__getitem__) == [0, 2, 4, 6]
+    assert sorted(range(1, 8, 2), key=begun.__getitem__) == [5, 7, 1, 3]
 
 
 def test_workers_import_no_torch_are_started_when_needed_and_end_when_closed() -> None:

@@ -87,6 +87,15 @@ class Nosy(Troubled):
         return f"{os.getpid()} {heavy}", Info()
 
 
+class Counting(Troubled):
+    """Tells how many episodes have begun in its process."""
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        super().reset(task)
+        HOARD.append(b"")
+        return str(len(HOARD)), Info()
+
+
 def answered(environments: VectorEnvironment, slots: Iterable[int]) -> dict[int, StepResult]:
     """What all these slots answer."""
     return answers_to(slots, environments.completed, 1000.0, "the environments")
