@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -42,9 +45,30 @@ def stop(processes: set[psutil.Process]) -> None:
     """SIGTERM, then SIGKILL for those that are still there after ``GRACE_SECONDS``."""
     for process in processes:
         _signal(process, "terminate")
-    _, stubborn = psutil.wait_procs(processes, timeout=GRACE_SECONDS)
-    for process in stubborn:
+    for process in _still_there(processes, GRACE_SECONDS):
         _signal(process, "kill")
+
+
+def _still_there(processes: set[psutil.Process], seconds: float) -> set[psutil.Process]:
+    """Those that have not ended by then.
+
+    How they ended is left for whoever started them to ask. psutil's own waiting takes it away, and then
+    ``Popen.wait`` says 0 in another thread: an experiment that was stopped would count as done.
+    """
+    running: dict[int, psutil.Process] = {}
+    ends, handles = time.monotonic() + seconds, select.poll()
+    with ExitStack() as opened:
+        for process in processes:
+            with suppress(ProcessLookupError):
+                handle = os.pidfd_open(process.pid)
+                opened.callback(os.close, handle)
+                handles.register(handle, select.POLLIN)
+                running[handle] = process
+        while running and (left := ends - time.monotonic()) > 0:
+            for ended, _ in handles.poll(1000 * left):
+                handles.unregister(ended)
+                del running[ended]
+    return set(running.values())
 
 
 def _signal(process: psutil.Process, how: str) -> None:
