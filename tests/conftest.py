@@ -33,11 +33,21 @@ for shared in _SHARED.split():
 sys.path.append(str(Path(__file__).parent / "tasks"))
 sys.path.append(str(Path(__file__).parent / "tasks" / "study"))
 
+from clone import Clone, reproduced_clone  # noqa: E402
+
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The repository under test."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def reproduced(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone with the small experiment in it, made once for all processes of this session; to be copied."""
+    ours = tmp_path_factory.getbasetemp()
+    shared = ours.parent if "PYTEST_XDIST_WORKER" in os.environ else ours
+    return reproduced_clone(repository, shared / "reproduced")
 
 
 @pytest.fixture(scope="session")

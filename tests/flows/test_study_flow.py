@@ -17,7 +17,7 @@ from tasks.study import store
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = ("--plan", "params/small_study", "--record", "record", "--at-once", "1")
+OPTIONS = ("--plan", "params/small_study", "--record", "record", "--at-once", "1", "--seeds", "10")
 TINY = {
     "tasks": {"train": 64, "validation": 8, "test": 16},
     "imitation": {"demonstrations": 300},
@@ -32,7 +32,7 @@ def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     clone.set_params(TINY)
     (clone.folder / "params" / "smoke.yaml").write_text("processes: 1\n")
     folder = clone.folder / "params" / "small_study"
-    write_plan(folder, runs={"small": ["grpo"]}, families={})
+    write_plan(folder, runs={"small": ["grpo", "segcost"]}, families={})
     return clone
 
 
@@ -56,12 +56,12 @@ def test_a_killed_study_goes_on_with_what_its_record_lacks(clone: Clone) -> None
     before = (clone.folder / "record" / store.RUNS).read_text().splitlines()[1]
 
     dry = clone.python("flows.study", *OPTIONS, "--dry-run")
-    assert dry.stdout.startswith("small-grpo-seed11\n1 of 2 runs are recorded; "), dry.stdout + dry.stderr
+    assert dry.stdout.startswith("small-segcost-seed10\n1 of 2 runs are recorded; "), dry.stdout + dry.stderr
     second = clone.python("flows.study", *OPTIONS)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "study: 2 of 2 runs are recorded" in second.stdout
     assert "small-grpo-seed10 starts" not in second.stdout
-    assert recorded(clone) == ["small-grpo-seed10", "small-grpo-seed11"]
+    assert recorded(clone) == ["small-grpo-seed10", "small-segcost-seed10"]
 
     record = store.read_record(clone.folder / "record")
     assert (clone.folder / "record" / store.RUNS).read_text().splitlines()[1].rstrip(",") == before

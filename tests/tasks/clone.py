@@ -13,32 +13,48 @@ from typing import IO
 import yaml
 
 from skillpress.params import merge, read_yaml
+from tasks.reproduce.lock import exclusive
 from tasks.reproduce.workspace import source_files
 from tasks.settings import read
 
 
 class Clone:
-    """A fresh ``git clone`` (uncommitted changes included) with the smoke overlay as its params.yaml."""
+    """A fresh ``git clone`` (uncommitted changes included) with the smoke overlay as its params.yaml.
+
+    A folder that is one already stays as it is.
+    """
 
     def __init__(self, repository: Path, folder: Path) -> None:
         self.folder = folder
-        for path in [*source_files(repository), Path("params.yaml")]:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(repository / path, folder / path)
-        self.set_params(read_yaml(repository / "params" / "smoke.yaml"))
         known = read(repository / "infra" / "settings.env", repository)
         ours = {k: v for k, v in os.environ.items() if k not in known}
         # Without traces, which take seconds; tests that look at them ask for some.
         self.environment = ours | {"HF_HUB_OFFLINE": "1", "SKILLPRESS_TRACES": "0"}
+        if not (folder / ".git").exists():
+            self._make(repository)
+
+    def _make(self, repository: Path) -> None:
+        for path in [*source_files(repository), Path("params.yaml")]:
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(repository / path, self.folder / path)
+        self.set_params(read_yaml(repository / "params" / "smoke.yaml"))
         git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
         for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "clone"]):
-            subprocess.run([*git, *command], cwd=folder, check=True)
+            subprocess.run([*git, *command], cwd=self.folder, check=True)
 
     def cloned(self, folder: Path) -> Clone:
         """What another machine would have: the same commit, and a cache of its own."""
         subprocess.run(["git", "clone", "--quiet", str(self.folder), str(folder)], check=True)
+        return self._at(folder)
+
+    def copied(self, folder: Path) -> Clone:
+        """All of it in another folder: the cache, what was made and MLflow's runs, whose files stay here."""
+        shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
+        return self._at(folder)
+
+    def _at(self, folder: Path) -> Clone:
         other = copy(self)
-        other.folder = folder
+        other.folder, other.environment = folder, dict(self.environment)
         return other
 
     def set_params(self, overlay: dict) -> None:
@@ -68,3 +84,24 @@ class Clone:
         """The stages that DVC said it ran, but for the one that always runs."""
         ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
         return [stage for stage in ran if stage != "pin_inputs"]
+
+
+SECONDS = 600.0
+"""What reproducing the small experiment may take, and how long another process waits for it."""
+SAID = "said.txt"
+
+
+def reproduced_clone(repository: Path, folder: Path) -> Clone:
+    """A clone in which the small experiment has been reproduced once, traces of its episodes included.
+
+    The first process that asks makes it under ``folder``, for all that do; who wants to change anything
+    takes a copy. What the command printed stands in ``said.txt`` beside it.
+    """
+    folder.mkdir(exist_ok=True)
+    with exclusive(folder / "lock", "the reproduced clone", SECONDS):
+        clone = Clone(repository, folder / "clone")
+        if not (folder / SAID).exists():
+            done = clone.python("tasks.reproduce", SKILLPRESS_TRACES="8")
+            assert done.returncode == 0, done.stdout + done.stderr
+            (folder / SAID).write_text(done.stdout)
+    return clone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import re
@@ -50,13 +49,9 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+def clone(reproduced: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which the experiment has been reproduced once."""
-    clone = Clone(repository, tmp_path_factory.mktemp("interrupted"))
-    clone.set_params({"training": {"checkpoint_every": 1}})
-    done = clone.python("tasks.reproduce")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return clone
+    return reproduced.copied(tmp_path_factory.mktemp("interrupted"))
 
 
 def outputs(clone: Clone) -> dict[str, bytes]:
@@ -110,9 +105,8 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
 def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
     clone: Clone, stage: str, kind: str, overlay: dict, tmp_path: Path
 ) -> None:
-    shutil.copytree(clone.folder, tmp_path / "long")
-    folder, clone = tmp_path / "long", copy.copy(clone)
-    clone.folder = folder
+    folder = tmp_path / "long"
+    clone = clone.copied(folder)
     clone.set_params(overlay)
     assert clone.python("tasks", stage).returncode == 0
     before = outputs(clone)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from clone import Clone
+from clone import SAID, Clone
 from recorded import tracked
 
 from skillpress.skills.history import read_history
@@ -26,15 +26,15 @@ STAGES = [
 
 
 @pytest.fixture(scope="module")
-def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+def clone(reproduced: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which the experiment has been reproduced once."""
-    clone = Clone(repository, tmp_path_factory.mktemp("pipeline"))
-    clone.environment["SKILLPRESS_TRACES"] = "8"
-    done = clone.python("tasks.reproduce")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert clone.ran(done.stdout) == STAGES
-    assert f"report: {clone.folder}/results/report.html" in done.stdout
-    return clone
+    return reproduced.copied(tmp_path_factory.mktemp("pipeline"))
+
+
+def test_a_run_makes_every_stage_and_says_where_the_report_is(reproduced: Clone) -> None:
+    said = (reproduced.folder.parent / SAID).read_text()
+    assert reproduced.ran(said) == STAGES
+    assert f"report: {reproduced.folder}/results/report.html" in said
 
 
 def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:

@@ -54,6 +54,7 @@ def weights(folder: Path, name: str) -> bytes:
     return (folder / name / "model.safetensors").read_bytes()
 
 
+@pytest.mark.thorough
 def test_the_weights_are_those_of_two_processes_started_here_byte_for_byte(folder: Path) -> None:
     lines = run(torchrun(folder, "launched"))
     assert [line for line in lines if line.startswith("step 6 ")], "rank 0 reports"
@@ -79,6 +80,8 @@ def test_a_killed_rank_is_named_and_a_new_start_goes_on_from_the_checkpoint(fold
     assert "rank      : 1" in said and "exitcode  : -9" in said
     lines = run(torchrun(folder, "killed"))
     assert lines[0].startswith("step 3 "), "it went on from the checkpoint of step 2"
+    assert [line for line in lines if line.startswith("step 6 ")], "rank 0 reports"
+    assert len([line for line in lines if line.startswith("curve")]) == 1, "and no other"
     assert weights(folder, "killed") == weights(folder, "alone")
 
 
