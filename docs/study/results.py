@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from docs.study.words import percent
+from docs.study.words import percent, points
 from skillpress.evaluation.scores import Scores
 from skillpress.evaluation.trainings import OverTrainings, over_trainings
 from skillpress.study.compression import Prediction, all_predictions, gaps
@@ -26,7 +26,7 @@ FLOORS = {EXPLORER: "Random explorer", START: "Imitation start"}
 
 @dataclass(frozen=True)
 class Level:
-    """What a method came to on a benchmark, or on a class of its tasks."""
+    """What a method came to, or gained, on a benchmark or on a class of its tasks; the mean over seeds."""
 
     mean: float
     over_trainings: OverTrainings | None
@@ -38,6 +38,11 @@ class Level:
         """Such as ``82.5 (80.9 to 84.1)``; without an interval where a single seed has been run."""
         found = self.over_trainings
         return percent(self.mean, *((max(0.0, found.low), min(1.0, found.high)) if found else ()))
+
+    def in_points(self) -> str:
+        """Such as ``+1.5 (+0.2 to +2.8)``; without an interval where a single seed has been run."""
+        found = self.over_trainings
+        return points(self.mean, *((found.low, found.high) if found else ()))
 
 
 @dataclass(frozen=True)
@@ -68,13 +73,18 @@ class Results:
         else:
             runs = list(self.runs.get((benchmark, method), {}).values())
         policy = method if method in FLOORS else TRAINED
-        played = [found for run in runs if (found := self.scores(run, policy, outcome, name)).height]
-        if not played:
-            return None
-        together = Scores.of(played)
-        return Level(
-            together.mean(), over_trainings(together), together.seeds, int(together.tasks_per_seed().max())
-        )
+        return _level([self.scores(run, policy, outcome, name) for run in runs])
+
+    def gain(self, benchmark: str, method: str, outcome: str) -> Level | None:
+        """What training added to the start of the same run, paired by task; None for floors."""
+        differences = []
+        for run in self.runs.get((benchmark, method), {}).values():
+            before, after = (self.scores(run, policy, outcome) for policy in (START, TRAINED))
+            gained = (pl.col("score") - pl.col("score_before")).round(12)  # equal gains must tie exactly
+            differences.append(
+                after.join(before, on="task_id", suffix="_before").select("task_id", score=gained)
+            )
+        return _level(differences)
 
     def findings(self, question: str, outcome: str | None = None) -> list[Finding]:
         """The question's claims, tested and judged, in another outcome than the primary one if so wanted."""
@@ -127,6 +137,17 @@ class Results:
             if run.probes
         ]
         return pl.concat(probed) if probed else pl.DataFrame(schema=PROBE_TYPES)
+
+
+def _level(scores: Sequence[pl.DataFrame]) -> Level | None:
+    """Of the seeds that have tasks; None where none has."""
+    played = [found for found in scores if found.height]
+    if not played:
+        return None
+    together = Scores.of(played)
+    return Level(
+        together.mean(), over_trainings(together), together.seeds, int(together.tasks_per_seed().max())
+    )
 
 
 PROBE_TYPES = pl.Schema(

@@ -80,7 +80,7 @@ def _secondary(results: Results, question: str) -> list[list[str]]:
 
 
 def levels(results: Results, benchmark: str) -> Iterator[str]:
-    """Every method's primary and secondary outcomes on a benchmark, after the floors."""
+    """Every method's outcomes on a benchmark and its gain over its start, after the floors."""
     entry = results.plan.benchmarks[benchmark]
     outcomes = (entry.outcome, *entry.secondary)
     rows = []
@@ -88,9 +88,13 @@ def levels(results: Results, benchmark: str) -> Iterator[str]:
         found = [results.level(benchmark, method, outcome) for outcome in outcomes]
         cells = [level.in_percent() if level else NONE for level in found]
         name = FLOORS.get(method) or f"`{method}`: {results.plan.methods[method].words}"
+        gain = results.gain(benchmark, method, entry.outcome)
+        cells.append(gain.in_points() if gain else NONE)
         rows.append((name, str(found[0].seeds if found[0] else 0), *cells))
-    yield from ("", f"*{entry.words}*, percent (95%, other trainings and other tasks):", "")
-    yield from table(("method", "seeds", *(outcome.replace("_", " ") for outcome in outcomes)), rows)
+    first, *others = (outcome.replace("_", " ") for outcome in outcomes)
+    told = f"*{entry.words}*, percent, and points above the start (95%, other trainings and other tasks):"
+    yield from ("", told, "")
+    yield from table(("method", "seeds", first, *others, f"{first} above the start"), rows)
 
 
 def corrected_predictions(found: Sequence[Prediction]) -> list[float | None]:
