@@ -1,6 +1,6 @@
 """Whatever is killed whenever: started again, the experiment ends with the bytes of an undisturbed run.
 
-``make kill-test`` kills 50 times; here it is a few times. Every stage that plays or trains has two ranks.
+``make kill-test`` kills 50 times; here it is twice. Every stage that plays or trains has two ranks.
 Countdown needs no workers; that a killed one is replaced is tested with the pool.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from clone import Clone
 from kills import Killed, outputs
 
-KILLS = int(os.environ.get("SKILLPRESS_KILLS", "4"))
+KILLS = int(os.environ.get("SKILLPRESS_KILLS", "2"))
 SEED = int(os.environ.get("SKILLPRESS_KILL_SEED", "0"))
 CHAIN = 6
 """Kills before a run is left alone."""
