@@ -10,7 +10,7 @@ from docs.study.words import NONE, p_value, points, table
 from skillpress.study.compression import MEASURES, Prediction
 from skillpress.study.contrasts import OPEN, Finding
 from skillpress.study.holm import holm
-from skillpress.study.power import seeds_needed
+from skillpress.study.power import MOST_SEEDS, seeds_needed
 
 LEVEL = 0.05
 
@@ -34,12 +34,17 @@ def findings(results: Results, question: str) -> Iterator[str]:
         mine = [(place, finding) for place, finding in enumerate(found) if finding.claim.family == family]
         yield from ("", f"*{family[0].upper()}{family[1:]}* ({len(mine)} claims):", "")
         heads = ("claim", "difference, points (95%)", "seeds", "p, corrected", "verdict", "secondary")
-        rows = [(*_cells(results, finding), "; ".join(words[place] for words in secondary if words[place]))
-                for place, finding in mine]  # fmt: skip
+        rows = [
+            (
+                *_cells(results, finding, len(mine)),
+                "; ".join(words[place] for words in secondary if words[place]),
+            )
+            for place, finding in mine
+        ]
         yield from table(heads, rows)
 
 
-def _cells(results: Results, finding: Finding) -> tuple[str, ...]:
+def _cells(results: Results, finding: Finding, claims: int) -> tuple[str, ...]:
     claim = finding.claim
     sign = {"higher": ">", "lower": "<", "differs": "≠"}[claim.expect]
     where = results.plan.benchmarks[claim.benchmark].words + (f", {claim.of_class}" if claim.of_class else "")
@@ -48,18 +53,24 @@ def _cells(results: Results, finding: Finding) -> tuple[str, ...]:
         points(finding.difference, finding.low, finding.high),
         f"{len(finding.per_seed)} of {finding.planned}",
         p_value(finding.corrected),
-        finding.verdict + what_would_tell(finding),
+        finding.verdict + what_would_tell(finding, claims),
     )
 
 
-def what_would_tell(finding: Finding) -> str:
-    """For an open claim, the seeds that would show a difference of the margin."""
+def what_would_tell(finding: Finding, claims: int) -> str:
+    """For an open claim, the seeds that find a difference of the margin with 80% probability.
+
+    Args:
+        claims: in its family; the level is that of the strictest step of their correction.
+    """
     if finding.verdict != OPEN or len(finding.per_seed) < 2 or not (deviation := stdev(finding.per_seed)):
         return ""
+    margin = 100 * finding.margin
     try:
-        return f"; {seeds_needed(finding.margin, deviation)} seeds would show {100 * finding.margin:g} points"
+        seeds = seeds_needed(finding.margin, deviation, LEVEL / claims)
     except ValueError:
-        return "; over 1,000 seeds would be needed"
+        return f"; over {MOST_SEEDS:,} seeds would be needed"
+    return f"; {seeds} seeds would show {margin:g} point{'s' if margin != 1 else ''}"
 
 
 def _secondary(results: Results, question: str) -> list[list[str]]:

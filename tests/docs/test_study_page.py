@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import sqrt
 from pathlib import Path
+from statistics import stdev
 
 import polars as pl
 import pytest
@@ -12,10 +15,11 @@ from docs.made import UnknownPartError, made_anew
 from docs.study.__main__ import files
 from docs.study.page import parts
 from docs.study.results import assembled, read_results
-from docs.study.sections import findings, levels
+from docs.study.sections import findings, levels, what_would_tell
 from docs.study.summary import methods_in_short, starts, summary
 from skillpress.study.behavior_signs import TRAINED
-from skillpress.study.plan import read_plan
+from skillpress.study.contrasts import OPEN, YES, Finding
+from skillpress.study.plan import Claim, read_plan
 from tasks.study.store import FOLDER, Record
 
 
@@ -58,6 +62,28 @@ def test_a_difference_is_that_of_the_wins_and_is_given_with_its_seeds(
 def test_without_all_seeds_there_is_no_verdict(repository: Path, tmp_path: Path) -> None:
     lines = list(findings(made_up(repository, tmp_path, (10,)), "q1_which"))
     assert any("| 1 of 2 | – | runs are missing |" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("margin", "claims", "words"),
+    [
+        (0.01, 1, "; 10 seeds would show 1 point"),  # as G*Power gives for d = 1
+        (0.01, 3, "; 14 seeds would show 1 point"),
+        (0.02, 1, "; 5 seeds would show 2 points"),
+        (0.0001, 1, "; over 1,000 seeds would be needed"),
+    ],
+)
+def test_an_open_claim_says_how_many_seeds_its_corrected_test_needs(
+    margin: float, claims: int, words: str
+) -> None:
+    claim = Claim(
+        question="q", family="f", benchmark="b", first="one", second="two", expect="higher", of_class=""
+    )
+    seen = (0.01 * sqrt(7 / 8), -0.01 * sqrt(7 / 8)) * 4
+    found = Finding(claim=claim, planned=8, margin=margin, difference=0.0, per_seed=seen, verdict=OPEN)
+    assert stdev(seen) == pytest.approx(0.01)
+    assert what_would_tell(found, claims) == words
+    assert what_would_tell(replace(found, verdict=YES), claims) == ""
 
 
 def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Path) -> None:
