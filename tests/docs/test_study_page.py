@@ -67,7 +67,7 @@ def test_without_all_seeds_there_is_no_verdict(repository: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("margin", "claims", "words"),
     [
-        (0.01, 1, "; 10 seeds would show 1 point"),  # as G*Power gives for d = 1
+        (0.01, 1, "; 10 seeds would show 1 point"),
         (0.01, 3, "; 14 seeds would show 1 point"),
         (0.02, 1, "; 5 seeds would show 2 points"),
         (0.0001, 1, "; over 1,000 seeds would be needed"),
