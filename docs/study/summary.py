@@ -92,10 +92,10 @@ def starts(results: Results) -> Iterator[str]:
             if len(found) > 1:
                 fewest = min(found, key=len)
                 named = ", ".join(f"`{method}`" for method in fewest)
-                others = sum(len(methods) for methods in found) - len(fewest)
+                runs = sum(len(methods) for methods in found)
                 yield (
-                    f"- {entry.words}, seed {seed}: {len(found)} starts. {named} share one that the "
-                    f"{others} others do not have."
+                    f"- {entry.words}, seed {seed}: {len(found)} starts. One of them is that of {named} "
+                    f"({len(fewest)} of {runs} runs)."
                 )
 
 

@@ -134,7 +134,7 @@ def test_a_seed_with_one_start_is_not_named(repository: Path, tmp_path: Path) ->
 
 def test_a_seed_with_two_starts_is_named_with_its_methods(repository: Path, tmp_path: Path) -> None:
     (line,) = starts(made_up(repository, tmp_path, (10, 11), other_start=11))
-    assert line.startswith("- small, seed 11: 2 starts. `grpo` share")
+    assert line == "- small, seed 11: 2 starts. One of them is that of `grpo` (1 of 2 runs)."
 
 
 def test_a_marker_that_nothing_makes_is_refused(repository: Path, tmp_path: Path) -> None:
