@@ -150,14 +150,15 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._begun = context.RawValue(c_longlong, NOT_READY)
-        self._process = context.Process(target=serve, args=(theirs, self._begun, self._make), daemon=True)
+        process = context.Process(target=serve, args=(theirs, self._begun, self._make), daemon=True)
         self._first_memory = 0
         # A child inherits the signal mask: Ctrl-C is then this process's alone.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._process.start()
+            process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._process = process
         theirs.close()
 
     def _done(self, message: Done) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable
 from typing import Any
@@ -131,4 +132,11 @@ def test_aborted_jobs_are_never_answered_and_their_numbers_can_be_used_again() -
     assert pool.completed(0.5) == []
     pool.submit(0, {1: lambda: b"y" * 9})
     assert all_answers(pool, 1) == {1: 9}
+    pool.close()
+
+
+def test_a_process_that_cannot_be_started_says_why() -> None:
+    pool = WorkerPool(lambda: Length().job, 1, Limits())
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        list(pool.run({0: [[0]]}, bytes))
     pool.close()
