@@ -23,5 +23,6 @@ BUNDLE = EnvironmentBundle(
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,
+    slips=True,
     hosting="workers",
 )
