@@ -3,9 +3,9 @@
     python -m benchmarks.imitation_seeds --folder FOLDER [--params OVERLAY] [--seeds 1 2 3 4 5]
         [--setting "as it is={}"] [--setting "faster={learning_rate: 0.003}"]
 
-A setting changes keys of ``imitation``; each is trained with every seed on the same demonstrations and plays
-every validation game ``--rollouts`` times. Told for each, over seeds s and games g with x_sg the share won of
-R rollouts and m_s its mean over G games:
+A setting changes keys of ``imitation``; each is trained with every seed on the same demonstrations (those of
+seed 0 at the setting's rates of detours and slips) and plays every validation game ``--rollouts`` times. Told
+for each, over seeds s and games g with x_sg the share won of R rollouts and m_s its mean over G games:
 
     V = var_s(m_s)                                               what scatters from seed to seed
     E = mean_s 1/G^2 sum_g x_sg (1 - x_sg) / (R - 1)             of it the dice of the episodes
@@ -72,8 +72,9 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
     """Demonstrations of a split: those of training as they are, one of each validation game, no mistakes."""
     experiment, tasks = Experiment(params), read_tasks(folder / f"{split}.parquet")
     policy = experiment.starting_policy()
-    training = split == "train"
-    count = params.imitation.demonstrations if training else len(tasks)
+    training, section = split == "train", params.imitation
+    count = section.demonstrations if training else len(tasks)
+    detours, slips = (section.detour_rate, section.slip_rate) if training else (0.0, 0.0)
 
     def show(done: int) -> Any:
         return demonstrate(
@@ -83,12 +84,13 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
             params.environment,
             experiment.rendering,
             experiment.state_update,
-            params.imitation.detour_rate if training else 0.0,
+            detours,
             params.seed,
             first=done,
+            slip_rate=slips,
         )
 
-    store = ResumeStore(folder / f"{split}-{count}", "demonstrations")
+    store = ResumeStore(folder / f"{split}-{count}-{detours}-{slips}", "demonstrations")
     return demonstrated(show, count, experiment.prompter(policy), policy, store)
 
 
@@ -193,8 +195,9 @@ def compare(
     """Each setting's measurements, seed by seed, several at once."""
     folder.mkdir(parents=True, exist_ok=True)
     make_tasks(params, folder)
-    for split in SPLITS:
-        samples(params, folder, split)
+    for keys in settings.values():
+        for split in SPLITS:
+            samples(changed(params, imitation=dict(keys)), folder, split)
     kept = {(name, seed): folder / f"{name}-{seed}.json" for seed in seeds for name in settings}
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:  # Polars does not survive a fork
         jobs = {

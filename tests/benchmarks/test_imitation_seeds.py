@@ -73,12 +73,18 @@ def test_seeds_share_demonstrations_and_what_is_finished_is_kept(repository: Pat
         environment={"max_numbers": 3, "max_steps": 8},
         imitation={"demonstrations": 60, "batch_size": 32, "epochs": 2},
     )
-    settings: dict[str, dict[str, float]] = {"one": {}, "same": {"detour_rate": 0.1}}
+    settings: dict[str, dict[str, float]] = {
+        "one": {},
+        "same": {"detour_rate": 0.1},
+        "other demonstrations": {"detour_rate": 0.9},
+    }
     runs = compare(params, settings, [1, 2], tmp_path, 2, 1)
 
     def made(name: str) -> list[dict[str, Any]]:
         return [{key: each[key] for key in ("curve", "loss", "won", "steps")} for each in runs[name]]
 
-    assert made("one") == made("same") and runs["one"][0]["curve"] != runs["one"][1]["curve"]
+    assert made("one") == made("same")
+    assert made("one")[0]["curve"] != made("other demonstrations")[0]["curve"]
+    assert runs["one"][0]["curve"] != runs["one"][1]["curve"]
     assert np.array(runs["one"][0]["won"]).shape == (8, 2)
     assert compare(params, settings, [1, 2], tmp_path, 2, 1) == runs
