@@ -4,7 +4,7 @@
         [--setting "as it is={}"] [--setting "faster={learning_rate: 0.003}"]
 
 A setting changes keys of ``imitation``; each is trained with every seed on the same demonstrations (those of
-seed 0 at the setting's rates of detours and slips) and plays every validation game ``--rollouts`` times. Told
+seed 0 at the setting's rate of detours) and plays every validation game ``--rollouts`` times. Told
 for each, over seeds s and games g with x_sg the share won of R rollouts and m_s its mean over G games:
 
     V = var_s(m_s)                                               what scatters from seed to seed
@@ -74,7 +74,7 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
     policy = experiment.starting_policy()
     training, section = split == "train", params.imitation
     count = section.demonstrations if training else len(tasks)
-    detours, slips = (section.detour_rate, section.slip_rate) if training else (0.0, 0.0)
+    detours = section.detour_rate if training else 0.0
 
     def show(done: int) -> Any:
         return demonstrate(
@@ -87,10 +87,9 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
             detours,
             params.seed,
             first=done,
-            slip_rate=slips,
         )
 
-    store = ResumeStore(folder / f"{split}-{count}-{detours}-{slips}", "demonstrations")
+    store = ResumeStore(folder / f"{split}-{count}-{detours}", "demonstrations")
     return demonstrated(show, count, experiment.prompter(policy), policy, store)
 
 

@@ -127,8 +127,6 @@ class ImitationParameters(Section):
     demonstrations: NonNegativeInt
     thoughts: Annotated[str, Field(min_length=1)] | None
     detour_rate: Fraction
-    slip_rate: Fraction = 0.0
-    """How often a demonstration is refused before a step, for want of an action."""
     batch_size: PositiveInt
     optimizer: Literal["adamw", "muon"] = "adamw"
     """What moves the weights; Muon needs fewer updates (``imitation/optimizers.py``)."""
@@ -438,15 +436,6 @@ class Params(Section):
             raise ValueError(
                 f"policy.state_update 'notepad' shows the environment's notepad, and {self.environment.name} "
                 "has none; take observations, which writes notes of its own"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _who_slips_can_go_on(self) -> Params:
-        if self.imitation.slip_rate and not bundle(self.environment.name).slips:
-            raise ValueError(
-                f"imitation.slip_rate is {self.imitation.slip_rate}, must be 0: in {self.environment.name} "
-                "an answer without an action is not known to change nothing"
             )
         return self
 

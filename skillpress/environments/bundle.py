@@ -131,9 +131,6 @@ class EnvironmentBundle:
     answer_forms: bool = False
     """Whether its text prompts are ``game_prompt``'s, which can ask for answers of every form in
     ``environments/text/answer_forms.py``."""
-    slips: bool = False
-    """Whether an answer without an action costs a step and changes nothing else, so that demonstrations can
-    hold some (``imitation.slip_rate``)."""
     measures: tuple[str, ...] = ()
     """The names in ``Info.measures``, which ``reward.measures`` may weigh."""
     notepad: bool = False

@@ -90,7 +90,6 @@ def _block(
         rendering=experiment.rendering,
         update_state=experiment.state_update,
         detour_rate=section.detour_rate,
-        slip_rate=section.slip_rate,
         seed=job.params.seed,
         processes=max(1, cores() // size),
     )

@@ -4,10 +4,6 @@ A detour is a mistake that an oracle makes on purpose, so that it is seen how to
 that can be asked what it would have done instead (``AdvisingOracle``) is imitated in that and not in its
 mistakes (Laskey et al. 2017, DART: noise in the demonstrator's actions, none in what is learned).
 
-A slip is an answer without an action: the environment refuses it for the price of a step, and nothing else
-changes. A policy made from scratch will be refused now and then; where no demonstration was, what it does
-after that was never learned (docs/study_pilots.md).
-
 Where an environment lives in worker processes its demonstrations are made there, several at once, and where
 environments wait for something outside, in threads. Each is a pure function of its task and seed, and they
 come in their order, so that the number of processes or threads changes nothing but the time. No torch here:
@@ -20,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from random import Random
 
 from skillpress.environments import EnvironmentBundle, EnvironmentParameters
 from skillpress.environments.bundle import AdvisingOracle, Oracle
@@ -35,8 +30,6 @@ _BATCH = 4
 """Demonstrations asked for in one message: few, so that progress is seen."""
 _THREADS = 8
 """Demonstrations at once in threads, which wait for most of their time."""
-_NO_ACTION = ""
-"""What is played as a slip."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,7 @@ class DemonstratedStep:
     response: str
     """What is to be learned."""
     played: str | None = None
-    """What was answered instead, in a detour or a slip: the next state goes on from it."""
+    """What was answered instead, where a detour was taken: the next state goes on from it."""
 
 
 @dataclass(frozen=True)
@@ -60,37 +53,23 @@ class Demonstrator:
     rendering: Rendering
     update_state: StateUpdate
     detour_rate: float
-    slip_rate: float
-    max_steps: int
-    """T, which slips leave room for the demonstration in."""
 
     def __call__(self, wish: tuple[Task, int]) -> list[DemonstratedStep]:
         """The demonstration of a task that a seed gives."""
         task, seed = wish
-        words = self.oracle(task, self.detour_rate, seed)
-        return list(self._follow(task, self._with_slips(words, Random(derive(seed, "slips")))))
+        return list(self._follow(task, self.oracle(task, self.detour_rate, seed)))
 
-    def _with_slips(self, words: Sequence[str], random: Random) -> Iterator[tuple[str, str]]:
-        """(what was meant, what is played): each word, and what slipped before it."""
-        spare = self.max_steps - len(words)
-        for word in words:
-            while spare > 0 and random.random() < self.slip_rate:
-                spare -= 1
-                yield word, _NO_ACTION
-            yield word, word
-
-    def _follow(self, task: Task, words: Iterator[tuple[str, str]]) -> Iterator[DemonstratedStep]:
+    def _follow(self, task: Task, words: Sequence[str]) -> Iterator[DemonstratedStep]:
         observation, info = self.environment.reset(task)
         state = AgentState(task=task, observation=observation, info=info)
-        for meant, word in words:
+        for word in words:
             advised = self.oracle.advise(state) if isinstance(self.oracle, AdvisingOracle) else None
-            shown = meant if advised is None else advised
             observation, _, _, info = self.environment.step(word)
             thought, played = self._answer(state, word, info)
-            if shown == word:
+            if advised is None or advised == word:
                 yield DemonstratedStep(state, played)
             else:
-                _, response = self._answer(state, shown, replace(info, action=shown))
+                _, response = self._answer(state, advised, replace(info, action=advised))
                 yield DemonstratedStep(state, response, played)
             state = self.update_state(state, thought, word, observation, info)
 
@@ -112,7 +91,6 @@ def demonstrate(
     seed: int,
     first: int = 0,
     processes: int | None = None,
-    slip_rate: float = 0.0,
 ) -> Iterator[list[DemonstratedStep]]:
     """``count`` demonstrations, the tasks visited in order and again from the start.
 
@@ -120,7 +98,6 @@ def demonstrate(
         first: how many of them are there already and left out.
         processes: to make them in, where the environment lives in processes of its own; None is as
             many as there are cores.
-        slip_rate: probability of a slip before a step; for environments whose bundle says ``slips``.
 
     Raises:
         BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
@@ -129,8 +106,7 @@ def demonstrate(
     def wish(number: int) -> tuple[Task, int]:
         return tasks[number % len(tasks)], derive(seed, "demonstration", number)
 
-    rates = (detour_rate, slip_rate)
-    make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, *rates)
+    make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
     if bundle.hosting == "threads" and bundle.share is not None:
         shared = bundle.share(section, _THREADS)
         own = [replace(make(), environment=shared()) for _ in range(_THREADS)]
@@ -182,7 +158,6 @@ def _demonstrator(
     rendering: Rendering,
     update_state: StateUpdate,
     detour_rate: float,
-    slip_rate: float,
 ) -> Demonstrator:
     return Demonstrator(
         oracle=oracle(section),
@@ -190,6 +165,4 @@ def _demonstrator(
         rendering=rendering,
         update_state=update_state,
         detour_rate=detour_rate,
-        slip_rate=slip_rate,
-        max_steps=section.max_steps,
     )

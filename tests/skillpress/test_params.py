@@ -189,10 +189,6 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
             "policy.parser: is 'strict'; allowed: rendering, plain, tagged, lenient",
         ),
         (
-            "imitation: {slip_rate: 0.1}",
-            "imitation.slip_rate is 0.1, must be 0: in countdown an answer without an action is not known",
-        ),
-        (
             "policy: {state_update: observations}",
             "'observations' writes notes, which policy.rendering 'compact' has no words for",
         ),

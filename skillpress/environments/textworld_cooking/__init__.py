@@ -23,6 +23,5 @@ BUNDLE = EnvironmentBundle(
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,
-    slips=True,
     hosting="workers",
 )

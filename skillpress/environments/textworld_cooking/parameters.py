@@ -23,6 +23,11 @@ class CookingParameters(EnvironmentParameters):
     """Folder of compiled games, 0.5 MB each; empty means ``$SKILLPRESS_GAMES``, or else
     ``skillpress/games`` in the user's cache folder. It can be deleted at any time."""
 
+    show_refusals: bool = True
+    """Whether a compact prompt ends with ``failed`` where the last action changed nothing. No demonstration
+    has such an action, so that a policy made from scratch does not learn what to do after one
+    (docs/study_pilots.md)."""
+
     @property
     def why_nothing_unseen(self) -> None:
         """There are recipes enough for one more split."""

@@ -43,15 +43,16 @@ class CompactRendering:
     """``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open fridge``."""
 
     history: int
+    show_refusals: bool = True
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
         """At most ``LONGEST_MEMORY + history * (LONGEST_ACTION + 1) + 3`` words.
 
-        Its last word is ``failed`` if the last action changed nothing.
+        Its last word is ``failed`` if the last action changed nothing and refusals are shown.
         """
         turns = state.history[-self.history :] if self.history else ()
-        failed = ["failed"] if state.info.invalid else []
+        failed = ["failed"] if self.show_refusals and state.info.invalid else []
         return " ".join(chain(memory_words(_memory(state)), _past_words(turns), failed))
 
     def continuation(self, state: AgentState) -> str:
@@ -130,8 +131,8 @@ def _past_words(turns: Sequence[Turn]) -> list[str]:
 
 
 def compact(parameters: CookingParameters, history: int) -> CompactRendering:
-    """The compact rendering; it is the same for every section."""
-    return CompactRendering(history)
+    """The compact rendering; sections differ in whether it shows refusals."""
+    return CompactRendering(history, parameters.show_refusals)
 
 
 def text(parameters: CookingParameters, history: int) -> TextRendering:

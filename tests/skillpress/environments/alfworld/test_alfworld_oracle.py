@@ -5,18 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
-from skillpress.agents.state_updates import window
-from skillpress.environments import bundle
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
 from skillpress.environments.alfworld.compact import compact
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
 from skillpress.errors import TaskError
-from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.interface import AgentState
 from skillpress.trajectory import Task
 
@@ -74,22 +70,6 @@ def test_the_compact_prompt_names_all_that_the_advice_does(
             if advice is not None:
                 assert set(named.findall(advice)) <= set(named.findall(prompt)), (prompt, advice)
             observation, _, _, info = environment.step(action)
-
-
-def test_a_slip_changes_nothing_but_that_it_costs_a_step(
-    parameters: AlfworldParameters, six_tasks: list[Task]
-) -> None:
-    here, rendering = replace(bundle("alfworld"), hosting="in_process"), compact(parameters, 0)
-
-    def shown(slip_rate: float) -> list[list[DemonstratedStep]]:
-        rates = {"detour_rate": 0.2, "slip_rate": slip_rate}
-        return list(demonstrate(six_tasks, 6, here, parameters, rendering, window(0), seed=9, **rates))
-
-    plain, slipping = shown(0.0), shown(0.3)
-    kept = [[step for step in steps if step.played != ""] for steps in slipping]
-    assert sum(map(len, kept)) < sum(map(len, slipping))
-    prompts = [[(rendering.prompt(step.state), step.response) for step in steps] for steps in kept]
-    assert prompts == [[(rendering.prompt(step.state), step.response) for step in steps] for steps in plain]
 
 
 def test_the_searcher_walks_more_than_one_who_knows(

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import pytest
 
-from skillpress.agents.state_updates import window
-from skillpress.environments import bundle
 from skillpress.environments.bundle import AdvisingOracle
 from skillpress.environments.text.words import split_words
 from skillpress.environments.textworld_cooking.actions import VERBS
@@ -17,7 +12,6 @@ from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact
 from skillpress.errors import TaskError
-from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.interface import AgentState
 from skillpress.trajectory import Task
 
@@ -109,41 +103,3 @@ def test_where_time_is_short_the_walkthrough_is_shown_and_none_that_is_too_long(
     assert tight(shorter, 0.0, 0) == walkthrough[:-1]
     with pytest.raises(TaskError, match=f"takes {len(hard.spec['walkthrough'])} steps, not {length - 1}"):
         tight(hard, 0.0, 0)
-
-
-def shown(task: Task, section: CookingParameters, slip_rate: float) -> list[DemonstratedStep]:
-    """One demonstration with detours."""
-    here = replace(bundle("textworld_cooking"), hosting="in_process")
-    rendering = compact(section, 0)
-    (steps,) = demonstrate([task], 1, here, section, rendering, window(0), 0.3, seed=5, slip_rate=slip_rate)
-    return steps
-
-
-@GAMES
-def test_after_a_slip_the_prompt_says_so_and_the_same_step_is_learned(
-    name: str, cooking_parameters: CookingParameters, request: pytest.FixtureRequest
-) -> None:
-    task: Task = request.getfixturevalue(name)
-    rendering = compact(cooking_parameters, 0)
-    plain, steps = shown(task, cooking_parameters, 0.0), shown(task, cooking_parameters, 0.4)
-    slips = [step.played == "" for step in steps]
-    assert any(slips)
-    refused = [rendering.prompt(step.state).endswith(" failed") for step in steps]
-    assert refused == [False, *slips[:-1]], "of every slip, and of nothing else"
-    assert not any(rendering.prompt(step.state).endswith(" failed") for step in plain)
-    for step, after in pairwise(steps):
-        if step.played == "":
-            assert after.response == step.response
-    kept = [step for step in steps if step.played != ""]
-    assert [(step.response, step.played) for step in kept] == [(step.response, step.played) for step in plain]
-    assert steps == shown(task, cooking_parameters, 0.4), "by the seed"
-
-
-def test_slips_leave_room_for_the_demonstration(
-    cooking_parameters: CookingParameters, cook_and_cut: Task
-) -> None:
-    long = shown(cook_and_cut, cooking_parameters, 1.0)
-    assert len(long) == cooking_parameters.max_steps
-    needed = sum(step.played != "" for step in long)
-    tight = cooking_parameters.model_copy(update={"max_steps": needed})
-    assert not any(step.played == "" for step in shown(cook_and_cut, tight, 1.0))

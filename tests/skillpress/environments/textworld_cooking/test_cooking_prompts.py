@@ -178,3 +178,17 @@ def test_a_failed_action_is_marked(
     rendering = compact(cooking_parameters, HISTORY)
     for action, ending in (("eat meal", "eat meal failed"), ("inventory", "inventory")):
         assert rendering.prompt(states(environment, cook_and_cut, [action])[-1]).endswith(f"| past {ending}")
+
+
+@pytest.mark.parametrize("history", [0, HISTORY])
+def test_where_refusals_are_not_shown_a_failed_action_leaves_the_prompt_as_it_was_but_for_the_past(
+    history: int, environment: TextWorldCooking, cooking_parameters: CookingParameters, cook_and_cut: Task
+) -> None:
+    silent = cooking_parameters.model_copy(update={"show_refusals": False})
+    rendering = compact(silent, history)
+    before, after = states(environment, cook_and_cut, ["eat meal"])
+    assert after.info.invalid
+    past = " eat meal" if history else ""
+    assert rendering.prompt(after) == rendering.prompt(before) + past
+    assert rendering.continuation(after).startswith("failed "), "where what was answered stands before it"
+    assert vocabulary(silent, history) == vocabulary(cooking_parameters, history)
