@@ -48,7 +48,7 @@ from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.resume import ResumeStore
 from skillpress.rollout import Collector, SyncVectorEnv, requests
 from skillpress.storage import read_json, write_json
-from skillpress.trajectory import read_tasks, write_tasks
+from skillpress.trajectory import Task, Trajectory, read_tasks, write_tasks
 
 RESULT = Path(__file__).parent / "results" / "imitation_seeds.json"
 SPLITS = ("train", "validation")
@@ -110,18 +110,24 @@ def curve(losses: Sequence[float]) -> list[float]:
     return [float(part.mean()) for part in np.array_split(np.array(losses), min(POINTS, len(losses)))]
 
 
-def judge(
-    params: Params, policy: Policy, held: Sequence[Sample], folder: Path, rollouts: int
-) -> dict[str, Any]:
-    """The loss on held-out demonstrations, and the games won."""
+def play(params: Params, policy: Policy, tasks: Sequence[Task], rollouts: int, name: str) -> list[Trajectory]:
+    """Episodes of each task, in this process; ``name`` and the seed decide their dice."""
     policy.model.eval()
-    tasks = read_tasks(folder / "validation.parquet")
     experiment = Experiment(params)
     agent = experiment.agent(policy, experiment.engine(policy), experiment.evaluation_sampling)
     environments = SyncVectorEnv(lambda: experiment.bundle.make(params.environment))
     with Collector(environments, agent, params.sampling.slots) as collector:
-        played = collector.collect(requests(tasks, rollouts, params.seed, "imitation seeds"))
+        played = collector.collect(requests(tasks, rollouts, params.seed, name))
     agent.close()
+    return played
+
+
+def judge(
+    params: Params, policy: Policy, held: Sequence[Sample], folder: Path, rollouts: int
+) -> dict[str, Any]:
+    """The loss on held-out demonstrations, and the games won."""
+    tasks = read_tasks(folder / "validation.parquet")
+    played = play(params, policy, tasks, rollouts, "imitation seeds")
     return {
         "loss": held_out_loss(policy, held),
         "won": np.array([each.won for each in played], dtype=int).reshape(len(tasks), rollouts).tolist(),

@@ -18,40 +18,22 @@ from typing import Any
 
 import torch
 
+from benchmarks.imitation_seeds import play
 from benchmarks.lag import changed
-from skillpress.experiment import Experiment
+from skillpress.environments.textworld_cooking.splits import STRATA
 from skillpress.params import Params, load_params
 from skillpress.policy.policy import load_policy
-from skillpress.rollout import Collector, SyncVectorEnv, requests
 from skillpress.storage import write_json
 from skillpress.trajectory import Task, Trajectory, read_tasks
 from tasks.files import split_file
 
 RESULT = Path(__file__).parent / "results" / "shown_refusals.json"
-KINDS = ("simple", "hard")
-
-
-def kind_of(task: Task) -> str:
-    """``simple`` or ``hard``."""
-    return "hard" if "hard" in task.stratum else "simple"
 
 
 def some(tasks: Sequence[Task], count: int) -> list[Task]:
     """The first of each kind, in proportion; ``count`` in all, but for rounding."""
-    groups = [[task for task in tasks if kind_of(task) == kind] for kind in KINDS]
+    groups = [[task for task in tasks if task.stratum == kind] for kind in STRATA]
     return [task for group in groups for task in group[: round(count * len(group) / len(tasks))]]
-
-
-def play(params: Params, folder: Path, tasks: Sequence[Task]) -> list[Trajectory]:
-    """One episode of each game."""
-    experiment, policy = Experiment(params), load_policy(folder / "models" / "base")
-    policy.model.eval()
-    agent = experiment.agent(policy, experiment.engine(policy), experiment.evaluation_sampling)
-    environments = SyncVectorEnv(lambda: experiment.bundle.make(params.environment))
-    with Collector(environments, agent, params.sampling.slots) as collector:
-        played = collector.collect(requests(tasks, 1, params.seed, "shown refusals"))
-    agent.close()
-    return list(played)
 
 
 def counted(played: Sequence[Trajectory]) -> dict[str, int]:
@@ -68,12 +50,14 @@ def counted(played: Sequence[Trajectory]) -> dict[str, int]:
 def measure(params: Params, folder: Path, games: int) -> dict[str, Any]:
     """The counts of one start, with the word and without, by kind of game."""
     tasks = some(read_tasks(folder / split_file("test")), games)
-    kinds = {task.task_id: kind_of(task) for task in tasks}
+    policy = load_policy(folder / "models" / "base")
+    kinds = {task.task_id: task.stratum for task in tasks}
     found: dict[str, Any] = {}
     for name, shown in (("shown", True), ("not_shown", False)):
-        played = play(changed(params, environment={"show_refusals": shown}), folder, tasks)
+        as_shown = changed(params, environment={"show_refusals": shown})
+        played = play(as_shown, policy, tasks, 1, "shown refusals")
         found[name] = {"all": counted(played)} | {
-            kind: counted([each for each in played if kinds[each.task_id] == kind]) for kind in KINDS
+            kind: counted([each for each in played if kinds[each.task_id] == kind]) for kind in STRATA
         }
     return found
 

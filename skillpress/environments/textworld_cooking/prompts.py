@@ -43,7 +43,7 @@ class CompactRendering:
     """``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open fridge``."""
 
     history: int
-    show_refusals: bool = True
+    show_refusals: bool
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
