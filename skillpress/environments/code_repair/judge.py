@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
@@ -80,6 +80,17 @@ class LintReport:
     problems: int
 
 
+class Answering(Protocol):
+    """Answers the calls that tests make: a program in its sandbox, or something in front of it."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a call ran out of time."""
+
+    def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
+        """What each of these calls returns, as ``inside/values.py`` writes it; None for None."""
+
+
 class Judge:
     """Judges programs for all environments of a process."""
 
@@ -117,6 +128,18 @@ class Judge:
                 _keep(self._verdicts, key, known)
         return known
 
+    def rehearse(
+        self, program: Program, text: str, tests: Sequence[Check], front: Callable[[Answering], Answering]
+    ) -> Verdict:
+        """Run tests against this library's own text of a program, with something in front that answers first.
+
+        The verdict is not kept.
+
+        Raises:
+            SandboxEndedError: no sandbox lasts on this machine.
+        """
+        return self._judge(program, text, tests, own=True, front=front)
+
     def lint(self, text: str) -> LintReport:
         """Read a program without running it; what no linter can read has no syntax."""
         with self._lock:
@@ -136,14 +159,21 @@ class Judge:
         self._shared.clear()
         self._pool.close()
 
-    def _judge(self, program: Program, text: str, tests: Sequence[Check], own: bool) -> Verdict:
+    def _judge(
+        self,
+        program: Program,
+        text: str,
+        tests: Sequence[Check],
+        own: bool,
+        front: Callable[[Answering], Answering] = lambda behind: behind,
+    ) -> Verdict:
         if len(text) > MOST_CHARACTERS:
             return Verdict(0, tuple(f"{asked(test)}: the file is too long" for test in tests), False)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with self._turns, self._examiner() as examiner, self._candidate(own) as candidate:
                     candidate.begin(program.entry, text, self._test_seconds * program.patience)
-                    return _run(examiner, candidate, tests)
+                    return _run(examiner, front(candidate), tests)
             except SandboxLostError:
                 if attempt == ATTEMPTS:
                     raise
@@ -210,10 +240,10 @@ class _Examiner(_Kept):
     def __init__(self, pool: SandboxPool) -> None:
         tools = {"call_candidate": self._call, "report": self._take}
         super().__init__(pool, tools, ("values", "examiner", "linter"))
-        self._candidate: _Candidate | None = None
+        self._candidate: Answering | None = None
         self._said = ""
 
-    def run(self, tests: Sequence[Check], candidate: _Candidate) -> list[tuple[bool, str]]:
+    def run(self, tests: Sequence[Check], candidate: Answering) -> list[tuple[bool, str]]:
         """(passed, why not) of each test."""
         listed = [(list(test.names), test.helpers, test.source) for test in tests]
         self._candidate = candidate
@@ -289,7 +319,7 @@ def _texts(said: str, count: int) -> list[str | None]:
     return [GONE if answer is not None and not isinstance(answer, str) else answer for answer in found]
 
 
-def _run(examiner: _Examiner, candidate: _Candidate, tests: Sequence[Check]) -> Verdict:
+def _run(examiner: _Examiner, candidate: Answering, tests: Sequence[Check]) -> Verdict:
     found = examiner.run(tests, candidate)
     failures = [
         f"{asked(test)}: {why or 'it does not hold'}"

@@ -2,7 +2,8 @@
 
 Most have their cases in a file of JSON lines, arguments and result; programs on graphs have test functions.
 Both become statements that compare. Two cases take minutes even for a correct program, and the data set's own
-tests skip them too. Every third test, from the first on, is shown to the agent; all of them decide.
+tests skip them too. All tests decide. Every third is shown to the agent, from the first on unless a table of
+those would win without a repair.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ SLOW = {"knapsack": "[[6404180,", "levenshtein": '[["amanaplanacanalpanama"'}
 PATIENT = {"levenshtein": 10}
 """Programs whose correct version takes seconds, and how many times longer than others."""
 SHOWN_OF = 3
+SHOWN_FROM = {"detect_cycle": 1, "kheapsort": 1}
+"""Programs that show their second, fifth ... test, because a table of the first, fourth ... would pass all tests
+(``shortcuts.py``)."""
 
 
 def read_quixbugs(path: Path) -> list[Program]:
@@ -65,7 +69,7 @@ def _program(name: str, files: dict[str, str]) -> Program:
         faulty=faulty,
         correct=files[f"correct_python_programs/{name}.py"],
         description=(ast.get_docstring(ast.parse(faulty)) or _last_text(faulty)).strip(),
-        visible=tuple(tests[::SHOWN_OF]),
+        visible=tuple(tests[SHOWN_FROM.get(name, 0) :: SHOWN_OF]),
         hidden=tuple(tests),
         patience=PATIENT.get(name, 1),
     )

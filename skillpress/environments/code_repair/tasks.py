@@ -9,6 +9,9 @@ the held-out programs of HumanEvalFix with a bug made by a listed change are add
 tasks are bugs that a listed change repairs: those of the data set, and bugs made by listed changes, each
 of which fails a hidden test and lets none run out of time. A task names a program and a change, and
 nothing else.
+
+A table of what the agent is shown wins no task (``shortcuts.py``). A program is left out whole if such a table
+wins its own bug; of the other programs, a made bug is left out if the table wins it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.mutations import changes, repair, shape
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program, all_programs, find_data
+from skillpress.environments.code_repair.shortcuts import Shortcuts
 from skillpress.environments.splits import refuse_repetitions
 from skillpress.errors import TaskError
 from skillpress.seeds import derive, generator
@@ -53,10 +57,12 @@ def make_tasks(parameters: CodeRepairParameters, sizes: SplitSizes, seed: int) -
     """
     programs = list(all_programs(find_data(parameters.data)).values())
     judge = Judge(parameters.test_seconds)
+    shortcuts = Shortcuts(judge)
     try:
         for split, wanted in (("train", sizes.train), ("validation", sizes.validation), ("test", sizes.test)):
             mine = [program for program in programs if split_of(program) == split]
-            made = _test_tasks(mine, wanted, seed, judge) if split == "test" else _listed(mine, seed, judge)
+            source = _test_tasks if split == "test" else _listed
+            made = source(mine, seed, judge, shortcuts)
             count = 0
             while count < wanted:
                 task = next(made, None)
@@ -104,50 +110,52 @@ def check_tasks(tasks: Sequence[Task]) -> None:
             raise TaskError(f"splits overlap: {task.spec.get('program')} is in {other} and in {task.split}")
 
 
-def _test_tasks(programs: Sequence[Program], wanted: int, seed: int, judge: Judge) -> Iterator[Task]:
+def _test_tasks(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Shortcuts) -> Iterator[Task]:
     """Bugs of the data sets first, in an order that mixes both; then made ones."""
     found = sorted(programs, key=lambda program: derive(seed, "code repair test", program.key))
     for program in found:
-        listed = "listed" if repair(program.faulty, program.correct) else "other"
-        yield _task(program, None, f"{program.source}/{listed}")
-    if wanted > len(found):
-        yield from _made([program for program in found if program.source == "humanevalfix"], seed, judge)
+        if not shortcuts.win(program):
+            listed = "listed" if repair(program.faulty, program.correct) else "other"
+            yield _task(program, None, f"{program.source}/{listed}")
+    own = [program for program in found if program.source == "humanevalfix"]
+    yield from _made(own, seed, judge, shortcuts)
 
 
-def _listed(programs: Sequence[Program], seed: int, judge: Judge) -> Iterator[Task]:
+def _listed(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Shortcuts) -> Iterator[Task]:
     """Bugs that a listed change repairs: the data set's own first."""
     for program in programs:
-        if repair(program.faulty, program.correct):
+        if repair(program.faulty, program.correct) and not shortcuts.win(program):
             yield _task(program, None, f"{program.source}/listed")
-    yield from _made(programs, seed, judge)
+    yield from _made(programs, seed, judge, shortcuts)
 
 
-def _made(programs: Sequence[Program], seed: int, judge: Judge) -> Iterator[Task]:
+def _made(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Shortcuts) -> Iterator[Task]:
     """Bugs made by listed changes: one of each program in turn, until there are no more."""
     waiting = {
         program: generator(seed, "code repair bugs", program.key)
         .permutation(len(changes(program.correct)))
         .tolist()
         for program in programs
+        if not shortcuts.win(program)
     }
     while waiting:
         for program in list(waiting):
             task = None
             while task is None and waiting[program]:
-                task = _made_task(program, waiting[program].pop(), judge)
+                task = _made_task(program, waiting[program].pop(), judge, shortcuts)
             if task is None:
                 del waiting[program]
             else:
                 yield task
 
 
-def _made_task(program: Program, number: int, judge: Judge) -> Task | None:
+def _made_task(program: Program, number: int, judge: Judge, shortcuts: Shortcuts) -> Task | None:
     """The task of this change; None where it is no bug that can be learned from."""
     bug = changes(program.correct)[number].apply(program.correct)
     if shape(bug) == shape(program.faulty) or repair(bug, program.correct) is None:
         return None
     verdict = judge.verdict(program, bug, hidden=True, own=True)
-    if verdict.perfect or verdict.timed_out:
+    if verdict.perfect or verdict.timed_out or shortcuts.win(replace(program, faulty=bug)):
         return None
     return _task(program, number, "made/listed")
 
