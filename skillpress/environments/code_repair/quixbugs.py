@@ -30,7 +30,7 @@ PATIENT = {"levenshtein": 10}
 """Programs whose correct version takes seconds, and how many times longer than others."""
 SHOWN_OF = 3
 SHOWN_FROM = {"detect_cycle": 1, "kheapsort": 1}
-"""Programs that show their second, fifth ... test, because a table of the first, fourth ... would pass all tests
+"""Programs that show their second, fifth ... test, because a table of the first, fourth ... would pass all
 (``shortcuts.py``)."""
 
 

@@ -1,9 +1,9 @@
 """Bugs that can be won without a repair, by a table of what the agent is shown.
 
 The visible tests name calls and what they should return, and so do the examples in a program's description.
-An agent can write these answers into a table and leave the bug where it is. Such a program passes every hidden
-test whose calls the table answers. It wins where the faulty program, or one constant, happens to be right
-everywhere else. A bug is a task only where that table loses.
+An agent can write these answers into a table and leave the bug where it is. Such a program passes every
+hidden test whose calls the table answers. It wins where the faulty program, or one constant, happens to be
+right everywhere else. A bug is a task only where that table loses.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ tasks are bugs that a listed change repairs: those of the data set, and bugs mad
 of which fails a hidden test and lets none run out of time. A task names a program and a change, and
 nothing else.
 
-A table of what the agent is shown wins no task (``shortcuts.py``). A program is left out whole if such a table
-wins its own bug; of the other programs, a made bug is left out if the table wins it.
+A table of what the agent is shown wins no task (``shortcuts.py``). A program is left out whole if such a
+table wins its own bug; of the other programs, a made bug is left out if the table wins it.
 """
 
 from __future__ import annotations
