@@ -50,7 +50,7 @@ class CISPO(CorrectedAlgorithm):
     parameters: CISPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores."""
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         return standardised(batch, self.parameters.baseline_weighting)
 
     @property

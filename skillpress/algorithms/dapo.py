@@ -52,7 +52,7 @@ class DAPO(ClippedAlgorithm):
     parameters: DAPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores."""
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         costs = self.parameters.overlong_penalty * self._overlong(batch)
         punished = replace(batch, parts={**batch.parts, PART: -costs}, credit={**batch.credit, PART: "step"})
         return standardised(punished, "per_trajectory")

@@ -29,7 +29,7 @@ class DrGRPO(SurrogateAlgorithm):
     """GRPO done right."""
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores."""
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         return centred(batch, "per_trajectory")
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:

@@ -15,6 +15,7 @@ state has A^S = 0. How many are not is a metric, for without company this is GRP
     step_groups/company   share of steps whose state another step of their group was taken in
     step_groups/size      mean number of steps per state
 
+A^E of a group whose trajectories are all the same is 0; A^S is too, unless they come back to a state.
 A part of the reward that counts for its own step alone is in that step's R_k and in no earlier one's. The
 loss is the clipped surrogate. What is left out: similar states are not taken for one, a later option of the
 authors' code.

@@ -6,8 +6,8 @@ Dividing is a choice: where all rollouts of a group succeed only the shaping is 
 then blows it up to full size whatever its weight lambda is. With a ``discount`` below 1 rewards count less
 the longer they come after the step (L0, section 1.3; ``Batch.discounted``): an early step of a long success
 scores less than its last one, and is compared with the mean over the group of each trajectory's mean score,
-or of all steps' scores; so a group of equal successes is not silent. At 1, as the papers have it, every step
-of a trajectory scores its return. What is left out: no value model.
+or of all steps' scores; so a group of successes is silent only where all of its trajectories are the same. At
+1, as the papers have it, every step of a trajectory scores its return. What is left out: no value model.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GRPO(ClippedAlgorithm):
     parameters: GRPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores."""
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         weighting, batch = self.parameters.baseline_weighting, batch.discounted(self.parameters.discount)
         if self.parameters.scale == "none":
             return centred(batch, weighting)

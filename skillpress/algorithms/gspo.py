@@ -53,7 +53,7 @@ class GSPO(CorrectedAlgorithm):
     parameters: GSPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores."""
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
         return standardised(batch, self.parameters.baseline_weighting)
 
     @property

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from skillpress.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
-from skillpress.algorithms.group_statistics import difference, trajectory_scores
+from skillpress.algorithms.group_statistics import compared, trajectory_scores
 from skillpress.algorithms.parameters import AlgorithmParameters
 
 
@@ -39,12 +39,9 @@ class RLOO(ClippedAlgorithm):
     parameters: RLOOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; 0 in a group of equal scores, and for a trajectory that is alone in its group."""
+        """[steps]; 0 in a group of equal trajectories, and for one that is alone in its group."""
         batch = batch.discounted(self.parameters.discount)
         scores = trajectory_scores(batch)
-        others = np.bincount(batch.group)[batch.group] - 1
+        others = np.maximum(np.bincount(batch.group)[batch.group] - 1, 1)
         summed = np.bincount(batch.group, scores)[batch.group] - scores
-        baselines = np.where(others > 0, summed / np.maximum(others, 1), scores)
-        found = difference(batch.scores, baselines[batch.trajectory])
-        found[others[batch.trajectory] == 0] = 0.0
-        return found
+        return compared(batch, (summed / others)[batch.trajectory])

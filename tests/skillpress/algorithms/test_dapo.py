@@ -56,14 +56,14 @@ def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
 
 
 def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
-    """Of 10 tokens the last 4 cost: 8 tokens are half way, -2 of 4. Scores are 10, 8 and 0, 0, those of
-    trajectories 9 and 0: mean 4.5, deviation 9 / sqrt 2."""
+    """Of 10 tokens the last 4 cost: 8 tokens are half way, -2 of 4. Scores are 10, 8 and 0, 0, each of
+    half a trajectory: mean 4.5, mean squares (5.5^2 + 3.5^2) / 2 = 21.25 and 4.5^2 = 20.25."""
     win = [step([], tokens=6), step([("success", 10.0, "trajectory")], tokens=8)]
     lost = [step([], tokens=1), step([], tokens=0)]
     played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0)
     method = algorithm(DAPO, 10, overlong_share=0.4, overlong_penalty=4.0)
     found = method.advantages(played, one_process)
-    np.testing.assert_allclose(found, np.array([5.5, 3.5, -4.5, -4.5]) / (9 / 2**0.5), rtol=1e-6)
+    np.testing.assert_allclose(found, np.array([5.5, 3.5, -4.5, -4.5]) / 41.5**0.5, rtol=1e-6)
     assert played.scores.tolist() == [10, 10, 0, 0], "the batch is as it was"
     assert method.describe(played, one_process) == {"overlong": 1 / 3}, "of three responses"
 
