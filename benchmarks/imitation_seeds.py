@@ -100,7 +100,8 @@ def measure(params: Params, folder: Path, rollouts: int) -> dict[str, Any]:
     policy = Experiment(params).starting_policy()
     shown, held = samples(data, folder, "train"), samples(data, folder, "validation")
     began = time.process_time()
-    losses = imitate(policy, shown, params.imitation, params.seed)
+    limit = params.training.microbatch_tokens
+    losses = imitate(policy, shown, params.imitation, params.seed, token_limit=limit)
     seconds = time.process_time() - began
     return {"cpu_seconds": seconds, "curve": curve(losses)} | judge(data, policy, held, folder, rollouts)
 

@@ -131,6 +131,8 @@ class ImitationParameters(Section):
     optimizer: Literal["adamw", "muon"] = "adamw"
     """What moves the weights; Muon needs fewer updates (``imitation/optimizers.py``)."""
     learning_rate: Positive
+    warmup_updates: NonNegativeInt = 50
+    """Updates in which the learning rate rises, in a line; never more than a tenth of all of them."""
     epochs: PositiveInt
 
 
@@ -512,6 +514,16 @@ class Params(Section):
             raise ValueError(
                 f"algorithm {algorithm.name} compares a task's rollouts: training.rollouts_per_task is "
                 f"{training.rollouts_per_task}, must be at least {algorithm.smallest_group}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _training_reaches_its_learning_rate(self) -> Params:
+        steps, warmup = self.training.steps, self.training.warmup_steps
+        if steps and warmup >= steps:
+            raise ValueError(
+                f"training.warmup_steps is {warmup}, must be less than training.steps ({steps}): no step "
+                "would have the learning rate that training.learning_rate says"
             )
         return self
 

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillpress.policy import Policy
+from skillpress.policy.passes import PASS_TOKENS
 from skillpress.policy.scorers import choose_scorer
 from skillpress.training.samples import Samples
 from skillpress.training.scoring_passes import score_samples
 from skillpress.trajectory import Step
-
-PASS_TOKENS = 16_384
-"""Tokens in a forward pass at most."""
 
 
 class TurnScorer:

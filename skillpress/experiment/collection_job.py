@@ -15,14 +15,14 @@ from skillpress.library.advice import SkillAdvice
 from skillpress.library.library import FILE, read_library
 from skillpress.policy.pretrained import load_pretrained
 from skillpress.rollout import CollectionStatistics, EpisodeLog
-from skillpress.workers.distributed import Ranks
+from skillpress.workers.distributed import Ranks, settle
 from skillpress.workers.ranks import Report
 
 
 def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:
     """Play as one of ``size`` ranks; reports how many more episodes are there."""
-    if size > 1:
-        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
+    ranks = Ranks(rank, size)
+    settle(ranks)
     experiment, total = Experiment(job.params), CollectionStatistics()
     with EpisodeLog(job.store.of_rank(rank)) as log:
         first = 0
@@ -34,7 +34,7 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
             if not there[False]:
                 continue
             with (
-                closing(_agent(job, play, experiment, Ranks(rank, size))) as agent,
+                closing(_agent(job, play, experiment, ranks)) as agent,
                 experiment.collector(agent, sharing=size, advise=_advice(play, experiment)) as collector,
             ):
                 log.play(collector, mine(), play.version, lambda: report(1))

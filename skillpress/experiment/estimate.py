@@ -44,9 +44,9 @@ from typing import Any
 
 from skillpress.interface import StateUpdate
 from skillpress.params import Params
+from skillpress.policy.passes import FAN_OUT
 from skillpress.policy.token_scores import CHUNK_LOGITS
 from skillpress.registry import STATE_UPDATES, lookup
-from skillpress.training.samples import FAN_OUT
 from skillpress.training.value_head import WAVES
 
 LOGIT_COPIES = 4

@@ -39,6 +39,8 @@ class ImitationResult:
     """Weights of the policy."""
     thoughts: int = 0
     """Samples of ``imitation.thoughts`` among those that were imitated."""
+    peak_rate: float = 0.0
+    """The largest learning rate of an update."""
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,16 @@ from functools import partial
 
 import torch
 
+from skillpress.errors import ParamsError
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
 from skillpress.imitation.dataset import Sample, demonstrated
 from skillpress.imitation.demonstrations import demonstrate
+from skillpress.imitation.schedule import Schedule
 from skillpress.imitation.thoughts import read_thoughts, tokenize_thoughts
 from skillpress.imitation.trainer import imitate
 from skillpress.policy import Policy, save_policy
+from skillpress.policy.scorers import checkpoint_layers
 from skillpress.resume import SaveTimer
 from skillpress.trajectory import read_tasks
 from skillpress.workers.distributed import Ranks, join_ranks
@@ -33,9 +36,16 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
     if size > 1:
         join_ranks(ranks, port)
     policy = Experiment(job.params).starting_policy()
+    if job.params.training.gradient_checkpointing:
+        checkpoint_layers(policy.model)
     torch.nn.Module.to(policy.model, ranks.device)
     thoughts = _thoughts(job, policy)
     samples = _samples(job, policy, ranks, report) + thoughts
+    if not samples:
+        raise ParamsError(
+            f"imitation.demonstrations: no prompt of {job.params.imitation.demonstrations} demonstrations "
+            f"fits into policy.context_tokens ({job.params.policy.context_tokens}); raise it"
+        )
     losses = imitate(
         policy,
         samples,
@@ -44,10 +54,14 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
         on_update=lambda done, total, loss: report(ImitationProgress(done, total, loss)),
         checkpoint=job.store.folder / "imitation.pt",
         ranks=ranks,
+        token_limit=job.params.training.microbatch_tokens,
     )
     if rank == 0:
         save_policy(policy, job.output)
-    return ImitationResult(losses, policy.parameters, len(thoughts))
+    peak = Schedule.of(job.params.imitation, len(losses)).peak
+    return ImitationResult(
+        losses, policy.parameters, len(thoughts), peak * job.params.imitation.learning_rate
+    )
 
 
 def _thoughts(job: ImitationJob, policy: Policy) -> list[Sample]:

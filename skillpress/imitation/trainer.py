@@ -5,6 +5,9 @@ demonstrator's action stands for. A policy made from scratch knows nothing of it
 these minutes no rollout would ever succeed and reinforcement learning would have nothing to go on.
 A policy in bfloat16 is moved through float32 masters (see ``precision.py``).
 
+A batch goes through the model in passes of ``training.microbatch_tokens`` at most, whose gradients add up to
+that of the whole batch; with ``training.gradient_checkpointing`` its layers forget what they computed.
+
 Ranks share every batch out, sum their gradients and make the same update: a batch's loss is a mean over
 its tokens whichever rank computes them, so the number of ranks changes no more than the rounding.
 """
@@ -22,10 +25,13 @@ from numpy.typing import NDArray
 from skillpress.errors import StorageError
 from skillpress.imitation.dataset import Sample
 from skillpress.imitation.optimizers import OPTIMIZERS
+from skillpress.imitation.schedule import Schedule
 from skillpress.params import ImitationParameters
+from skillpress.policy.passes import fit_one_pass, pass_rows
 from skillpress.policy.policy import Policy
 from skillpress.policy.precision import MasterWeights
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.policy.scorers import Scorer, choose_scorer
+from skillpress.policy.scoring import pack_responses
 from skillpress.resume import SaveTimer
 from skillpress.seeds import generator
 from skillpress.storage import atomic_path
@@ -44,15 +50,19 @@ def imitate(
     checkpoint: Path | None = None,
     timer: SaveTimer | None = None,
     ranks: Ranks = Ranks(),  # noqa: B008  frozen
+    *,
+    token_limit: int,
 ) -> list[float]:
     """Train the policy in place on the mean negative log-likelihood of the responses' tokens.
 
     Args:
+        policy: its layers may have gradient checkpointing on.
         on_update: told (updates done, updates in all, loss of the last one) after each, by rank 0.
         checkpoint: a file to go on from, to the same weights, and to save to now and then; None
             keeps nothing.
         timer: when to save; None is :class:`SaveTimer`'s own interval.
         ranks: all of them call this with the same arguments; rank 0 saves.
+        token_limit: tokens in one pass through the model at most (or of one sample that is longer).
 
     Returns:
         The loss (nats per token) of every update, those before an interruption included.
@@ -62,7 +72,7 @@ def imitate(
     """
     timer = timer or SaveTimer()
     total = parameters.epochs * -(-len(demonstrations) // parameters.batch_size)
-    learner = _Learner(policy, parameters, total, ranks)
+    learner = _Learner(policy, parameters, total, token_limit, ranks)
     losses = learner.load(checkpoint) if checkpoint and checkpoint.exists() else []
     for done, rows in enumerate(batches(len(demonstrations), parameters, seed), 1):
         if done <= len(losses):
@@ -77,21 +87,21 @@ def imitate(
 
 
 class _Learner:
-    """The policy's model, its optimizers and their schedule: up over 50 updates, then down to nothing."""
+    """The policy's model, its optimizers and their schedule."""
 
-    def __init__(self, policy: Policy, parameters: ImitationParameters, updates: int, ranks: Ranks) -> None:
-        self._model, self._ranks = policy.model, ranks
-        self._scorer = ResponseScorer(policy.model.train())
+    def __init__(
+        self, policy: Policy, parameters: ImitationParameters, updates: int, token_limit: int, ranks: Ranks
+    ) -> None:
+        self._model, self._token_limit, self._ranks = policy.model, token_limit, ranks
+        self._scorer = choose_scorer(policy.model.train())
         names = [name for name, _ in self._scorer.named_parameters()]
         self._weights = MasterWeights(self._scorer.parameters())
         self._optimizers = OPTIMIZERS[parameters.optimizer](
             list(zip(names, self._weights.masters, strict=True)), parameters.learning_rate
         )
+        factor = Schedule.of(parameters, updates).factor
         self._schedules = [
-            torch.optim.lr_scheduler.LambdaLR(
-                optimizer, lambda done: min(1.0, (done + 1) / 50) * (1 - done / updates)
-            )
-            for optimizer in self._optimizers
+            torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in self._optimizers
         ]
 
     def update(self, samples: Sequence[Sample]) -> float:
@@ -100,15 +110,8 @@ class _Learner:
         for optimizer in self._optimizers:
             optimizer.zero_grad()
         tokens = sum(len(response) for _, response in samples)
-        samples = shared([len(prompt) + len(response) for prompt, response in samples], samples, self._ranks)
-        loss = 0.0
-        for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
-            packed = pack_responses([samples[row] for row in rows], self._model.device)
-            logprobs, _ = self._scorer(packed, 1.0)
-            share = -logprobs.mean() * (len(logprobs) / tokens)
-            share.backward()
-            self._weights.take_gradients()
-            loss += float(share.detach())
+        own = shared([len(prompt) + len(response) for prompt, response in samples], samples, self._ranks)
+        loss = add_gradients(self._scorer, self._weights, own, tokens, self._token_limit)
         self._ranks.sum_gradients(self._weights.masters)
         torch.nn.utils.clip_grad_norm_(self._weights.masters, 1.0)
         for optimizer, schedule in zip(self._optimizers, self._schedules, strict=True):
@@ -143,6 +146,29 @@ class _Learner:
             raise StorageError(message) from error
 
 
+def add_gradients(
+    scorer: Scorer, weights: MasterWeights, samples: Sequence[Sample], tokens: int, token_limit: int
+) -> float:
+    """Add these samples' part of the gradient of a batch's loss to the masters' gradients; returns their part
+    of the loss.
+
+    Args:
+        weights: of the scorer's model.
+        samples: those of this rank.
+        tokens: response tokens of the whole batch, whose mean is its loss.
+        token_limit: see :func:`imitate`.
+    """
+    loss = 0.0
+    for rows in passes(samples, token_limit, scorer.shares_prompts):
+        packed = pack_responses([samples[row] for row in rows], scorer.model.device)
+        logprobs, _ = scorer(packed, 1.0)
+        share = -logprobs.mean() * (len(logprobs) / tokens)
+        share.backward()
+        weights.take_gradients()
+        loss += float(share.detach())
+    return loss
+
+
 def batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[NDArray[np.int64]]:
     """Rows of each update: each of ``count`` rows once an epoch, in an order drawn anew."""
     for epoch in range(parameters.epochs):
@@ -158,6 +184,20 @@ def shared(sizes: Sequence[int], samples: Sequence[Sample], ranks: Ranks) -> lis
         return list(samples)
     by_size = sorted(range(len(sizes)), key=lambda row: -sizes[row])
     return [samples[row] for row in sorted(by_size[ranks.rank :: ranks.size])]
+
+
+def passes(samples: Sequence[Sample], token_limit: int, shared: bool) -> Iterator[list[int]]:
+    """Rows of each pass: those of about one size together, as far as the limit lets them.
+
+    Args:
+        shared: whether a prompt that several responses follow goes through the model once.
+    """
+    for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
+        together = [samples[row] for row in rows]
+        if fit_one_pass(together, token_limit, shared):
+            yield rows  # in the order given: another one would round otherwise
+        else:
+            yield from ([rows[place] for place in part] for part in pass_rows(together, token_limit, shared))
 
 
 def alike(sizes: Sequence[int]) -> list[list[int]]:

@@ -14,11 +14,12 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.interface import TokenIds
+from skillpress.policy import token_scores
 from skillpress.policy.chains import Pair
 from skillpress.policy.logits import sliding_window
+from skillpress.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.policy.policy import PolicyError, copy_model
 from skillpress.policy.scorers import choose_scorer
-from skillpress.policy.scoring import pack_responses
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.3}
 """Nats that rounding explains, as the root mean square over response tokens, by type of the weights.
@@ -31,11 +32,12 @@ RESPONSES = (3, 1, 5, 2)
 """Tokens of the responses that :func:`example_pairs` makes; the first two share a prompt."""
 
 
-def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> None:
+def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
     """Refuse a model whose responses the scorer gets wrong.
 
     Args:
         model: in the mode that it is trained in.
+        token_limit: tokens in one pass of the scorer at most.
 
     Raises:
         PolicyError: log-probabilities differ by more than rounding.
@@ -43,7 +45,7 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> None:
     kind = type(model).__name__
     dtype = next(model.parameters()).dtype
     type_name = str(dtype).removeprefix("torch.")
-    found, allowed = disagreement(model, pairs), TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
+    found, allowed = disagreement(model, pairs, token_limit), TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
     if not found <= allowed:
         raise PolicyError(
             f"policy.model: log-probabilities that training computes for {kind} differ by {found:.2g} nats "
@@ -68,10 +70,16 @@ def check_family(model: PreTrainedModel) -> None:
 
 
 @torch.no_grad()
-def disagreement(model: PreTrainedModel, pairs: Sequence[Pair]) -> float:
-    """Root mean square over all response tokens of the difference in nats."""
-    found, _ = choose_scorer(model)(pack_responses(pairs, model.device), 1.0)
-    expected = torch.cat([_own_logprobs(model, prompt, response) for prompt, response in pairs])
+def disagreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> float:
+    """Root mean square over response tokens of the difference in nats.
+
+    The model's own logits exist whole, so of each response no more tokens are compared than one chunk of
+    logits holds (``token_scores.py``).
+    """
+    most = max(1, token_scores.CHUNK_LOGITS // model.config.vocab_size)
+    scored = response_logprobs(choose_scorer(model), pairs, 1.0, token_limit, model.device)
+    found = torch.cat([logprobs[:most] for logprobs in scored])
+    expected = torch.cat([_own_logprobs(model, prompt, response[:most]) for prompt, response in pairs])
     return float((found - expected).square().mean().sqrt())
 
 

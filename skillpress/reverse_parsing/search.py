@@ -25,15 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-
 from skillpress.agents import Prompter
 from skillpress.engines.generate import generate
 from skillpress.imitation.thoughts import Thought
 from skillpress.interface import Completion, Engine, Parser, Sampling, TokenIds
 from skillpress.policy import Policy
+from skillpress.policy.passes import PASS_TOKENS, response_logprobs
 from skillpress.policy.scorers import choose_scorer
-from skillpress.policy.scoring import pack_responses
 from skillpress.reverse_parsing.targets import Target
 from skillpress.seeds import derive
 
@@ -162,14 +160,9 @@ class ReverseParser:
             return []
         (asked,) = self.policy.encode([prompt])
         pairs = [(asked, self.policy.encode_response(response)) for response in responses]
-        with torch.no_grad():
-            scorer = choose_scorer(self.policy.model)
-            logprobs, _ = scorer(pack_responses(pairs, self.policy.model.device), 1.0)
-        counts = [len(response) for _, response in pairs]
-        return [
-            (float(part.double().sum()), count)
-            for part, count in zip(logprobs.split(counts), counts, strict=True)
-        ]
+        model = self.policy.model
+        scored = response_logprobs(choose_scorer(model), pairs, 1.0, PASS_TOKENS, model.device)
+        return [(float(logprobs.double().sum()), len(logprobs)) for logprobs in scored]
 
 
 def _whole_sentences(text: str) -> str:

@@ -235,7 +235,8 @@ class Learner:
         self._compared = True
         longest = sorted(samples.steps, key=lambda step: len(step.prompt_ids))[-1:]
         few = [*samples.steps[: COMPARED - 1], *longest]
-        check_agreement(self.model, [(step.prompt_ids, step.response_ids) for step in few])
+        pairs = [(step.prompt_ids, step.response_ids) for step in few]
+        check_agreement(self.model, pairs, self.microbatch_tokens)
 
     def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
         """The batches such that every rank makes the same passes through the model."""

@@ -16,16 +16,12 @@ import torch
 from numpy.typing import NDArray
 
 from skillpress.algorithms.scored_tokens import ValueTargets
-from skillpress.interface import TokenIds
-from skillpress.policy.chains import behind, chains
+from skillpress.policy.passes import pass_rows
 from skillpress.policy.scoring import Responses, pack_responses
 from skillpress.trajectory import Step, Trajectory
 
 PerToken = tuple[NDArray[np.float32], ...]
 """Per sample an array [response tokens]."""
-
-FAN_OUT = 4
-"""Tokens of keys and values that one pass may fan out to its responses, per token of its limit."""
 
 
 @dataclass(frozen=True)
@@ -169,73 +165,10 @@ def microbatches(
     return (pack(samples.select(rows), device) for rows in microbatch_rows(samples, token_limit, shared))
 
 
-@dataclass(frozen=True)
-class _Sequence:
-    """Neighbouring samples whose prompts extend one another, or a sample by itself."""
-
-    rows: range
-    prompt: TokenIds
-    """That of the first."""
-    width: int
-    """Tokens behind it, without the last."""
-
-    @property
-    def octave(self) -> int:
-        """Of several samples: sequences of one octave differ less than twofold in width."""
-        return self.width.bit_length() if len(self.rows) > 1 else 0
-
-
-def _sequences(steps: Sequence[Step]) -> list[_Sequence]:
-    """Those of one octave beside each other, then those of one length and one prompt; else in order."""
-    pairs = [(step.prompt_ids, step.response_ids) for step in steps]
-    found = [_Sequence(rows, pairs[rows.start][0], len(behind(pairs, rows)) - 1) for rows in chains(pairs)]
-    return sorted(found, key=lambda each: (each.octave, len(each.prompt), each.prompt))
-
-
 def microbatch_rows(samples: Samples, token_limit: int, shared: bool = True) -> Iterator[NDArray[np.int64]]:
-    """Which samples share a forward pass of at most ``token_limit`` tokens (or of one that is longer).
-
-    Neighbours that extend one another are one sequence (``policy/chains.py``) and stay together. Sequences
-    are sorted by the length of their prompts and by the prompts, so that equal prompts meet in one pass and
-    little is padded; sequences of several samples meet those of their octave alone. A shared prompt costs its
-    tokens once, but its keys and values and the logits of all its responses take memory for each: both are
-    bounded too. Where prompts are not ``shared``, each sequence costs its prompt.
-    """
-    held: list[_Sequence] = []
-    prompts: set[TokenIds] = set()
-    longest = 0
-    for each in _sequences(samples.steps):
-        if held and (
-            each.octave != held[-1].octave
-            or not _fits(
-                len(prompts | {each.prompt}) if shared else len(held) + 1,
-                len(each.prompt),
-                len(held) + 1,
-                max(longest, each.width),
-                token_limit,
-            )
-        ):
-            yield _rows_of(held)
-            held, prompts, longest = [], set(), 0
-        held.append(each)
-        prompts.add(each.prompt)
-        longest = max(longest, each.width)
-    if held:
-        yield _rows_of(held)
-
-
-def _rows_of(sequences: Sequence[_Sequence]) -> NDArray[np.int64]:
-    return np.array([row for each in sequences for row in each.rows])
-
-
-def _fits(prompts: int, prompt_width: int, rows: int, width: int, limit: int) -> bool:
-    """Whether one pass may hold so many prompts and sequences; ``width`` leaves out the last tokens."""
-    fanned_out = rows * (prompt_width + width) if width else 0
-    return (
-        prompts * prompt_width + rows * width <= limit
-        and rows * (width + 1) <= limit
-        and fanned_out <= FAN_OUT * limit
-    )
+    """Which samples share a forward pass, see ``policy/passes.py``."""
+    pairs = [(step.prompt_ids, step.response_ids) for step in samples.steps]
+    return pass_rows(pairs, token_limit, shared)
 
 
 def by_token(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:

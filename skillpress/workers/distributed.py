@@ -1,5 +1,9 @@
 """Data-parallel processes: how many there are, which one this is, and what they tell each other.
 
+A rank settles first: it takes its own GPU. Collectives of objects, and whatever else names no GPU, use the
+current one, which is GPU 0 until a process says otherwise. So this is the one module that meets other ranks,
+and it does so after it has settled.
+
 DeepSpeed looks for MPI unless the usual environment variables name the ranks, and compiles a
 shared-memory collective on CPUs even for one process; both are settled here, when training starts
 and not when a module is imported.
@@ -19,12 +23,13 @@ import torch
 import torch.distributed
 from torch.distributed.distributed_c10d import _get_default_store
 
+from skillpress.errors import UserError
 from skillpress.workers.ranks import SILENCE_SECONDS, free_port
 
 ROLL_CALL_SECONDS = 10.0
 """How long ranks that have lost one wait for the others to say that they are there."""
 
-__all__ = ["Ranks", "free_port", "join_ranks"]
+__all__ = ["Ranks", "free_port", "join_ranks", "settle"]
 
 
 @dataclass(frozen=True)
@@ -102,19 +107,41 @@ class Ranks:
             torch.distributed.barrier()
 
 
+def settle(ranks: Ranks) -> None:
+    """Give this process what is its own of the machine; every rank does this before anything else.
+
+    Raises:
+        UserError: the machine has GPUs, but none for this rank.
+    """
+    if ranks.size > 1:
+        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
+    if not torch.cuda.is_available():
+        return
+    gpus = torch.cuda.device_count()
+    if ranks.place >= gpus:
+        raise UserError(
+            f"processes: rank {ranks.rank} of {ranks.size} is number {ranks.place + 1} on its machine and "
+            f"sees {gpus} GPU{'s' * (gpus > 1)}, but each rank needs one of its own: set processes to {gpus} "
+            "for each machine, or hide the GPUs (CUDA_VISIBLE_DEVICES=) to use the cores"
+        )
+    torch.cuda.set_device(ranks.device)
+
+
 def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_SECONDS) -> None:
-    """Connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs).
+    """Settle, then connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs).
 
     Args:
         port: of this machine, where the ranks meet; None where a launcher's variables say it.
         timeout_seconds: how long a rank waits in a collective, for the slowest rank's episodes too.
+
+    Raises:
+        UserError: as :func:`settle`.
     """
+    settle(ranks)
     if torch.distributed.is_initialized():
         return
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
-    if ranks.size > 1:
-        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
     cuda = torch.cuda.is_available()
     os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed asks for it
     if not cuda:

@@ -33,7 +33,11 @@ def main(stage: Stage) -> None:
     losses, metrics = result.losses, {"parameters": float(result.parameters)}
     if losses:
         last = losses[-(len(losses) // 10 + 1) :]
-        metrics |= {"loss": sum(last) / len(last), "updates": float(len(losses))}
+        metrics |= {
+            "loss": sum(last) / len(last),
+            "updates": float(len(losses)),
+            "peak_learning_rate": result.peak_rate,
+        }
     if result.thoughts:
         metrics["thoughts"] = float(result.thoughts)
     if stage.params.policy.domain_tokens:

@@ -271,6 +271,11 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
             "training.lora.rank: is 0; Input should be greater than or equal to 1",
         ),
         ("training: {lora: {rank: 8}}", "training.lora.alpha: missing"),
+        (
+            "training: {warmup_steps: 150}",
+            "training.warmup_steps is 150, must be less than training.steps (150): no step would have",
+        ),
+        ("imitation: {warmup_updates: -1}", "imitation.warmup_updates: is -1; Input should be greater than"),
         ("training: {lora: {rank: 8, alpha: 8, dropout: 0.1}}", "training.lora.dropout: unknown key"),
         ("training: {lora: true}", "training.lora: is True; Input should be a valid dictionary"),
         (

@@ -23,6 +23,7 @@ OVERLAY = {
     "processes": 2,
     "environment": {"max_steps": 8, "max_numbers": 3},
     "imitation": {"demonstrations": 600, "batch_size": 32},
+    "training": {"microbatch_tokens": 100},  # several passes to an update of imitation
 }
 
 

@@ -69,7 +69,8 @@ def prepare(folder: Path, overlay: str, demonstrations: int = 4000) -> None:
         seed=0,
     )
     rows = tokenize([step for steps in shown for step in steps], experiment.prompter(policy), policy)
-    imitate(policy, rows, params.imitation, params.seed)
+    limit = params.training.microbatch_tokens
+    imitate(policy, rows, params.imitation, params.seed, token_limit=limit)
     save_policy(policy, folder / "start")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,13 @@ from skillpress.imitation import trainer
 from skillpress.imitation.dataset import Sample, tokenize
 from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.imitation.optimizers import muon
-from skillpress.imitation.trainer import SHORTEST, alike, batches, imitate
+from skillpress.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
 from skillpress.interface import AgentState, Info
 from skillpress.params import ImitationParameters
 from skillpress.policy import Policy
+from skillpress.policy.passes import FAN_OUT
+from skillpress.policy.precision import MasterWeights
+from skillpress.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 from skillpress.resume import SaveTimer
 from skillpress.trajectory import Task
@@ -45,9 +49,13 @@ PARAMETERS = ImitationParameters(
     batch_size=16,
     optimizer="adamw",
     learning_rate=0.01,
+    warmup_updates=50,
     epochs=60,
 )
 WITH_MUON = PARAMETERS.model_copy(update={"optimizer": "muon"})
+LIMIT = 65_536
+"""Tokens in a pass: all of a batch here."""
+imitate = partial(trainer.imitate, token_limit=LIMIT)
 OPTIMIZERS = pytest.mark.parametrize("parameters", [PARAMETERS, WITH_MUON], ids=["adamw", "muon"])
 
 
@@ -261,6 +269,78 @@ def test_an_update_in_several_passes_is_the_update_in_one(monkeypatch: pytest.Mo
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
     for one, other in zip(*(policy.model.parameters() for policy in policies), strict=True):
         np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), atol=2e-4)
+
+
+tokens = st.lists(st.integers(3, 99), min_size=1, max_size=9).map(tuple)
+
+
+@given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=24), st.integers(1, 60), st.booleans())
+def test_no_pass_holds_more_tokens_than_the_limit_but_for_one_sample_that_does(
+    samples: list[Sample], limit: int, shared: bool
+) -> None:
+    found = list(passes(samples, limit, shared))
+    assert sorted(row for rows in found for row in rows) == list(range(len(samples)))
+    for rows in found:
+        packed = pack_responses([samples[row] for row in rows])
+        assert len(rows) == 1 or packed.size <= limit
+        fanned_out = len(packed.owner) * (packed.prompts.shape[1] + packed.continuations.shape[1])
+        assert len(rows) == 1 or not packed.continuations.shape[1] or fanned_out <= FAN_OUT * limit
+
+
+@given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=24))
+def test_passes_that_fit_are_those_of_before(samples: list[Sample]) -> None:
+    """Bit for bit: another order of rows would round otherwise."""
+    assert list(passes(samples, LIMIT, True)) == alike([len(prompt) + len(said) for prompt, said in samples])
+
+
+def gradients(rows: list[Sample], limit: int, checkpointed: bool = False) -> tuple[float, torch.Tensor]:
+    """The loss of a batch, and its gradient in one row."""
+    policy = tiny_policy()
+    if checkpointed:
+        checkpoint_layers(policy.model)
+    scorer = choose_scorer(policy.model.train())
+    weights = MasterWeights(scorer.parameters())
+    loss = add_gradients(scorer, weights, rows, sum(len(said) for _, said in rows), limit)
+    return loss, torch.cat([master.grad.flatten() for master in weights.masters if master.grad is not None])
+
+
+@pytest.mark.parametrize("checkpointed", [False, True], ids=["kept", "checkpointed"])
+@pytest.mark.parametrize("limit", [1, 20, LIMIT])
+def test_the_gradient_of_a_batch_is_that_of_the_mean_over_its_tokens_whatever_the_passes(
+    limit: int, checkpointed: bool
+) -> None:
+    rows = samples(tiny_policy())
+    assert (len(list(passes(rows, limit, True))) > 2) == (limit < LIMIT)
+    policy = tiny_policy()
+    logprobs, _ = ResponseScorer(policy.model.train())(pack_responses(rows), 1.0)
+    expected = -logprobs.mean()
+    expected.backward()
+    by_hand = [weight.grad.flatten() for weight in policy.model.parameters() if weight.grad is not None]
+    loss, gradient = gradients(rows, limit, checkpointed)
+    assert loss == pytest.approx(float(expected.detach()), rel=1e-5)
+    torch.testing.assert_close(gradient, torch.cat(by_hand), rtol=1e-4, atol=1e-7)
+
+
+def test_a_bfloat16_batch_in_many_passes_has_the_gradient_of_one() -> None:
+    """Masters add up in float32 what passes round."""
+
+    def of(limit: int) -> torch.Tensor:
+        policy = half()
+        scorer = choose_scorer(policy.model.train())
+        weights, rows = MasterWeights(scorer.parameters()), samples(policy)
+        add_gradients(scorer, weights, rows, sum(len(said) for _, said in rows), limit)
+        return torch.cat([master.grad.flatten() for master in weights.masters if master.grad is not None])
+
+    one, many = of(LIMIT), of(1)
+    assert float((one - many).norm() / one.norm()) < 0.02
+
+
+def test_imitation_with_checkpointed_layers_learns_the_same() -> None:
+    plain, checkpointed = tiny_policy(), tiny_policy()
+    checkpoint_layers(checkpointed.model)
+    parameters = PARAMETERS.model_copy(update={"epochs": 3})
+    losses = [imitate(policy, samples(policy), parameters, 0) for policy in (plain, checkpointed)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
 @pytest.mark.parametrize("rendering", ["compact", "text"])

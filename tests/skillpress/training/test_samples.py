@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.policy.passes import FAN_OUT
 from skillpress.training.samples import (
-    FAN_OUT,
     Samples,
     microbatches,
     pack,
