@@ -14,6 +14,11 @@ from typing import Any
 
 Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | float | None]
 """Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
+Manner = Callable[[int, dict[str, Any], dict[str, Any]], "Sent"]
+"""(number of a request, its body, the completion that a good server sends) to what this server sends: a
+completion, an answer (status, headers, body), or bytes as they go over the wire, after which the connection
+ends."""
+Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | bytes
 
 
 @dataclass
@@ -47,8 +52,14 @@ def chat_server(
     models: tuple[str, ...] = ("toy",),
     port: int = 0,
     answer: Callable[[str], str] = first_choice,
+    manner: Manner = lambda number, body, good: good,
+    listed: Callable[[str], Sent | None] = lambda path: None,
 ) -> Iterator[tuple[str, Heard]]:
-    """(base URL, what was heard) of a server on this machine, which ends with the block."""
+    """(base URL, what was heard) of a server on this machine, which ends with the block.
+
+    Args:
+        listed: what is sent to a GET of this path in place of the models.
+    """
     heard = Heard()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,9 +67,8 @@ def chat_server(
 
         def do_GET(self) -> None:
             heard.headers.append(self._headers())
-            self._send(
-                200, {}, {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
-            )
+            offered = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            self._put(listed(self.path) or offered)
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -91,9 +101,16 @@ def chat_server(
                 "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
                 "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
             }  # fmt: skip
-            self._send(200, {}, said)
+            self._put(manner(number, body, said))
 
-        def _send(self, status: int, headers: dict[str, str], body: dict[str, Any] | str) -> None:
+        def _put(self, sent: Sent) -> None:
+            if isinstance(sent, bytes):
+                self.wfile.write(sent)
+                self.close_connection = True
+            else:
+                self._send(*(sent if isinstance(sent, tuple) else (200, {}, sent)))
+
+        def _send(self, status: int, headers: dict[str, str], body: object) -> None:
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
             try:
                 self.send_response(status)
