@@ -6,8 +6,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,9 +16,9 @@ Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | flo
 """Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
 Manner = Callable[[int, dict[str, Any], dict[str, Any]], "Sent"]
 """(number of a request, its body, the completion that a good server sends) to what this server sends: a
-completion, an answer (status, headers, body), or bytes as they go over the wire, after which the connection
-ends."""
-Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | bytes
+completion, an answer (status, headers, body), or bytes as they go over the wire, one piece after the other,
+after which the connection ends."""
+Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | Iterable[bytes]
 
 
 @dataclass
@@ -54,11 +54,13 @@ def chat_server(
     answer: Callable[[str], str] = first_choice,
     manner: Manner = lambda number, body, good: good,
     listed: Callable[[str], Sent | None] = lambda path: None,
+    tokens: Callable[[str], int] | None = None,
 ) -> Iterator[tuple[str, Heard]]:
     """(base URL, what was heard) of a server on this machine, which ends with the block.
 
     Args:
         listed: what is sent to a GET of this path in place of the models.
+        tokens: how many a prompt has, for servers with ``/tokenize``.
     """
     heard = Heard()
 
@@ -72,6 +74,12 @@ def chat_server(
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if tokens is not None and self.path == "/tokenize":
+                self._send(200, {}, {"count": tokens(body["messages"][0]["content"])})
+                return
+            if self.path != "/v1/chat/completions":
+                self._send(404, {}, {"detail": "Not Found"})
+                return
             with heard.lock:
                 heard.bodies.append(body)
                 heard.headers.append(self._headers())
@@ -104,11 +112,15 @@ def chat_server(
             self._put(manner(number, body, said))
 
         def _put(self, sent: Sent) -> None:
-            if isinstance(sent, bytes):
-                self.wfile.write(sent)
-                self.close_connection = True
+            if isinstance(sent, dict):
+                self._send(200, {}, sent)
+            elif isinstance(sent, tuple):
+                self._send(*sent)
             else:
-                self._send(*(sent if isinstance(sent, tuple) else (200, {}, sent)))
+                self.close_connection = True
+                with suppress(OSError):  # the client has lost its patience
+                    for piece in sent:
+                        self.wfile.write(piece)
 
         def _send(self, status: int, headers: dict[str, str], body: object) -> None:
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
