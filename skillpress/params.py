@@ -159,6 +159,8 @@ class TeacherParameters(Section):
     """Environment variable that holds the server's key; empty sends none."""
     max_new_tokens: PositiveInt
     """Tokens of an answer at most."""
+    omit: list[str] = []
+    """Parameters of the sampling that the server is not sent, such as ``seed``."""
 
 
 class LibraryParameters(Section):

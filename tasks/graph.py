@@ -18,6 +18,9 @@ import yaml
 from skillpress.errors import StorageError
 from skillpress.resume import content_key
 
+PLACES = frozenset({"skills.library.teacher.url", "skills.library.teacher.key_variable"})
+"""Parameters inside others that say where a server is, and nothing of what it answers. Unfinished work goes
+on when they change, since a server that was started again may be on another port."""
 _TEMPLATE = re.compile(r"\$\{([\w.]+)\}")
 
 
@@ -33,7 +36,8 @@ class StageEntry:
 
     def key(self, values: Mapping[str, Any]) -> str:
         """A hash of all that decides the stage's result, from the resolved parameters."""
-        read = {"stage": self.name, **{key: _value(values, key) for key in self.parameters}}
+        read = {key: _without_places(_value(values, key), key) for key in self.parameters}
+        read["stage"] = self.name
         return content_key(read, self.dependencies)
 
 
@@ -68,3 +72,11 @@ def _value(values: Mapping[str, Any], key: str) -> Any:
     for part in key.split("."):
         found = found[part]
     return found
+
+
+def _without_places(value: Any, path: str) -> Any:
+    """A copy of the value at this path without what ``PLACES`` names in it."""
+    if not isinstance(value, Mapping):
+        return value
+    inside = {key: f"{path}.{key}" for key in value}
+    return {key: _without_places(value[key], name) for key, name in inside.items() if name not in PLACES}

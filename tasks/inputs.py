@@ -29,7 +29,7 @@ LIBRARIES = ("torch", "transformers", "deepspeed")
 TEACHING = tuple(
     Path("skillpress") / file
     for file in (
-        "chat/client.py",
+        "chat",
         "engines/generate.py",
         "experiment/teaching.py",
         "judge/asking.py",

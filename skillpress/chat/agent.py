@@ -7,14 +7,14 @@ is asked about is the *future* of a decision, so that many states wait for one s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar
 
-from skillpress.chat.client import ChatClient, ChatError, PromptTooLongError
+from skillpress.chat.client import ChatClient
+from skillpress.chat.outcomes import Answer
 from skillpress.interface import (
     AgentState,
     Decision,
@@ -29,20 +29,8 @@ from skillpress.interface import (
 )
 from skillpress.trajectory import RewardPart
 
-MARGIN_SECONDS = 30.0
-"""Beyond a request's own deadline, for an answer that trickles in."""
 PARTING_SECONDS = 3.0
 """At the end, for answers that are on their way: they are paid for, and the client notes what they cost."""
-
-
-@dataclass
-class _Question:
-    """What the server was asked and has not been heard to answer."""
-
-    task_id: str
-    answer: Future[Decision]
-    begun: float | None = None
-    """When its request was sent (monotonic seconds); None while it waits for its turn."""
 
 
 class ChatAgent:
@@ -67,16 +55,16 @@ class ChatAgent:
         self._client, self._rendering, self._parse = client, rendering, parse
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
-        self._asked: dict[int, _Question] = {}
+        self._asked: dict[int, Future[Decision]] = {}
         self._requests: set[Future[None]] = set()
         """Of which the client has not told the end, those that nobody waits for any more included."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
         for request in requests:
-            question = _Question(request.state.task.task_id, Future())
-            self._asked[request.key] = question
-            sent = self._threads.submit(self._answer, question, request)
+            answer: Future[Decision] = Future()
+            self._asked[request.key] = answer
+            sent = self._threads.submit(self._answer, answer, request)
             self._requests.add(sent)
             sent.add_done_callback(self._requests.discard)
 
@@ -86,16 +74,14 @@ class ChatAgent:
         Raises:
             ChatError: the server refused a request, or did not answer in time.
         """
-        wait_for([question.answer for question in self._asked.values()], wait, FIRST_COMPLETED)
-        done = [key for key, question in self._asked.items() if question.answer.done()]
-        if not done:
-            self._check_deadlines()
-        return [(key, self._asked.pop(key).answer.result()) for key in done]
+        wait_for(list(self._asked.values()), wait, FIRST_COMPLETED)
+        done = [key for key, answer in self._asked.items() if answer.done()]
+        return [(key, self._asked.pop(key).result()) for key in done]
 
     def abort(self) -> None:
         """Forget what is not answered; what was sent already is paid for and thrown away."""
-        for question in self._asked.values():
-            question.answer.cancel()
+        for answer in self._asked.values():
+            answer.cancel()
         self._asked.clear()
 
     def close(self) -> None:
@@ -118,31 +104,37 @@ class ChatAgent:
             return update.summed_up(state, parsed)
         return update(state, parsed.thought, parsed.action, observation, info)
 
-    def _check_deadlines(self) -> None:
-        server, now = self._client.server, time.monotonic()
-        for question in self._asked.values():
-            if question.begun and now - question.begun > server.deadline_seconds + MARGIN_SECONDS:
-                raise ChatError(
-                    f"{server.url}: the answer for task {question.task_id} trickled in for longer than "
-                    f"{server.deadline_seconds:g} s"
-                )
-
-    def _answer(self, question: _Question, request: DecisionRequest) -> None:
-        """Ask the server, in a thread; an error is the answer too."""
-        if not question.answer.set_running_or_notify_cancel():
+    def _answer(self, answer: Future[Decision], request: DecisionRequest) -> None:
+        """Ask the server, in a thread; an error is the answer too. The client keeps the deadline."""
+        if not answer.set_running_or_notify_cancel():
             return
-        question.begun = time.monotonic()
         try:
-            question.answer.set_result(self._decide(request.state, request.seed))
+            answer.set_result(self._decide(request.state, request.seed))
         except Exception as error:  # noqa: BLE001  raised again by ``completed``
-            question.answer.set_exception(error)
+            answer.set_exception(error)
 
     def _decide(self, state: AgentState, seed: int) -> Decision:
-        update, prompt, read, summary = self._state_update, self._rendering.prompt(state), self._parse, False
+        update, prompt = self._state_update, self._rendering.prompt(state)
+        what = f"task {state.task.task_id}"
         if isinstance(update, SummarizingUpdate) and state.history and update.due(state):
-            prompt, read, summary = f"{prompt}\n{update.request}", update.read, True
-        try:
-            parsed = read(self._client.reply(prompt, seed, f"task {state.task.task_id}"))
-        except PromptTooLongError:
-            parsed = ParsedAction("", "", "prompt_too_long")
-        return Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=parsed, summary=summary)
+            answer = self._client.ask(f"{prompt}\n{update.request}", seed, what)
+            return _decision(_marked(update.read(answer.text), answer), summary=True)
+        answer = self._client.ask(prompt, seed, what)
+        return _decision(_marked(_parsed(answer, self._parse), answer))
+
+
+def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
+    """What the parser reads; a thought that the server sent apart counts as if it stood before the text."""
+    parsed = parse(answer.text)
+    if answer.thought and parsed.invalid == "missing_thought":
+        parsed = parse(f"<think>{answer.thought}</think>{answer.text}")
+    return replace(parsed, thought=parsed.thought or answer.thought)
+
+
+def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
+    """With the reason of an answer that did not end by itself: the parser's would mislead."""
+    return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
+
+
+def _decision(parsed: ParsedAction, summary: bool = False) -> Decision:
+    return Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=parsed, summary=summary)

@@ -1,99 +1,49 @@
 """One question to a chat-completions server, asked until it is answered or its time is up.
 
-The plain ``openai`` client speaks to any ``base_url``; its own retries are off, since they know nothing of
-each other. Here a server that says 429 makes *all* requests wait for as long as it asks (``Retry-After``,
-in seconds or as a date);
-what is lost on the way, slow, or answered with 5xx is asked for again after a growing pause; and a request
-that no retry can help (a wrong key, an unknown model) ends at once. Every answer's tokens are written to a
-file as soon as they are counted, so that what an interrupted evaluation has cost is not forgotten.
+What is lost on the way, slow, or answered with a failure is asked again after a growing pause; a server
+that says how long to wait makes *all* requests wait for so long; what no retry can help (a wrong key, an
+unknown model) ends at once. A parameter that the server refuses is left out from then on: by the requests
+that were under way too, since each is written anew for every attempt. Every answer's tokens are written to
+a file as soon as they are counted.
 
 The key is read from the environment variable that is named, sent to that server alone, and written nowhere:
-an error that quotes it has it blotted out. The client's own variables for another server's account
-(``OPENAI_API_KEY``, ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``) have no effect.
-"""
+an error that quotes it has it blotted out."""
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import openai
-from openai.pagination import SyncPage
-from openai.types.chat import ChatCompletion
-
-from skillpress.errors import UserError
+from skillpress.chat.answers import parsed, read_reply
+from skillpress.chat.connection import Connection, LostError, Reply
+from skillpress.chat.form import Form
+from skillpress.chat.journal import Journal
+from skillpress.chat.offers import Offer, read_offers
+from skillpress.chat.outcomes import Answer, Failed, Unsupported, readable
+from skillpress.chat.refusals import read_error
+from skillpress.chat.server import ENDPOINT, ChatError, ChatServer
 from skillpress.interface import Sampling
 from skillpress.seeds import derive
-from skillpress.storage import named_disk_errors
 
-Answer = TypeVar("Answer")
+Found = TypeVar("Found")
 
-NO_KEY = "none"
-"""Sent where no key is named; servers of one's own ask for none."""
 LEAST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.1, 0.5, 30.0
 """Seconds before the second attempt, which double with every further one, up to the longest; where the server
 says how long, that, but never less than the least."""
 SHARE_OF_DEADLINE = 1 / 3
 """One attempt may take so much of a request's time; then it is asked anew."""
-TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
-"""Codes by which servers say that a prompt does not fit."""
-LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
-"""What nearly every server calls the longest response, and what some models call it instead."""
-SEEDS = 2**31
-"""Servers take seeds below it."""
-
-
-class ChatError(UserError):
-    """The server refused a request or did not answer in time; the message names both."""
-
-
-class PromptTooLongError(Exception):
-    """The server says that the prompt does not fit into its model's context."""
-
-
-@dataclass(frozen=True)
-class ChatServer:
-    """Where a model is asked, and how long one waits for it."""
-
-    url: str
-    """Base of the interface, as in ``http://127.0.0.1:8000/v1``."""
-    model: str = ""
-    """What the server calls the model."""
-    key_variable: str = ""
-    """Environment variable that holds the key; empty sends none."""
-    deadline_seconds: float = 600.0
-    """For one answer, all attempts and pauses together."""
-
-    def check(self) -> None:
-        """Refuse what cannot be used before anything is asked.
-
-        Raises:
-            ChatError: the address is none, holds a password, or the variable is not set.
-        """
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ChatError(f"--model: {self.url!r} is no address; one is like http://127.0.0.1:8000/v1")
-        if parts.username or parts.password:
-            raise ChatError(
-                "--model: the address holds a password; put the key in an environment variable instead"
-            )
-        if self.key_variable and not os.environ.get(self.key_variable):
-            raise ChatError(f"--key-variable: the environment variable {self.key_variable} is not set")
-
-    @property
-    def key(self) -> str:
-        """From the environment."""
-        return os.environ.get(self.key_variable, "") or NO_KEY
+REACH_SECONDS = 20.0
+"""A server that is there answers anything within it."""
+FOREIGN_ATTEMPTS = 3
+"""After so many replies that do not belong to the protocol, and no answer ever, the address is wrong."""
+TEMPLATE_TOKENS = 256
+"""Tokens that a chat template adds to a prompt, at most. No prompt has more tokens than bytes beside them."""
 
 
 class ChatClient:
@@ -104,20 +54,31 @@ class ChatClient:
         Args:
             journal: file to which every answer's tokens are appended.
         """
-        self.server, self._sampling, self._journal = server, sampling, journal
-        self._limit = LIMIT
+        self.server, self._base, self._sampling = server, server.base, sampling
+        self._journal, self._connection = Journal(journal), Connection(server.headers)
+        self._form = Form(frozenset(server.omit))
+        self._context: int | None = None
+        """Where known, and as long as the server counts tokens for us."""
+        self._answered = False
         self._lock, self._closed = threading.Lock(), threading.Event()
-        self._not_before = 0.0  # on the monotonic clock; moved by the server's 429
-        self._client = openai.OpenAI(
-            base_url=server.url,
-            api_key=server.key,
-            max_retries=0,
-            timeout=server.deadline_seconds * SHARE_OF_DEADLINE,
-            # Given here, it wins over one that OPENAI_CUSTOM_HEADERS holds.
-            default_headers={"Authorization": f"Bearer {server.key}"},
-        )
-        # The client took them from the environment; they are of an account that need not be this server's.
-        self._client.organization = self._client.project = None
+        self._not_before = 0.0  # on the monotonic clock; moved by the server's own pauses
+
+    def meet(self) -> None:
+        """Find out whether a server is there, and what it says of the model.
+
+        Requests are repeated until their deadline, because a server may be away for minutes in the middle of
+        an evaluation. Before the first one a wrong address is the likelier reason.
+
+        Raises:
+            ChatError: nobody answers, or the model's context has no room for the longest response.
+        """
+        offers = self._offers_at(self._base)
+        if offers is None and urlsplit(self._base).path == "":
+            offers = self._offers_at(f"{self._base}/v1")
+            self._base += "/v1" * (offers is not None)
+        for offer in offers or ():
+            if offer.name == self.server.model or len(offers or ()) == 1:
+                self._heard_of(offer)
 
     def served_model(self) -> str:
         """The one model that the server offers.
@@ -125,154 +86,172 @@ class ChatClient:
         Raises:
             ChatError: it offers several, or cannot be asked.
         """
-        page = self._asked("GET models", 0, self._client.models.list)
-        if not isinstance(page, SyncPage):
-            raise ChatError(f"{self.server.url}: answers, but with no list of models; is the address right?")
-        names = [model.id for model in page.data]
-        if len(names) != 1:
-            offered = ", ".join(names) or "none"
+        offers = self._until_answered("GET models", 0, self._ask_for_models)
+        if len(offers) != 1:
+            offered = ", ".join(offer.name for offer in offers) or "none"
             raise ChatError(f"{self.server.url}: serves {offered}; choose one with --name")
-        return names[0]
+        return offers[0].name
 
-    def reply(self, prompt: str, seed: int, what: str) -> str:
-        """The response to a prompt; empty where the server answers without text.
+    def ask(self, prompt: str, seed: int, what: str) -> Answer:
+        """The model's answer to a prompt.
 
         Args:
             what: names the request in errors, such as ``task 54=1,2,28,80, step 3``.
 
         Raises:
-            PromptTooLongError: the prompt does not fit.
-            ChatError: the server refused, or was silent for ``deadline_seconds``.
+            ChatError: the server refused, or did not answer within ``deadline_seconds``.
         """
-        answer = self._asked(
-            f"POST chat/completions ({what}, {len(prompt)} characters)",
-            seed,
-            lambda: self._post(prompt, seed),
-        )
-        if not isinstance(answer, ChatCompletion):
-            raise ChatError(f"{self.server.url}: answers, but with no chat completion; is the address right?")
-        usage = answer.usage
-        self._note(usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
-        return (answer.choices[0].message.content or "") if answer.choices else ""
+        prompt = readable(prompt)
+        named = f"POST chat/completions ({what}, {len(prompt)} characters)"
+        answer = self._until_answered(named, seed, lambda seconds: self._ask_once(prompt, seed, seconds))
+        self._answered = True
+        self._journal.answered(answer)
+        return answer
+
+    def reply(self, prompt: str, seed: int, what: str) -> str:
+        """The text of an answer; empty where there is none, as for a prompt that is too long.
+
+        Raises:
+            ChatError: as :meth:`ask`.
+        """
+        return self.ask(prompt, seed, what).text
 
     def close(self) -> None:
         """End the connections; requests under way fail and are not repeated."""
         self._closed.set()
-        self._client.close()
+        self._connection.close()
 
-    def _post(self, prompt: str, seed: int) -> object:
-        sampling = self._sampling
-        # top_k is no part of the protocol, but vLLM and others know it
-        more = {"top_k": sampling.top_k} if sampling.top_k else None
-        fields: dict[str, Any] = {self._limit: sampling.max_new_tokens}
-        return self._client.chat.completions.create(
-            model=self.server.model,
-            messages=[{"role": "user", "content": prompt}],
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            seed=seed % SEEDS,
-            extra_body=more,
-            **fields,
-        )
+    def _offers_at(self, base: str) -> tuple[Offer, ...] | None:
+        try:
+            return read_offers(self._connection.send("GET", f"{base}/models", None, REACH_SECONDS))
+        except LostError as error:
+            raise ChatError(
+                self.server.without_secrets(
+                    f"--model: nobody answers at {self.server.url} ({error}); is the address right, and the "
+                    "server ready?"
+                )
+            ) from error
 
-    def _asked(self, what: str, seed: int, ask: Callable[[], Answer]) -> Answer:
-        """The answer, after as many attempts as the deadline has room for."""
-        end = time.monotonic() + self.server.deadline_seconds
+    def _heard_of(self, offer: Offer) -> None:
+        longest = self._sampling.max_new_tokens
+        if offer.context is not None and offer.context <= longest and not self._form.omits_limit:
+            raise ChatError(
+                f"{self.server.url}: the context of {offer.name} has {offer.context} tokens, and "
+                f"max_new_tokens is {longest}; set it lower, so that there is room for a prompt"
+            )
+        self._context = offer.context
+        self._form = replace(self._form, explicit=offer.own_defaults)
+
+    def _ask_for_models(self, seconds: float) -> tuple[Offer, ...] | Failed:
+        reply = self._sent("GET", f"{self._base}/models", None, seconds)
+        if isinstance(reply, Failed):
+            return reply
+        offers = read_offers(reply)
+        if offers is not None:
+            return offers
+        outcome = read_error(reply, parsed(reply.body), {})
+        if reply.status != 200 and isinstance(outcome, Failed):
+            return outcome
+        return Failed(f"HTTP {reply.status} without a list of models", foreign=True)
+
+    def _ask_once(self, prompt: str, seed: int, seconds: float) -> Answer | Failed:
+        """One attempt, in the form that the server is known to take by now."""
+        fields = self._form.fields(self._sampling, seed)
+        messages = [{"role": "user", "content": prompt}]
+        if self._is_too_long(prompt, messages, seconds):
+            return Answer("", ended="prompt_too_long")
+        body = {"model": self.server.model, "messages": messages, **fields}
+        reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, seconds)
+        outcome = reply if isinstance(reply, Failed) else read_reply(reply, fields)
+        return self._left_out(outcome) if isinstance(outcome, Unsupported) else outcome
+
+    def _sent(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply | Failed:
+        try:
+            return self._connection.send(method, url, body, seconds)
+        except LostError as error:
+            return Failed(str(error))
+
+    def _left_out(self, refused: Unsupported) -> Failed:
+        """Ask again without the parameter; another request may have learned the same meanwhile."""
+        with self._lock:
+            if refused.parameter in self._form.fields(self._sampling, 0):
+                form = self._form.without(refused.parameter)
+                if form is None:
+                    return Failed(refused.reason, again=False)
+                self._form = form
+                if refused.parameter in form.omitted:
+                    self._journal.left_out(refused.parameter)
+        return Failed(refused.reason, pause=0.0)
+
+    def _is_too_long(self, prompt: str, messages: list[dict[str, str]], seconds: float) -> bool:
+        """Whether the server counts more tokens than its context has room for.
+
+        It is asked only about prompts that could be too long, and never again after it has not answered.
+        """
+        context = self._context
+        if context is None or self._form.omits_limit:
+            return False
+        room = context - self._sampling.max_new_tokens
+        if len(prompt.encode()) + TEMPLATE_TOKENS <= room:
+            return False
+        body = {"model": self.server.model, "messages": messages, "add_generation_prompt": True}
+        reply = self._sent("POST", f"{self._base.removesuffix('/v1')}/tokenize", body, seconds)
+        found = None if isinstance(reply, Failed) or reply.status != 200 else parsed(reply.body)
+        tokens = found.get("count") if isinstance(found, Mapping) else None
+        if not isinstance(tokens, int):
+            self._context = None
+            return False
+        return tokens > room
+
+    def _until_answered(self, what: str, seed: int, once: Callable[[float], Found | Failed]) -> Found:
+        """What ``once`` gives in so many seconds, after as many attempts as the deadline has room for."""
+        deadline = self.server.deadline_seconds
+        end = time.monotonic() + deadline
         pause, last = 0.0, "the server told other requests to wait for longer"
         for attempt in count(1):
             now = time.monotonic()
             with self._lock:
                 pause = max(pause, self._not_before - now)
-            if self._closed.is_set() or now + pause > end:
-                raise ChatError(
-                    f"{self.server.url}: {what} was not answered within {self.server.deadline_seconds:g} s, "
-                    f"in {attempt - 1} attempts; the last: {last}"
-                )
+            if self._closed.is_set() or now + pause >= end:
+                waited = f"within {deadline:g} s, in {attempt - 1} attempts"
+                raise self._error(f"{what} was not answered {waited}; the last: {last}")
             self._closed.wait(pause)
-            try:
-                return ask()
-            except openai.APIStatusError as error:
-                pause = 0.0 if self._learned(error) else self._pause_after(error, what, seed, attempt)
-                last = self._told(error)
-            except (openai.APIConnectionError, json.JSONDecodeError) as error:
-                # Lost, refused, slower than an attempt may be, or cut off in the middle.
-                pause, last = backoff(seed, attempt), self._told(error)
+            found = once(min(deadline * SHARE_OF_DEADLINE, end - time.monotonic()))
+            if not isinstance(found, Failed):
+                return found
+            self._check(what, found, attempt)
+            pause, last = self._pause(found, seed, attempt), found.reason
         raise AssertionError("attempts have no end")
 
-    def _pause_after(self, error: openai.APIStatusError, what: str, seed: int, attempt: int) -> float:
-        """Seconds to wait before asking again; raises where that would not help."""
-        if error.code in TOO_LONG:
-            raise PromptTooLongError from error
-        asked = retry_after(error.response.headers)
-        if error.status_code == 429 and asked is not None:
+    def _check(self, what: str, failed: Failed, attempt: int) -> None:
+        """Raise where another attempt would not help."""
+        if failed.foreign and attempt >= FOREIGN_ATTEMPTS and not self._answered:
+            raise self._error(
+                f"answers, but with no chat completion; is the address right? {failed.reason}"
+            )
+        if failed.again:
+            return
+        remedy = ""
+        if failed.denied:
+            named = self.server.key_variable
+            remedy = (
+                f"; the key is that of the environment variable {named}"
+                if named
+                else "; put its key into an environment variable and name that with --key-variable"
+            )
+        raise self._error(f"{what} was refused with {failed.reason}{remedy}")
+
+    def _pause(self, failed: Failed, seed: int, attempt: int) -> float:
+        """Seconds before the next attempt; all requests wait where the server means all."""
+        if failed.pause is None:
+            return backoff(seed, attempt)
+        if failed.everyone:
             with self._lock:
-                self._not_before = max(self._not_before, time.monotonic() + asked)
-        if error.status_code in (408, 409, 429) or error.status_code >= 500:
-            return backoff(seed, attempt) if asked is None else max(asked, LEAST_PAUSE)
-        raise ChatError(
-            f"{self.server.url}: {what} was refused with HTTP {error.status_code}: {self._told(error)}"
-            + self._remedy(error.status_code)
-        ) from None
+                self._not_before = max(self._not_before, time.monotonic() + failed.pause)
+        return max(failed.pause, LEAST_PAUSE)
 
-    def _remedy(self, status: int) -> str:
-        if status not in (401, 403):
-            return ""
-        named = self.server.key_variable
-        return (
-            f"; the key is that of the environment variable {named}"
-            if named
-            else "; put its key into an environment variable and name that with --key-variable"
-        )
-
-    def _learned(self, error: openai.APIStatusError) -> bool:
-        """Whether the server only wants the limit of the response by its newer name."""
-        if error.status_code != 400 or error.param != LIMIT or self._limit != LIMIT:
-            return False
-        self._limit = NEWER_LIMIT
-        return True
-
-    def _told(self, error: Exception) -> str:
-        """What an error says, without the key."""
-        said = f"{type(error).__name__}: {error}"
-        return said.replace(self.server.key, "***") if self.server.key != NO_KEY else said
-
-    def _note(self, prompt_tokens: int, response_tokens: int) -> None:
-        line = json.dumps({"prompt_tokens": prompt_tokens, "response_tokens": response_tokens}) + "\n"
-        with self._lock, named_disk_errors(self._journal):
-            self._journal.parent.mkdir(parents=True, exist_ok=True)
-            with self._journal.open("a", encoding="utf-8") as file:
-                file.write(line)
-
-
-def spent(journal: Path) -> dict[str, int]:
-    """``requests`` that were answered and the tokens that the server counted for them, over all its uses.
-
-    A last line that a killed process left unfinished is passed over.
-    """
-    totals = {"requests": 0, "prompt_tokens": 0, "response_tokens": 0}
-    text = journal.read_text(encoding="utf-8") if journal.is_file() else ""
-    for line in text.splitlines():
-        with suppress(ValueError):
-            counted = json.loads(line)
-            totals["requests"] += 1
-            for name in ("prompt_tokens", "response_tokens"):
-                totals[name] += counted[name]
-    return totals
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from now or until a date; None where it says neither.
-
-    A date is counted from the ``Date`` of the answer, since the server's clock need not be ours.
-    """
-    asked = headers.get("retry-after", "")
-    with suppress(ValueError):
-        return max(0.0, float(asked))
-    with suppress(ValueError):
-        until = parsedate_to_datetime(asked).timestamp()
-        now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
-        return max(0.0, until - now)
-    return None
+    def _error(self, said: str) -> ChatError:
+        return ChatError(self.server.without_secrets(f"{self.server.url}: {said}"))
 
 
 def backoff(seed: int, attempt: int) -> float:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillpress.chat.client import ChatClient, ChatServer
+from skillpress.chat.client import ChatClient
+from skillpress.chat.server import ChatServer
 from skillpress.interface import Sampling
 from skillpress.judge.asking import ask_server
 from skillpress.library.teacher import Ask, remembering
@@ -29,7 +30,7 @@ def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
     Raises:
         ChatError: the address is none, or the key's variable is not set.
     """
-    server = ChatServer(section.url, section.model, section.key_variable)
+    server = ChatServer(section.url, section.model, section.key_variable, omit=tuple(section.omit))
     server.check()
     sampling = Sampling(temperature=0.0, max_new_tokens=section.max_new_tokens)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from skillpress.chat.agent import ChatAgent
-from skillpress.chat.client import ChatClient, ChatError, ChatServer, spent
+from skillpress.chat.client import ChatClient
+from skillpress.chat.journal import parameters_left_out, spent
+from skillpress.chat.server import ChatServer
 from skillpress.errors import ParamsError
 from skillpress.experiment import Experiment
 from skillpress.interface import Sampling
@@ -26,8 +26,6 @@ from tasks.evaluations.players import model_of
 
 DEADLINE_SECONDS = 600.0
 """For one answer, all attempts together, unless --deadline says otherwise."""
-REACH_SECONDS = 20.0
-"""A server that is there answers anything within it."""
 AT_ONCE = 16
 """Requests to a server under way at once, unless sampling.slots says otherwise."""
 
@@ -55,7 +53,8 @@ class Chat:
         )
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """The address and the model's name there."""
+        """The model's name and what its server is not sent. Where the server is decides nothing: after a
+        restart it may be on another port."""
         self.server.check()
         if params.policy.rendering == COMPACT:
             raise ParamsError(
@@ -66,7 +65,7 @@ class Chat:
                 f"policy.state_update: is {params.policy.state_update!r}, which goes on from the tokens of "
                 "the last response, and a text API has none; take window, with policy.history turns"
             )
-        return {"url": self.server.url, "model": self.server.model}
+        return {"model": self.server.model, "omit": sorted(set(self.server.omit))}
 
     def play(
         self,
@@ -77,7 +76,6 @@ class Chat:
         on_finished: Callable[[int], None],
     ) -> None:
         """In this process, as many episodes at once as ``sampling.slots``; each is saved as it ends."""
-        reach(self.server)
         experiment = Experiment(params)
         client = ChatClient(self.server, experiment.evaluation_sampling, journal_of(store))
         made = ChatAgent(
@@ -93,6 +91,7 @@ class Chat:
             experiment.collector(agent) as collector,
             EpisodeLog(store, SaveTimer(0.0)) as log,
         ):
+            client.meet()
             on_finished(sum(number in log for number in range(len(wanted))))
             log.play(collector, enumerate(wanted), on_episode=lambda: on_finished(1))
             log.save()
@@ -101,6 +100,10 @@ class Chat:
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Requests answered and tokens counted by the server, those of lost episodes included."""
         return spent(journal_of(store))
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """What --omit names and what the server has refused."""
+        return sorted({*self.server.omit, *parameters_left_out(journal_of(store))})
 
 
 def player(options: Namespace) -> Chat:
@@ -112,34 +115,14 @@ def player(options: Namespace) -> Chat:
     deadline = DEADLINE_SECONDS if options.deadline is None else options.deadline
     if deadline <= 0:
         raise ParamsError(f"--deadline: is {deadline:g}; must be a number of seconds above 0")
-    server = ChatServer(model_of(options), options.name or "", options.key_variable or "", deadline)
+    omitted = tuple(name.strip() for name in (options.omit or "").split(",") if name.strip())
+    server = ChatServer(model_of(options), options.name or "", options.key_variable or "", deadline, omitted)
     server.check()
     if server.model:
         return Chat(server)
-    reach(server)
-    client = ChatClient(server, Sampling(), Path())
-    try:
+    with closing(ChatClient(server, Sampling(), Path())) as client:
+        client.meet()
         return Chat(replace(server, model=client.served_model()))
-    finally:
-        client.close()
-
-
-def reach(server: ChatServer) -> None:
-    """Find out whether anybody is at the address, whatever they say.
-
-    Requests are repeated until their deadline, because a server may be away for minutes in the middle of an
-    evaluation. Before the first one a wrong address is the likelier reason.
-
-    Raises:
-        ChatError: nobody is; the message says why.
-    """
-    try:
-        httpx.get(f"{server.url.rstrip('/')}/models", timeout=REACH_SECONDS)
-    except httpx.TransportError as error:
-        raise ChatError(
-            f"--model: nobody answers at {server.url} ({str(error) or type(error).__name__}); is the address "
-            "right, and the server ready?"
-        ) from error
 
 
 def journal_of(store: ResumeStore) -> Path:

@@ -29,7 +29,7 @@ from skillpress.trajectory import Task, write_tasks
 from tasks.evaluations.code import deciding_code
 from tasks.evaluations.folder import EvaluationFolder
 from tasks.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
-from tasks.evaluations.players import PLAYERS, Player, choose
+from tasks.evaluations.players import PLAYERS, Player, add_server_options, choose
 from tasks.evaluations.summary import lines, record_of, write_page
 from tasks.files import RESULTS
 from tasks.progress import Progress
@@ -77,7 +77,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     with Progress("evaluate", len(wanted), "episode") as progress:
         player.play(params, wanted, store, folder.rollouts_file, progress.more)
     write_tasks(folder.tasks_file, tasks)
-    record = record_of(agent, player, of_agent, params, read_sections(params), folder, player.cost(store))
+    record = record_of(agent, player, of_agent, params, read_sections(params), folder, store)
     write_page(folder, record)
     folder.write(record)
     folder.remove_unfinished()
@@ -136,14 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seed", type=int, default=SEED, help="of tasks and of the episodes' dice (default 0)"
     )
-    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
-    parser.add_argument(
-        "--key-variable",
-        metavar="VARIABLE",
-        help="environment variable with the key for a URL (default: no key is sent)",
-    )
-    parser.add_argument("--deadline", type=float, metavar="SECONDS",
-                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
+    add_server_options(parser)
     parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
                         help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",

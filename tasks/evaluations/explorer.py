@@ -12,7 +12,7 @@ from skillpress.params import Params
 from skillpress.resume import ResumeStore
 from skillpress.rollout.requests import EpisodeRequest
 from tasks.evaluations.collection import play_here
-from tasks.evaluations.players import refuse_options
+from tasks.evaluations.players import SERVER_OPTIONS, refuse_options
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,12 @@ class Explorer:
         """Nothing."""
         return {}
 
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
 
 def player(options: Namespace) -> Explorer:
     """It needs no options, and takes none that describe a model."""
-    refuse_options(options, "explorer", "model", "name", "key_variable", "deadline", "temperature")
+    refuse_options(options, "explorer", "model", *SERVER_OPTIONS, "temperature")
     return Explorer()

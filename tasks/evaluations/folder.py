@@ -11,8 +11,8 @@ unfinished/        episodes of an evaluation that is still to be finished; remov
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class EvaluationRecord:
     """Who played, as tables call it."""
     agent: str
     deciding: Mapping[str, Any]
-    """Of the agent: a hash of the model, versions of what computes, the server's address."""
+    """Of the agent: a hash of the model, versions of what computes, the model's name at a server."""
     repeats: str
     """In a sentence, how far the same command gives the same episodes again."""
     parameters: Mapping[str, Any]
@@ -64,6 +64,10 @@ class EvaluationRecord:
     versions: Mapping[str, str]
     reading: Mapping[str, str]
     """Figure to what it is divided by, and what its interval covers."""
+    endings: Mapping[str, int] = field(default_factory=dict)
+    """How many answers of a server ended how (``endings.py``); empty where no server was asked."""
+    left_out: Sequence[str] = ()
+    """Parameters of the sampling that were not sent to a server: it chose their values."""
 
     @property
     def environment(self) -> str:

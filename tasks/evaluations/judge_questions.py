@@ -20,6 +20,8 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.chat.client import ChatClient
+from skillpress.chat.journal import endings
+from skillpress.chat.server import ChatServer
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
 from skillpress.errors import ParamsError
@@ -33,13 +35,14 @@ from skillpress.policy.pretrained import load_pretrained
 from skillpress.resume import ResumeStore, content_key
 from skillpress.trajectory import write_table
 from tasks.evaluations.chat import AT_ONCE, journal_of, player
+from tasks.evaluations.endings import endings_told
 from tasks.evaluations.models import identify
 from tasks.evaluations.parameters import evaluation_params
-from tasks.evaluations.players import is_url
+from tasks.evaluations.players import add_server_options, is_url
 from tasks.progress import Progress
 
-SAMPLING = Sampling(temperature=0.0, max_new_tokens=256)
-"""Room for one sentence of reasons and the verdict."""
+RESPONSE_TOKENS = 256
+"""Room for one sentence of reasons and the verdict; a model that reasons first needs more."""
 QUESTIONS_AT_ONCE = 64
 """Judged between two saves."""
 
@@ -51,19 +54,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     section = params.environment
     if not isinstance(section, NotebookQaParameters):
         raise ParamsError(f"environment.name: is {section.name!r}; only questions of notebook_qa are judged")
-    identity = chosen.model if is_url(chosen.model) else identify(chosen.model)
+    if chosen.max_new_tokens < 1:
+        raise ParamsError(f"--max-new-tokens: is {chosen.max_new_tokens}; must be at least 1")
+    server = player(chosen).server if is_url(chosen.model) else None
+    identity = server.model if server else identify(chosen.model)
     questions = questions_to_judge(section)
-    key = content_key({"judge": identity, "prompt": PROMPT, "questions": questions.to_dicts()}, [])
+    sampling = Sampling(temperature=0.0, max_new_tokens=chosen.max_new_tokens)
+    asked = {"judge": identity, "prompt": PROMPT, "longest": chosen.max_new_tokens}
+    key = content_key({**asked, "questions": questions.to_dicts()}, [])
     store = ResumeStore(chosen.output.with_name(f"{chosen.output.name}.unfinished"), key)
-    judge_all(questions, _judge(chosen, params, store), store)
+    judge_all(questions, _judge(server or chosen.model, sampling, params, store), store)
     verdicts = pl.concat([pl.read_parquet(file) for _, file in store.spans("verdicts")])
     write_table(chosen.output, verdicts, "verdicts")
+    ended = endings(journal_of(store))
     store.clear()
     said = Counter(verdicts["objective"].to_list())
     print(
         f"{chosen.output}: {said[True]} fit, {said[False]} unfit, {said[None]} without a readable verdict "
         f"(kept); name it in environment.objectivity"
     )
+    if told := endings_told(ended, ended.total(), chosen.max_new_tokens, "--max-new-tokens"):
+        print(f"answers: {told}")
     return 0
 
 
@@ -88,17 +99,17 @@ def judge_all(questions: pl.DataFrame, judge: AbstractContextManager[Ask], store
 
 
 @contextmanager
-def _judge(chosen: argparse.Namespace, params: Params, store: ResumeStore) -> Iterator[Ask]:
+def _judge(judge: ChatServer | str, sampling: Sampling, params: Params, store: ResumeStore) -> Iterator[Ask]:
     """The model, loaded or reached when the first question is put to it."""
-    if is_url(chosen.model):
-        server = player(chosen).server
-        with closing(ChatClient(server, SAMPLING, journal_of(store))) as client:
+    if isinstance(judge, ChatServer):
+        with closing(ChatClient(judge, sampling, journal_of(store))) as client:
+            client.meet()
             yield ask_server(client.reply, AT_ONCE, params.seed)
     else:
-        policy = load_pretrained(chosen.model, params.policy.dtype)
+        policy = load_pretrained(judge, params.policy.dtype)
         with closing(Experiment(params).engine(policy)) as engine:
             yield ask_engine(
-                engine, lambda prompt: policy.encode([prompt])[0], policy.decode, SAMPLING, params.seed
+                engine, lambda prompt: policy.encode([prompt])[0], policy.decode, sampling, params.seed
             )
 
 
@@ -114,12 +125,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="in place of params/paper_notebook_qa.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="such as environment.max_answer_words=5; may be repeated")  # fmt: skip
-    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
-    parser.add_argument(
-        "--key-variable", metavar="VARIABLE", help="environment variable with the key for a URL"
-    )
-    parser.add_argument("--deadline", type=float, metavar="SECONDS",
-                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
+    parser.add_argument("--max-new-tokens", type=int, default=RESPONSE_TOKENS, metavar="N",
+                        help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
+    add_server_options(parser)
     return parser
 
 

@@ -15,7 +15,7 @@ from skillpress.resume import ResumeStore
 from skillpress.rollout.requests import EpisodeRequest
 from tasks.evaluations.collection import play_here
 from tasks.evaluations.models import check_wording, identify
-from tasks.evaluations.players import is_url, model_of, refuse_options
+from tasks.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
 
 EXACT = (
     "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
@@ -71,6 +71,10 @@ class LanguageModel:
         """Nothing beyond its tokens."""
         return {}
 
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
 
 def player(options: Namespace) -> LanguageModel:
     """From the options of the command line.
@@ -78,7 +82,7 @@ def player(options: Namespace) -> LanguageModel:
     Raises:
         ParamsError: they name no model of this machine, or say something that only a server understands.
     """
-    refuse_options(options, "language", "name", "key_variable", "deadline")
+    refuse_options(options, "language", *SERVER_OPTIONS)
     model = model_of(options)
     if is_url(model):
         raise ParamsError(

@@ -6,7 +6,7 @@ what of it decides the result, and plays those of the wanted episodes that its s
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +23,8 @@ PLAYERS: Registry = {
     "explorer": "tasks.evaluations.explorer:player",
 }
 """``--agent`` to a function from the options of the command line to the player."""
+SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit")
+"""Options that only a model behind a URL understands."""
 
 
 class Player(Protocol):
@@ -63,6 +65,27 @@ class Player(Protocol):
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """What was paid beyond the tokens that the episodes hold; empty for what runs here."""
         ...
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Parameters of the sampling that did not reach the model; empty for what runs here."""
+        ...
+
+
+def add_server_options(parser: ArgumentParser) -> None:
+    """Add the options of ``SERVER_OPTIONS``."""
+    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
+    parser.add_argument(
+        "--key-variable",
+        metavar="VARIABLE",
+        help="environment variable with the key for a URL (default: no key is sent)",
+    )
+    parser.add_argument("--deadline", type=float, metavar="SECONDS",
+                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
+    parser.add_argument(
+        "--omit",
+        metavar="NAME,NAME",
+        help="sampling parameters that a URL is not sent, as seed,top_p (default: those that it refuses)",
+    )
 
 
 def choose(options: Namespace) -> tuple[str, Player]:

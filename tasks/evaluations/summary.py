@@ -10,14 +10,17 @@ from typing import Any
 import polars as pl
 
 from skillpress.analysis.failures import failure_figures, kinds_of_episodes
+from skillpress.chat.journal import UNCOUNTED
 from skillpress.evaluation import EvaluationSteps, SuccessRate, evaluate, evaluation_steps
 from skillpress.evaluation.strata import within
 from skillpress.paper import environment_figures
 from skillpress.paper.figures import EnvironmentBehavior
 from skillpress.params import Params
 from skillpress.report import PolicyResult, ReportData, render_report
+from skillpress.resume import ResumeStore
 from skillpress.storage import write_text
 from skillpress.trajectory import Task
+from tasks.evaluations.endings import TOTAL, count_endings, endings_told
 from tasks.evaluations.folder import EvaluationFolder, EvaluationRecord, Part
 from tasks.evaluations.players import Player
 from tasks.revision import revision
@@ -49,14 +52,14 @@ def record_of(
     params: Params,
     parameters: Mapping[str, Any],
     folder: EvaluationFolder,
-    cost: Mapping[str, int],
+    store: ResumeStore,
 ) -> EvaluationRecord:
     """Every figure of the episodes in the folder.
 
     Raises:
         EvaluationError: they do not hold every task exactly as often as asked for.
     """
-    rollouts = folder.rollouts()
+    rollouts, cost = folder.rollouts(), player.cost(store)
     steps = evaluation_steps(rollouts)
     parts = {}
     for name, tasks in splits_of(folder.tasks()).items():
@@ -80,6 +83,8 @@ def record_of(
         versions={"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
         | {name: version(name) for name in LIBRARIES},
         reading=READING,
+        endings=count_endings(rollouts) if cost else {},
+        left_out=player.left_out(store),
     )
 
 
@@ -136,7 +141,11 @@ def facts(record: EvaluationRecord) -> dict[str, str]:
             f"prompts {policy['rendering']}, state update {policy['state_update']}, "
             f"history {policy['history']}"
         )
+        if unsent := left_out_told(record):
+            found["Not sent"] = unsent
         found["Tokens"] = counted
+    if ended := answers_told(record):
+        found["Answers"] = ended
     found["Pass@1"] = record.reading["pass_at_1"]
     if whole.votes > 1:
         found[f"SC@{whole.votes}"] = record.reading["self_consistency"]
@@ -145,9 +154,26 @@ def facts(record: EvaluationRecord) -> dict[str, str]:
 
 def tokens_told(record: EvaluationRecord) -> str:
     """Tokens of the episodes and what a server counted; empty where nothing was sampled."""
+    cost = {name: count for name, count in record.cost.items() if name != UNCOUNTED}
     counted = {f"{name} tokens": count for name, count in record.tokens.items()}
-    counted |= {f"{name.replace('_', ' ')} at the server": count for name, count in record.cost.items()}
-    return ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    counted |= {f"{name.replace('_', ' ')} at the server": count for name, count in cost.items()}
+    told = [f"{count:,} {name}" for name, count in counted.items() if count]
+    if uncounted := record.cost.get(UNCOUNTED):
+        told.append(f"the cost of {uncounted:,} of them unknown, since the server did not count their tokens")
+    return ", ".join(told)
+
+
+def left_out_told(record: EvaluationRecord) -> str:
+    """Which parameters a server was not sent; empty where it got all of them."""
+    return f"{', '.join(record.left_out)}: the server's own values" if record.left_out else ""
+
+
+def answers_told(record: EvaluationRecord) -> str:
+    """How many of a server's answers were no good steps, and why; empty where there are none."""
+    if not record.endings:
+        return ""
+    longest = record.parameters["sampling"]["max_new_tokens"]
+    return endings_told(record.endings, record.endings[TOTAL], longest, "sampling.max_new_tokens")
 
 
 def lines(record: EvaluationRecord) -> Iterator[str]:
@@ -167,6 +193,10 @@ def lines(record: EvaluationRecord) -> Iterator[str]:
         )
     if counted := tokens_told(record):
         yield f"  {counted}"
+    if unsent := left_out_told(record):
+        yield f"  not sent: {unsent}"
+    if ended := answers_told(record):
+        yield f"  answers: {ended}"
     yield f"  repeats: {record.repeats}"
 
 

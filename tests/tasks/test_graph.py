@@ -301,3 +301,22 @@ def test_the_key_of_unfinished_training_changes_with_its_parameters_alone(source
     assert read_stage("train_policy", values).key(values) == key
     values["training"] |= {"steps": 7}
     assert read_stage("train_policy", values).key(values) != key
+
+
+def test_unfinished_training_goes_on_when_its_teacher_is_at_another_address(source: Path) -> None:
+    teacher = {
+        "name": "server",
+        "url": "http://a/v1",
+        "model": "m",
+        "key_variable": "",
+        "max_new_tokens": 9,
+        "omit": [],
+    }
+    values = load_params(Path(__file__).parents[2] / "params.yaml").model_dump(mode="json")
+
+    def key(**changed: str) -> str:
+        values["skills"] |= {"library": {"top_k": 1, "teacher": teacher | changed}}
+        return read_stage("train_policy", values).key(values)
+
+    assert key() == key(url="http://b:8000", key_variable="OTHER")
+    assert key() != key(model="another")

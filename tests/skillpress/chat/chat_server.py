@@ -6,14 +6,19 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | float | None]
 """Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
+Manner = Callable[[int, dict[str, Any], dict[str, Any]], "Sent"]
+"""(number of a request, its body, the completion that a good server sends) to what this server sends: a
+completion, an answer (status, headers, body), or bytes as they go over the wire, one piece after the other,
+after which the connection ends."""
+Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | Iterable[bytes]
 
 
 @dataclass
@@ -47,8 +52,16 @@ def chat_server(
     models: tuple[str, ...] = ("toy",),
     port: int = 0,
     answer: Callable[[str], str] = first_choice,
+    manner: Manner = lambda number, body, good: good,
+    listed: Callable[[str], Sent | None] = lambda path: None,
+    tokens: Callable[[str], int] | None = None,
 ) -> Iterator[tuple[str, Heard]]:
-    """(base URL, what was heard) of a server on this machine, which ends with the block."""
+    """(base URL, what was heard) of a server on this machine, which ends with the block.
+
+    Args:
+        listed: what is sent to a GET of this path in place of the models.
+        tokens: how many a prompt has, for servers with ``/tokenize``.
+    """
     heard = Heard()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,12 +69,17 @@ def chat_server(
 
         def do_GET(self) -> None:
             heard.headers.append(self._headers())
-            self._send(
-                200, {}, {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
-            )
+            offered = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            self._put(listed(self.path) or offered)
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if tokens is not None and self.path == "/tokenize":
+                self._send(200, {}, {"count": tokens(body["messages"][0]["content"])})
+                return
+            if self.path != "/v1/chat/completions":
+                self._send(404, {}, {"detail": "Not Found"})
+                return
             with heard.lock:
                 heard.bodies.append(body)
                 heard.headers.append(self._headers())
@@ -91,9 +109,20 @@ def chat_server(
                 "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
                 "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
             }  # fmt: skip
-            self._send(200, {}, said)
+            self._put(manner(number, body, said))
 
-        def _send(self, status: int, headers: dict[str, str], body: dict[str, Any] | str) -> None:
+        def _put(self, sent: Sent) -> None:
+            if isinstance(sent, dict):
+                self._send(200, {}, sent)
+            elif isinstance(sent, tuple):
+                self._send(*sent)
+            else:
+                self.close_connection = True
+                with suppress(OSError):  # the client has lost its patience
+                    for piece in sent:
+                        self.wfile.write(piece)
+
+        def _send(self, status: int, headers: dict[str, str], body: object) -> None:
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
             try:
                 self.send_response(status)

@@ -12,7 +12,8 @@ from skillpress.agents import OutcomeReward, decide
 from skillpress.agents.parsing import tagged
 from skillpress.agents.summarize import REQUEST, Summarize
 from skillpress.chat.agent import ChatAgent
-from skillpress.chat.client import ChatClient, ChatServer
+from skillpress.chat.client import ChatClient
+from skillpress.chat.server import ChatServer
 from skillpress.interface import AgentState, Info, Sampling
 from skillpress.trajectory import Task
 

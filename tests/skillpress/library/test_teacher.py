@@ -11,7 +11,8 @@ from chat_server import chat_server
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.chat.client import ChatError, spent
+from skillpress.chat.journal import spent
+from skillpress.chat.server import ChatError
 from skillpress.environments import bundle
 from skillpress.experiment.teaching import server
 from skillpress.library.advice import HEADING, SkillAdvice

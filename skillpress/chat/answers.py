@@ -1,0 +1,181 @@
+"""From the reply to a chat completion to the model's answer.
+
+Recognised beside the plain protocol: errors in replies of HTTP 200, content as a list of parts, reasoning
+under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that nobody asked for,
+and usage that is missing or makes no sense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from skillpress.chat.connection import Reply
+from skillpress.chat.outcomes import Answer, Ended, Failed, Outcome, Usage, readable
+from skillpress.chat.refusals import error_of, read_error
+
+CUT_OFF = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+REFUSED = frozenset(
+    {
+        "content_filter", "content-filter", "refusal", "safety", "recitation", "blocklist",
+        "prohibited_content", "spii", "sensitive", "guardrail_intervened",
+    }
+)  # fmt: skip
+BROKEN = frozenset(
+    {"error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"}
+)
+"""Finish reasons, in small letters. With those of ``BROKEN`` a server says that it could not go on. All
+others, and none, mean that the model stopped by itself."""
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
+"""Fields of a message that hold reasoning; the first that is not empty counts."""
+TEXTS = ("text", "content", "value")
+"""Fields of a part, or of what stands in one, that hold text."""
+LONGEST_CALL = 4000
+"""Characters that are kept of a tool call."""
+DEEPEST = 8
+"""Parts inside parts that are looked into."""
+NOT_JSON = object()
+
+
+def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
+    """What a reply to a chat completion is.
+
+    Args:
+        sent: the parameters of the request beside model and messages.
+    """
+    found = parsed(reply.body)
+    if reply.status // 100 != 2 or error_of(found) is not None:
+        return read_error(reply, found, sent)
+    if not isinstance(found, Mapping):
+        return Failed(
+            f"HTTP {reply.status}, but {_described(reply.body, found)}", foreign=bool(reply.body.strip())
+        )
+    choices = found.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return Failed("HTTP 200 without an answer (no choices)", foreign="choices" not in found)
+    if error_of(choices[0]) is not None:
+        return read_error(reply, choices[0], sent)
+    return _answer(choices[0], _usage(found.get("usage")))
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON value of a body, ``NOT_JSON`` where it holds none; of a stream, its chunks put together."""
+    text = body.decode("utf-8-sig", errors="replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        lines = [line.strip() for line in text.splitlines()]
+        events = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+        return _put_together(events) if events else NOT_JSON
+
+
+def _put_together(events: Iterable[str]) -> Any:
+    """The completion whose chunks are these; ``NOT_JSON`` where the last one is missing."""
+    message: dict[str, Any] = {}
+    usage, finish, ended = None, None, False
+    for event in events:
+        if event == "[DONE]":
+            ended = True
+            continue
+        try:
+            chunk = json.loads(event)
+        except (ValueError, RecursionError):
+            return NOT_JSON
+        if not isinstance(chunk, Mapping) or error_of(chunk) is not None:
+            return chunk
+        usage = chunk.get("usage") or usage
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
+        for name, value in delta.items():
+            before = message.get(name)
+            message[name] = before + value if isinstance(before, type(value)) and name != "role" else value
+        finish = choice.get("finish_reason") or finish if isinstance(choice, Mapping) else finish
+    if not (ended or finish):
+        return NOT_JSON
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
+    message = _mapping(choice, "message") or _mapping(choice, "delta")
+    if message is None and isinstance(choice.get("text"), str):
+        message = {"content": choice["text"]}
+    if message is None:
+        return Failed("HTTP 200 without an answer (a choice without a message)")
+    finish = str(choice.get("finish_reason") or "").lower()
+    if finish in BROKEN:
+        return Failed(f"HTTP 200 with finish_reason {finish!r}")
+    text, inner, declined = _content(message.get("content"))
+    thought = next(filter(None, (_text(message.get(name)) for name in THOUGHTS)), inner)
+    declined = _text(message.get("refusal")) or declined
+    call = message.get("tool_calls") or message.get("function_call")
+    if not text.strip() and "</think>" in thought:
+        # A server that keeps reasoning apart took the whole answer for it, since no "<think>" came first.
+        text, thought = thought, ""
+    ended: Ended = "whole"
+    if finish in CUT_OFF:
+        ended = "cut_off"
+    elif finish in REFUSED or (declined and not text.strip()):
+        ended, thought = "refused", declined or thought
+    elif call and not text.strip():
+        ended, thought = "tool_call", thought or json.dumps(call)[:LONGEST_CALL]
+    return Answer(readable(text), readable(thought), ended, usage)
+
+
+def _content(content: Any) -> tuple[str, str, str]:
+    """(text, reasoning, refusal) of a message's content, a text or a list of parts."""
+    if isinstance(content, str):
+        return content, "", ""
+    found = {"text": "", "thought": "", "refusal": ""}
+    for part in content if isinstance(content, list) else [content]:
+        kind = str(part.get("type") or "") if isinstance(part, Mapping) else ""
+        if "thinking" in kind or "reasoning" in kind:
+            found["thought"] += _text(part)
+        elif kind == "refusal":
+            found["refusal"] += _text(part.get("refusal"))
+        else:
+            found["text"] += _text(part, TEXTS)
+    return found["text"], found["thought"], found["refusal"]
+
+
+def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), depth: int = 0) -> str:
+    """The text of a string, of a list of parts, or of the first of these fields that has some."""
+    if isinstance(value, str):
+        return value
+    if depth == DEEPEST:
+        return ""
+    if isinstance(value, list):
+        return "".join(_text(part, fields, depth + 1) for part in value)
+    if isinstance(value, Mapping):
+        return next(filter(None, (_text(value.get(name), fields, depth + 1) for name in fields)), "")
+    return ""
+
+
+def _usage(found: Any) -> Usage:
+    """Counts under the names of chat completions, or under the newer ones of some servers."""
+    if not isinstance(found, Mapping):
+        return Usage()
+    first, second = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+    return Usage(*(_count(next((found[n] for n in names if n in found), None)) for names in (first, second)))
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens; None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _mapping(choice: Any, name: str) -> Mapping[str, Any] | None:
+    value = choice.get(name) if isinstance(choice, Mapping) else None
+    return value if isinstance(value, Mapping) else None
+
+
+def _described(body: bytes, found: Any) -> str:
+    if not body.strip():
+        return "an empty reply"
+    if found is NOT_JSON:
+        begins = body[:100].decode("utf-8", errors="replace").strip()
+        return f"no JSON; it begins {begins[:60]!r}"
+    return f"JSON of another kind ({type(found).__name__})"

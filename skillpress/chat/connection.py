@@ -1,0 +1,98 @@
+"""HTTP to one server, where every request ends by its time, whatever the server does.
+
+Time-outs of HTTP clients count from one byte to the next, so a server that sends a byte now and then holds
+its client for ever. Here requests are tasks of an event loop in a thread of its own, and a task is
+cancelled when its time is up, be it in the middle of the name's resolution, of the headers or of the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+LARGEST_BODY = 16 * 2**20
+"""Bytes of a reply at most; the longest answers have a hundredth of it."""
+
+
+class LostError(Exception):
+    """No whole reply came; the message says why."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server sent, unread."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in small letters."""
+    body: bytes
+
+
+class Connection:
+    """Safe to use from many threads. No redirect is followed: prompts and key go to the named server
+    alone."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        """
+        Args:
+            headers: sent with every request.
+        """
+        self._loop, self._lock, self._closed = asyncio.new_event_loop(), threading.Lock(), False
+        self._client = httpx.AsyncClient(
+            headers=dict(headers), timeout=None, limits=httpx.Limits(max_connections=None)
+        )
+        self._thread = threading.Thread(target=self._loop.run_forever, name="chat-http", daemon=True)
+        self._thread.start()
+
+    def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
+        """The reply to one request.
+
+        Raises:
+            LostError: it did not come whole within ``seconds``, or the connection was closed meanwhile.
+        """
+        with self._lock:  # what is scheduled before the loop ends is cancelled by ``close``
+            if self._closed:
+                raise LostError("the connection is closed")
+            sent = asyncio.run_coroutine_threadsafe(self._send(method, url, body, seconds), self._loop)
+        try:
+            return sent.result()
+        except TimeoutError as error:
+            raise LostError(f"no whole reply within {seconds:.3g} s") from error
+        except CancelledError as error:
+            raise LostError("the connection was closed") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise LostError(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """End everything under way."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            ended = asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        ended.result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
+        async with asyncio.timeout(seconds), self._client.stream(method, url, json=body) as response:
+            content = bytearray()
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > LARGEST_BODY:
+                    raise LostError(f"a reply of more than {LARGEST_BODY >> 20} MiB")
+            return Reply(response.status_code, dict(response.headers), bytes(content))
+
+    async def _end(self) -> None:
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self._client.aclose()

@@ -1,0 +1,224 @@
+"""From a server's error to what it means for the question.
+
+Servers say the same things in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
+as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; with the error
+of another server quoted inside. So it is not a server's form that is recognised here but the kind of its
+complaint, from its code or type where these are known and from its words where they are not:
+
+    the prompt is too long         a step without an action
+    a filter declined the prompt   a step that was refused
+    a parameter is not supported   the request is written without it
+    too busy, failing, loading     asked again, after the pause that the server names
+    anything else                  the end: a wrong key, an unknown model, no credit
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from skillpress.chat.connection import Reply
+from skillpress.chat.outcomes import Answer, Failed, Outcome, Unsupported, readable
+
+TOO_LONG = frozenset(
+    {
+        "context_length_exceeded", "context_window_exceeded", "contextwindowexceedederror",
+        "exceed_context_size_error", "string_above_max_length", "prompt_too_long", "request_too_large",
+        "model_max_prompt_tokens_exceeded", "tokens_limit_reached",
+    }
+)  # fmt: skip
+FILTERED = frozenset(
+    {
+        "content_filter", "content_policy_violation", "contentpolicyviolationerror",
+        "responsibleaipolicyviolation", "data_inspection_failed", "moderation_blocked",
+    }
+)  # fmt: skip
+WITHOUT_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes and types, in small letters. What ``WITHOUT_CREDIT`` says does not pass by itself, though it comes
+with HTTP 429."""
+
+_CONTEXT = r"(?:context[ _-]?(?:length|size|window|limit|overflow)|n_ctx)"
+_SAYS_TOO_LONG = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        _CONTEXT + r".{0,300}(?:exceed|maximum|too (?:long|large)|not enough|overflow|reduce|only \d)",
+        r"(?:exceed|maximum|too (?:long|large)|longer than|larger than|overflow).{0,300}" + _CONTEXT,
+        r"maximum (?:prompt|input|sequence|model) length",
+        r"\b(?:prompt|inputs?|messages?)\b(?:(?!took).){0,60}(?:too long|longer than)",
+        r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,60}(?:exceed|too large)",
+        r"too many (?:input |prompt )?tokens(?! per|, please wait)",
+        r"reduce the length of the (?:messages|prompt|input)",
+        r"inputs`?.{0,40}must (?:have less than|be <=)",
+    )
+)
+_RESPONSE_ALONE = re.compile(r"completion tokens|output tokens|max_model_len")
+"""In complaints about the longest response. Those about a prompt may have it too, and then name input
+tokens."""
+_STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
+_SAYS_FILTERED = re.compile(
+    r"content (?:management |safety |usage )?policy|flagged (?:as|by|for|input)|safety system"
+)
+_SAYS_UNSUPPORTED = re.compile(
+    r"unsupported|unknown|unrecogni[sz]ed|unexpected|extra_forbidden|extra (?:inputs?|fields?)|deprecated"
+    r"|not (?:yet |currently )?(?:supported?|accepted?|allowed|permitted|recogni[sz]ed|implemented|available)"
+    r"|(?:does|do) not (?:support|accept|allow)|cannot be (?:set|specified|used)"
+    r"|(?:not (?:a )?valid|invalid) (?:parameter|argument|field|key|option)"
+    r"|cannot both|only one of|use only one|mutually exclusive|only the default"
+    r"|only \S+ is (?:allowed|supported)"
+)
+LONGEST_READ = 20_000
+"""Characters of an error that its kind is looked for in."""
+LONGEST_REASON = 300
+"""Characters of a server's words in an error of ours."""
+ECHOES = frozenset({"input", "messages", "prompt", "ctx", "url"})
+"""Fields of an error that repeat the request; their words are not the server's."""
+DEEPEST = 12
+"""Values inside values that are looked into."""
+BUSY = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that pass by themselves."""
+NEVER = frozenset({501, 505})
+"""Statuses from 500 on that do not."""
+UPSTREAM_FAILED = 502
+"""The status of an error that came with HTTP 200 and names none: a gateway passes on that another server
+failed."""
+
+
+def error_of(found: Any) -> Any:
+    """The error that a JSON value states; None where it states none."""
+    if isinstance(found, list):  # as Gemini's interface wraps it
+        return next((error_of(each) for each in found if isinstance(each, Mapping)), None)
+    if not isinstance(found, Mapping):
+        return None
+    return found.get("error") or found.get("errors") or (found if found.get("object") == "error" else None)
+
+
+def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
+    """What an error means.
+
+    Args:
+        found: the JSON value of the reply, or the part of it that holds the error.
+        sent: the parameters of the request beside model and messages.
+    """
+    said = error_of(found)
+    if not isinstance(said, (Mapping, list)):  # its words stand beside "error", or there is no "error"
+        said = found
+    texts = [readable(text) for text in _texts(said)]
+    words = "\n".join(texts).lower()[:LONGEST_READ]
+    marks = {text.strip().lower() for text in texts}
+    status = _status(reply.status, said)
+    reason = f"HTTP {reply.status}: {_short(texts, reply)}"
+    if 300 <= status < 400:
+        to = readable(reply.headers.get("location", "nowhere"))
+        return Failed(f"HTTP {status}, a redirect to {to[:LONGEST_REASON]}; name that address", again=False)
+    if status not in (401, 402, 403, 404, 429):
+        if _is_too_long(status, words, marks):
+            return _too_long(words, sent, reason)
+        if parameter := _refused_parameter(said, words, sent):
+            return Unsupported(parameter, reason)
+    if status not in (401, 402, 429) and (marks & FILTERED or _SAYS_FILTERED.search(words)):
+        return Answer("", ended="refused")
+    return Failed(
+        reason + _remedy(words, sent) * (status in (400, 422)),
+        again=(status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT,
+        pause=retry_after(reply.headers),
+        everyone=status in (429, 503),
+        denied=status in (401, 403),
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from now or until a date; None where it says neither.
+
+    A date is counted from the ``Date`` of the answer, since the server's clock need not be ours.
+    """
+    for name, share in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            asked = float(headers.get(name, "")) * share
+            if math.isfinite(asked):
+                return max(0.0, asked)
+    with suppress(ValueError, OverflowError):
+        until = parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
+        now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
+        return max(0.0, until - now)
+    return None
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    """Every text of an error, but for what it repeats of the request."""
+    if isinstance(value, str):
+        yield value
+    elif depth == DEEPEST:
+        return
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name not in ECHOES:
+                yield from _texts(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, depth + 1)
+
+
+def _status(status: int, said: Any) -> int:
+    """The status that an error stands for: its own, or of one in a reply of HTTP 200 the one that it
+    names."""
+    if status != 200:
+        return status
+    named = said.get("code", said.get("status")) if isinstance(said, Mapping) else None
+    digits = str(named)
+    return int(digits) if re.fullmatch("[45][0-9][0-9]", digits) else UPSTREAM_FAILED
+
+
+def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
+    if any(mark in TOO_LONG for mark in marks):
+        return True
+    if status == 413:  # unless it is the account that allows no request of this size
+        return "rate_limit" not in words and "rate limit" not in words
+    if _RESPONSE_ALONE.search(words) and "input tokens" not in words:
+        return False
+    return any(pattern.search(words) for pattern in _SAYS_TOO_LONG)
+
+
+def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
+    """A prompt that does not fit, unless no prompt could: the response alone fills the context."""
+    stated = _STATED_CONTEXT.search(words)
+    longest = max((sent[name] for name in sent if name.startswith("max_")), default=0)
+    if stated and int(stated[1]) <= longest:
+        return Failed(f"{reason}; max_new_tokens is {longest}, set it lower", again=False)
+    return Answer("", ended="prompt_too_long")
+
+
+def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | None:
+    """The parameter that the error says is not supported; None where it says something else."""
+    if not _SAYS_UNSUPPORTED.search(words):
+        return None
+    if "both" in words and {"temperature", "top_p"} <= sent.keys():
+        both = all(re.search(rf"\b{name}\b", words) for name in ("temperature", "top_p"))
+        if both:
+            return "top_p"
+    param = said.get("param") if isinstance(said, Mapping) else None
+    if isinstance(param, str) and (name := param.rpartition(".")[2]) in sent:
+        return name
+    places = {name: match.start() for name in sent if (match := re.search(rf"\b{name}\b", words))}
+    return min(places, key=places.__getitem__, default=None)
+
+
+def _short(texts: Collection[str], reply: Reply) -> str:
+    """The error's own words in one line that any terminal can show."""
+    told = " ".join(dict.fromkeys(texts)) or reply.body[: 4 * LONGEST_REASON].decode(
+        "utf-8", errors="replace"
+    )
+    line = "".join(char if char.isprintable() else " " for char in readable(told))
+    return " ".join(line.split())[:LONGEST_REASON] or "no reason given"
+
+
+def _remedy(words: str, sent: Mapping[str, Any]) -> str:
+    """What to do about a parameter that is named as wrong, though not as one that is not supported."""
+    named = next((name for name in sent if re.search(rf"\b{name}\b", words)), "")
+    if named.startswith("max_"):
+        return f"; max_new_tokens is {sent[named]}, set it lower"
+    return f"; its value is {sent[named]}, and --omit {named} leaves it out" if named else ""
