@@ -27,6 +27,7 @@ from skillpress.interface import FORMAT_MEASURE
 from skillpress.params import Params, check_params, merge, read_yaml
 from skillpress.registry import ENVIRONMENTS
 from skillpress.serving import About, Offer, ServingLimits, TaskBook, host_of, listen, make_app, server_of
+from skillpress.web import is_loopback
 from tasks.evaluations.parameters import assigned
 from tasks.progress import Progress
 from tasks.settings import ROOT
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 PORT = 8000
 """What clients of the protocol try first."""
+OPEN = "whoever reaches the port can play, and use this machine's processors; there is no password"
 SPLITS = ("train", "validation", "test")
 _PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
 """A server imitates and trains nothing, whatever an overlay says."""
@@ -56,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
             app = make_app(offer, host, _about(chosen.environment), limits)
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+            if not is_loopback(chosen.host):
+                print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
             print(
                 f"ready: http://{name}:{listening.getsockname()[1]} serves {chosen.environment} "
                 f"({len(tasks)} {chosen.split} tasks, {limits.sessions} sessions)",
@@ -157,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         ("message_bytes", int, "of one message to the server, at most"),
         ("messages_per_second", float, "of one session; who is faster waits"),
         ("idle_seconds", float, "that a session may say nothing"),
+        ("request_seconds", float, "within which a request must have arrived whole"),
     ):
         default = getattr(ServingLimits(), name)
         parser.add_argument(

@@ -11,7 +11,8 @@ vLLM's processes talk through sockets among the temporary files, and who is kill
 has a folder of its own for them, which goes with it.
 
 Who can reach the port can change the model's weights and run code on the machine, whether or not vLLM is
-given a key: keep it on a loopback or a private interface.
+given a key: keep it on a loopback or a private interface. Web pages in a browser of this machine could reach
+loopback as well; they are refused (``PageGuard``).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from typing import Self
 
 from skillpress.engines.launcher import LAUNCHER, SCRATCH
 from skillpress.errors import UserError
+from skillpress.web import is_loopback
 
 REPOSITORY = Path(__file__).parents[2]
 SETTINGS = {
@@ -55,6 +57,7 @@ CPU_OPTIONS = ("--enforce-eager", "--no-enable-chunked-prefill")
 """Seeded requests crash the CPU's sampler where a prefill is cut into pieces."""
 
 BATCH_TOKENS = 8192
+OPEN = "whoever reaches the port can change the model and run code on this machine; nothing asks for a key"
 GRACE_SECONDS = 20.0
 """What the server has to end after SIGTERM."""
 POLL_SECONDS = 0.25
@@ -104,6 +107,7 @@ class ServerOptions:
             "generation-config": "vllm",
             "worker-extension-cls": "skillpress.engines.transfer.WorkerExtension",
             "weight-transfer-config": json.dumps({"backend": "safetensors"}),
+            "middleware": "skillpress.web.PageGuard",
         }
         named = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         module = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
@@ -198,6 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with ModelServer(options, parsed.log or Path(f"server-{parsed.port}.log")) as server:
+            if not is_loopback(options.host):
+                print(f"warning: --host {options.host}: {OPEN}", file=sys.stderr, flush=True)
             server.wait_until_ready(parsed.wait)
             print(f"ready: {options.url} serves {options.model} (log: {server.log})", flush=True)
             status = server.wait()

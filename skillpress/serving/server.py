@@ -1,10 +1,10 @@
 """OpenEnv's server: a WebSocket at ``/ws``, one session per connection, and a few questions over HTTP.
 
 Limits hold for everybody who can reach the port. There is no password: it listens on loopback unless told
-otherwise, and refuses whoever says that a web page sent him (``Origin``), since a browser would let any
-page connect to this machine. A session that is over its pace waits, and so does its sender; one that
-is idle too long, or sends too large a message, ends. A session's place is free again when its environment has
-answered what it was asked last.
+otherwise, and refuses web pages (``PageGuard``), since a browser lets any page connect to this machine. A
+request that does not arrive whole in time is cut off. A session that is over its pace waits, and so does
+its sender; one that is idle too long, or sends too large a message, ends. A session's place is free again
+when its environment has answered what it was asked last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -30,12 +31,14 @@ from skillpress.serving import messages
 from skillpress.serving.host import EnvironmentHost
 from skillpress.serving.messages import RefusedError
 from skillpress.serving.session import Offer, Session
+from skillpress.web import PageGuard, Patience
+from skillpress.web import server_of as patient_server
 
 WAITING_MESSAGES = 4
 """Of one connection, read from the network and not yet looked at."""
 GRACE_SECONDS = 5
 """What sessions have to end when the server does."""
-POLICY_VIOLATED, TRY_AGAIN_LATER, GOING_AWAY = 1008, 1013, 1001
+TRY_AGAIN_LATER, GOING_AWAY = 1013, 1001
 """Codes with which a WebSocket is closed."""
 
 
@@ -51,6 +54,8 @@ class ServingLimits:
     """Of one session; a second's worth may come at once."""
     idle_seconds: float = 1800.0
     """That a session may say nothing. Trainers are silent while they update weights."""
+    request_seconds: float = 30.0
+    """Within which a request, or the request for a session, must have arrived whole."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,6 @@ class _Door:
 
     async def play(self, connection: WebSocket) -> None:
         """One connection, from its first message to its end."""
-        if "origin" in connection.headers:
-            await connection.close(POLICY_VIOLATED)
-            return
         await connection.accept()
         try:
             if not self._free:
@@ -113,12 +115,14 @@ class _Door:
     async def tools(self, request: Request) -> Response:
         """``POST /mcp``: JSON-RPC, where the protocol asks for an environment's tools; ours have none."""
         body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > self._limits.message_bytes:
-                return Response(status_code=413)
         try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self._limits.message_bytes:
+                    return Response(status_code=413)
             asked = json.loads(body)
+        except ClientDisconnect:
+            return Response(status_code=408)  # which nobody reads any more
         except (ValueError, RecursionError):
             return _rpc(None, error={"code": -32700, "message": "Invalid JSON"})
         if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
@@ -184,7 +188,8 @@ def make_app(offer: Offer, host: EnvironmentHost, about: About, limits: ServingL
             Route("/schema", door.schema),
             Route("/openapi.json", door.openapi),
             Route("/mcp", door.tools, methods=["POST"]),
-        ]
+        ],
+        middleware=[Middleware(PageGuard)],
     )
 
 
@@ -205,19 +210,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 def server_of(app: Starlette, limits: ServingLimits) -> uvicorn.Server:
     """What answers for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM."""
-    config = uvicorn.Config(
+    return patient_server(
         app,
+        Patience(request_seconds=limits.request_seconds, connections=2 * limits.sessions + 64),
         ws_max_size=limits.message_bytes,
         ws_per_message_deflate=False,  # texts are short, and nobody can send a small bomb
-        log_level="warning",
-        access_log=False,
         lifespan="off",
         proxy_headers=False,
-        server_header=False,
-        limit_concurrency=2 * limits.sessions + 64,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return uvicorn.Server(config)
 
 
 async def _read(connection: WebSocket, inbox: asyncio.Queue[str | None]) -> None:

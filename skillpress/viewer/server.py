@@ -1,8 +1,7 @@
 """The viewer's server: the page and its questions, for browsers on this machine and pages of its own alone.
 
-It listens on loopback. Any page that a browser has open can send requests there, under a name that leads to
-127.0.0.1 if it likes; so a request whose ``Host`` or ``Origin`` is not the address that was printed is
-refused. Nothing can be changed through it: it answers GET, from an index that is open.
+It listens on loopback, and refuses requests whose ``Host`` or ``Origin`` is not the address that was printed
+(``PageGuard``). Nothing can be changed through it: it answers GET, from an index that is open.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -25,6 +23,7 @@ from skillpress.errors import UserError
 from skillpress.viewer.catalogue import Catalogue, NoSuchEpisodeError
 from skillpress.viewer.page_file import live_page
 from skillpress.viewer.query import QueryError, parse
+from skillpress.web import PageGuard, server_of
 
 LOOPBACK = "127.0.0.1"
 PORT = 8765
@@ -71,42 +70,25 @@ def application(catalogue: Catalogue, port: int) -> ASGIApp:
     }
     answers = [Route(path, _answered(answer, catalogue)) for path, answer in asked.items()]
     routes = [Route("/", shown), *answers]
-    names = (LOOPBACK, "localhost")
-    hosts = frozenset(f"{name}:{port}" for name in names) | (frozenset(names) if port == 80 else frozenset())
-    return Starlette(routes=routes, middleware=[Middleware(OwnPagesAlone, hosts=hosts)])
+    guards = [Middleware(Protected), Middleware(PageGuard, pages="own", port=port)]
+    return Starlette(routes=routes, middleware=guards)
 
 
-class OwnPagesAlone:
-    """Refuses what is not asked by a page of this server, or by nobody's page."""
+class Protected:
+    """Gives every answer, refusals too, the headers that protect it."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        """
-        Args:
-            hosts: the names under which the server may be addressed.
-        """
-        self._app, self._hosts = app, hosts
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or refuse one request."""
+        """Answer one request."""
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        answer = self._refusal(scope) if scope["type"] == "http" else None
-        await (answer or self._app)(scope, receive, guarded)
-
-    def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        origins = headers.getlist("origin")
-        if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return _error("this server answers under the address that it printed, and no other", 403)
-        if origins and origins not in [[f"http://{host}"] for host in self._hosts]:
-            return _error("this server answers pages of its own, and no others", 403)
-        if scope["method"] not in ("GET", "HEAD"):
-            return _error("this server answers GET alone", 405)
-        return None
+        await self._app(scope, receive, guarded)
 
 
 def _answered(answer: Callable[[Request], Any], catalogue: Catalogue) -> Callable[[Request], Response]:
@@ -158,6 +140,4 @@ def listen(port: int | None) -> socket.socket:
 def serve(catalogue: Catalogue, opened: socket.socket) -> None:
     """Answer until the process is told to end."""
     port = opened.getsockname()[1]
-    app = application(catalogue, port)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
-    uvicorn.Server(config).run(sockets=[opened])
+    server_of(application(catalogue, port), lifespan="off").run(sockets=[opened])

@@ -28,7 +28,8 @@ def running(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """(address, process) of a server."""
     command = [sys.executable, "-m", "tasks.command", "serve", "--port", "0", *options]
     command += [word for each in FEW for word in ("--set", each)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stdout is not None
         try:
             ready = re.match(
@@ -40,12 +41,12 @@ def running(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.kill()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_the_experiments_tasks_until_it_is_told_to_end(
-    end: signal.Signals, monkeypatch: pytest.MonkeyPatch, repository: Path
+@pytest.mark.parametrize(("end", "host"), [(signal.SIGTERM, "127.0.0.1"), (signal.SIGINT, "0.0.0.0")])
+def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where_others_can_come(
+    end: signal.Signals, host: str, monkeypatch: pytest.MonkeyPatch, repository: Path
 ) -> None:
     monkeypatch.chdir(repository)
-    with running("--environment", "countdown") as (url, process):
+    with running("--environment", "countdown", "--host", host) as (url, process):
         about = httpx.get(f"{url}/metadata", trust_env=False).json()
         assert about["name"] == "countdown" and "make a target" in about["description"]
         with connect(f"{url.replace('http', 'ws')}/ws", proxy=None) as connection:
@@ -55,6 +56,9 @@ def test_it_serves_the_experiments_tasks_until_it_is_told_to_end(
             assert told["metadata"]["task_id"] == tasks[4 % 3].task_id
             process.send_signal(end)
             assert process.wait(60) == 0
+        assert process.stderr is not None
+        warned = "warning: --host 0.0.0.0: whoever reaches the port can play" in process.stderr.read()
+        assert warned == (host == "0.0.0.0")
 
 
 def test_an_environments_own_overlay_is_taken_unless_others_are_named(repository: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from skillpress.engines.serve import CPU_OPTIONS, ModelServer, ServerOptions, ma
 from skillpress.engines.server import VLLM
 from skillpress.engines.vllm import VllmParameters
 from skillpress.errors import UserError
+from skillpress.web import PageGuard
 from skillpress.workers.distributed import Ranks
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +43,12 @@ def test_a_server_gives_probabilities_of_what_it_draws_from_and_takes_our_weight
     assert value_of("--max-model-len", command) == value_of("--max-num-batched-tokens", command) == "9000"
     assert int(value_of("--kv-cache-memory-bytes", command)) == 2 * 1024**3
     assert not set(CPU_OPTIONS) & set(command)
+
+
+def test_a_server_refuses_web_pages_which_could_else_call_what_changes_its_weights() -> None:
+    command = ServerOptions(model="a/model", port=8801, longest=9000, dtype="float32").command(on_gpu=True)
+    module, _, name = value_of("--middleware", command).rpartition(".")
+    assert getattr(import_module(module), name) is PageGuard
 
 
 def test_servers_are_held_to_the_version_of_vllm_that_is_pinned() -> None:

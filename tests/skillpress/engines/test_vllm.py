@@ -13,6 +13,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -217,6 +219,17 @@ def urls(launcher: tuple[ServerOptions, subprocess.Popen[bytes]], server: ModelS
     assert below
     server.stop()
     assert still_alive(below) == [] and not server.scratch.exists()
+
+
+def test_a_web_page_calls_nothing_of_a_server(urls: list[str]) -> None:
+    call = b'{"method": "check_health"}'
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        for path in ("collective_rpc", "v1/models"):
+            plain = urllib.request.Request(
+                f"{urls[0]}/{path}", call, {"Content-Type": "text/plain", **headers}
+            )
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(plain, timeout=60)
 
 
 def test_two_processes_train_with_two_servers(case: Case, folder: Path, urls: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import httpx
 import pytest
 from gymnasium.spaces import Text
 from served import TASKS, Served, served
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from skillpress.errors import UserError
@@ -51,7 +52,11 @@ def door() -> Iterator[Served]:
 
 
 def opened(server: Served) -> ClientConnection:
-    return connect(server.url.replace("http", "ws") + "/ws", proxy=None, close_timeout=2)
+    return connect(socket_url(server), proxy=None, close_timeout=2)
+
+
+def socket_url(server: Served) -> str:
+    return server.url.replace("http", "ws") + "/ws"
 
 
 def asked(connection: ClientConnection, kind: str, **data: Any) -> tuple[str, dict[str, Any]]:
@@ -172,10 +177,35 @@ def test_what_is_told_over_http(door: Served) -> None:
         assert http.get("/reset").status_code == 404
 
 
-def test_a_web_page_is_turned_away(door: Served) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        connect(door.url.replace("http", "ws") + "/ws", proxy=None, origin="http://127.0.0.1")  # type: ignore[arg-type]
-    assert refused.value.response.status_code == 403
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [(None, "http://127.0.0.1"), (None, "null"), ("evil.example:8000", None),
+     ("evil.example:8000", "http://evil.example:8000")],
+)  # fmt: skip
+def test_a_web_page_is_turned_away_also_under_a_name_that_it_gave_to_this_machine(
+    door: Served, host: str | None, origin: str | None
+) -> None:
+    headers = {name: value for name, value in (("Host", host), ("Origin", origin)) if value}
+    handshake = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "c2l4dGVlbiBieXRlcy4uLg==",
+    }
+    for path, further in (("/ws", handshake), ("/health", {}), ("/metadata", {})):
+        refused = httpx.get(door.url + path, headers=headers | further, trust_env=False)
+        assert refused.status_code == 403, path
+
+
+def test_half_a_question_is_cut_off_in_time_and_no_error_of_the_server() -> None:
+    with served(limits=ServingLimits(request_seconds=0.3)) as door:
+        port = int(door.url.rpartition(":")[2])
+        for half in (b"GET /ws HTTP/1.1\r\n", b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+                connection.sendall(half.replace(b"Host: x", b"Host: localhost"))
+                assert connection.recv(1) == b"", "the server has hung up"
+        with closing(opened(door)) as connection:
+            assert asked(connection, "reset", seed=0)[0] == "observation"
 
 
 def test_who_comes_when_all_sessions_are_taken_is_told_so_and_may_come_again() -> None:
