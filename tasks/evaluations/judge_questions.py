@@ -10,8 +10,8 @@ interruption is kept beside it, and the same command goes on from there.
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
+from skillpress.arguments import Parser, real
 from skillpress.chat.client import ChatClient
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
@@ -88,7 +89,7 @@ def judge_all(questions: pl.DataFrame, judge: AbstractContextManager[Ask], store
 
 
 @contextmanager
-def _judge(chosen: argparse.Namespace, params: Params, store: ResumeStore) -> Iterator[Ask]:
+def _judge(chosen: Namespace, params: Params, store: ResumeStore) -> Iterator[Ask]:
     """The model, loaded or reached when the first question is put to it."""
     if is_url(chosen.model):
         server = player(chosen).server
@@ -102,10 +103,8 @@ def _judge(chosen: argparse.Namespace, params: Params, store: ResumeStore) -> It
             )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
     parser.add_argument(
         "--output", required=True, type=Path, metavar="FILE", help="the Parquet file of verdicts"
@@ -118,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--key-variable", metavar="VARIABLE", help="environment variable with the key for a URL"
     )
-    parser.add_argument("--deadline", type=float, metavar="SECONDS",
+    parser.add_argument("--deadline", type=real(above=0), metavar="SECONDS",
                         help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
     return parser
 
