@@ -12,7 +12,6 @@ are tested against the first one listed. Starting an interrupted ablation again 
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import subprocess
@@ -32,6 +31,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.children import children_stopped, process_stopped
 from flows.machines import LIMIT_SECONDS, Machines
+from skillpress.arguments import Parser, any_seed, real
 from skillpress.errors import UserError
 from skillpress.storage import write_json, write_text
 from skillpress.workers import cores
@@ -221,16 +221,18 @@ def publish(experiments: Sequence[FinishedRun]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument(
         "--params", action="append", help="overlay of a method; repeat for each (the paper's)"
     )
     parser.add_argument("--common", action="append", default=[], help="overlay under every method's")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    parser.add_argument("--seeds", type=any_seed, nargs="+", default=SEEDS)
     parser.add_argument("--cluster", metavar="HOST:PORT", help="Ray cluster to run on (docs/scaling.md)")
     parser.add_argument("--remote", help="DVC remote that the cluster's machines share results by")
-    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="with --cluster: seconds of each")
-    parser.add_argument("--wait", type=float, default=DEFAULT_WAIT_SECONDS, help="seconds to wait")
+    parser.add_argument(
+        "--limit", type=real(above=0), default=LIMIT_SECONDS, help="with --cluster: seconds of each"
+    )
+    parser.add_argument("--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait")
     chosen = parser.parse_args(arguments)
     if (chosen.cluster is None) != (chosen.remote is None):
         parser.error("--cluster and --remote go together: results reach this machine through the remote")

@@ -9,7 +9,6 @@ retries, a time limit, a record of every run, artifacts, and schedules (infra/pr
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -25,6 +24,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.stages import StageFailedError, reproduce_stage, stage_order
+from skillpress.arguments import Parser, real
 from skillpress.errors import UserError
 from skillpress.storage import read_json
 from tasks import exit_codes, parent
@@ -90,10 +90,10 @@ def walk(workspace: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
-        "--wait", type=float, default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
+        "--wait", type=real(at_least=0), default=DEFAULT_WAIT_SECONDS, help="seconds to wait for another run"
     )
     chosen = parser.parse_args(arguments)
     name = Variant(tuple(chosen.params), chosen.seed).name or "default"

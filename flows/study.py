@@ -12,7 +12,6 @@ runs from the record, the others from their last checkpoint.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -32,6 +31,7 @@ from tqdm import tqdm
 
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
+from skillpress.arguments import Parser, any_seed, real, whole
 from skillpress.errors import UserError
 from skillpress.study.plan import read_plan
 from skillpress.workers import cores
@@ -209,13 +209,19 @@ def _late(began: float, choice: Choice) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
     parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
-    parser.add_argument("--seeds", nargs="+", type=int, default=(), metavar="SEED", help="such as 10 (all)")
-    parser.add_argument("--at-once", type=int, default=0, help="runs beside each other (as the cores allow)")
-    parser.add_argument("--limit-minutes", type=float, default=LIMIT_MINUTES, help="of each run (180)")
-    parser.add_argument("--start-minutes", type=float, help="start no run after so many minutes")
+    parser.add_argument(
+        "--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)"
+    )
+    parser.add_argument(
+        "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
+    )
+    parser.add_argument(
+        "--limit-minutes", type=real(above=0), default=LIMIT_MINUTES, help="of each run (180)"
+    )
+    parser.add_argument("--start-minutes", type=real(at_least=0), help="start no run after so many minutes")
     parser.add_argument("--keep", action="store_true", help="keep workspaces of recorded runs, with reports")
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
     parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")

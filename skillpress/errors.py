@@ -9,6 +9,8 @@ keeps its traceback and exits with 1, and the scheduler tries again.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 USER_ERRNOS = frozenset(
     {
@@ -39,3 +41,11 @@ class TaskError(UserError):
 def is_user_error(error: BaseException) -> bool:
     """Whether the user can put it right; for the system's errors their number tells."""
     return isinstance(error, UserError) or (isinstance(error, OSError) and error.errno in USER_ERRNOS)
+
+
+def did_you_mean(word: object, known: Iterable[object]) -> str:
+    """``"; did you mean 'grpo'?"`` where one of the known words is much like this one, else an empty text."""
+    wrong, words = str(word).lower(), {str(one).lower(): str(one) for one in known}
+    longer = [one for one in words if len(wrong) > 2 and one.startswith(wrong)]
+    near = longer or get_close_matches(wrong, words, n=1)
+    return f"; did you mean {words[near[0]]!r}?" if near else ""

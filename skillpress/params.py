@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,9 +26,10 @@ from pydantic import (
 from skillpress.algorithms.parameters import AlgorithmParameters, algorithm_parameters
 from skillpress.engines.parameters import EngineParameters, engine_parameters
 from skillpress.environments import EnvironmentParameters, bundle
-from skillpress.errors import ParamsError, UserError
+from skillpress.errors import ParamsError, UserError, did_you_mean
 from skillpress.experience.parameters import ExperienceParameters, experience_parameters
 from skillpress.interface import FORMAT_MEASURE
+from skillpress.params_mistakes import impossible_numbers, mistakes
 from skillpress.registry import (
     CLOSURES,
     CORPORA,
@@ -40,8 +40,10 @@ from skillpress.registry import (
     SHAPINGS,
     STATE_UPDATES,
     TEACHERS,
+    named,
 )
 from skillpress.trajectory import Credit
+from skillpress.yaml_files import read_yaml_file
 
 SCRATCH = "scratch"
 """``policy.model`` of a model made from nothing."""
@@ -58,8 +60,11 @@ NOTES = frozenset({"observations", "notepad", "summarize"})
 OWN_WORDS = frozenset({"concatenate", "summarize", "learned"})
 """The state updates whose prompts hold what the policy itself has written."""
 
-PositiveInt = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
+MOST_COUNTED = 2**31 - 1
+"""Nothing is counted beyond."""
+PositiveInt = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
+NonNegativeInt = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -76,7 +81,7 @@ def _registered(names: Collection[str]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in names:
-            raise ValueError(f"allowed: {', '.join(names)}")
+            raise ValueError(f"allowed: {', '.join(names)}{did_you_mean(name, names)}")
         return name
 
     return AfterValidator(check)
@@ -274,7 +279,7 @@ class EvaluationParameters(Section):
 class Params(Section):
     """A whole experiment."""
 
-    seed: NonNegativeInt
+    seed: Seed
     processes: PositiveInt
     environment: SerializeAsAny[EnvironmentParameters]
     tasks: TaskParameters
@@ -355,7 +360,7 @@ class Params(Section):
         if self.policy.rendering not in found.renderings:
             raise ValueError(
                 f"policy.rendering is {self.policy.rendering!r}; {self.environment.name} has "
-                f"{', '.join(found.renderings)}"
+                f"{', '.join(found.renderings)}{did_you_mean(self.policy.rendering, found.renderings)}"
             )
         found.renderings[self.policy.rendering](self.environment, self.policy.history)  # has all it needs
         if self.policy.model == SCRATCH and (self.policy.rendering != "compact" or found.vocabulary is None):
@@ -407,7 +412,7 @@ class Params(Section):
             if name not in known:
                 raise ValueError(
                     f"reward.measures: {name!r} is nothing that {self.environment.name} measures; allowed: "
-                    f"{', '.join(known)}"
+                    f"{', '.join(known)}{did_you_mean(name, known)}"
                 )
         return self
 
@@ -617,10 +622,7 @@ class Params(Section):
     def _environment_by_name(cls, value: Any) -> EnvironmentParameters:
         if isinstance(value, EnvironmentParameters):
             return value
-        name = value.get("name") if isinstance(value, Mapping) else None
-        if name not in ENVIRONMENTS:
-            raise ValueError(f"name is {name!r}; allowed: {', '.join(ENVIRONMENTS)}")
-        return bundle(str(name)).parameters.model_validate(value)
+        return bundle(named(ENVIRONMENTS, value)).parameters.model_validate(value)
 
 
 def load_params(path: str | Path = "params.yaml", *overlays: str | Path) -> Params:
@@ -636,12 +638,19 @@ def load_params(path: str | Path = "params.yaml", *overlays: str | Path) -> Para
 
 
 def check_params(values: Mapping[str, Any], source: str) -> Params:
-    """Validate a mapping; ``source`` names it in the error."""
+    """Validate a mapping; ``source`` names it in the error.
+
+    Raises:
+        ParamsError: a key, a type or a value is wrong; the message has a line for each.
+    """
     try:
-        return Params.model_validate(values)
+        params = Params.model_validate(values)
+        lines = list(impossible_numbers(values))
     except ValidationError as error:
-        lines = [_describe(dict(detail)) for detail in error.errors(include_url=False)]
-        raise ParamsError(f"{source}:\n" + "\n".join(f"  {line}" for line in lines)) from None
+        lines = mistakes(Params, values, error)
+    if lines:
+        raise ParamsError(f"{source}:\n" + "\n".join(f"  {line}" for line in lines))
+    return params
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -650,12 +659,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     Raises:
         ParamsError: it is missing, not YAML, or holds something else.
     """
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParamsError(f"{path}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise ParamsError(f"{path}: not valid YAML: {error}") from error
+    values = read_yaml_file(path)
     if not isinstance(values, dict):
         raise ParamsError(f"{path}: must hold sections of parameters, holds {type(values).__name__}")
     return values
@@ -679,14 +683,3 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 def _renames(below: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
     return "name" in section and section["name"] != below.get("name")
-
-
-def _describe(detail: dict[str, Any]) -> str:
-    path = ".".join(str(part) for part in detail["loc"]) or "(file)"
-    if detail["type"] == "extra_forbidden":
-        return f"{path}: unknown key; remove it or correct its spelling"
-    if detail["type"] == "missing":
-        return f"{path}: missing; params.yaml shows its meaning and default"
-    value = detail["input"]
-    shown = "" if isinstance(value, Mapping) else f" is {value!r};"
-    return f"{path}:{shown} {detail['msg'].removeprefix('Value error, ')}"

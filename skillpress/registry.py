@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from skillpress.errors import ParamsError
+from skillpress.errors import ParamsError, did_you_mean
 
 Registry = Mapping[str, str]
 """Name to ``module:attribute``."""
@@ -131,6 +131,18 @@ EXPERIENCES: Registry = {
 """``experience.name`` to the class of its section, which makes the method."""
 
 
+def named(registry: Registry, section: Any) -> str:
+    """The name by which a section of params.yaml chooses among a registry's parts.
+
+    Raises:
+        ValueError: it gives none, or one that nothing has; the message lists the names there are.
+    """
+    name = section.get("name") if isinstance(section, Mapping) else None
+    if not isinstance(name, str) or name not in registry:
+        raise ValueError(f"name is {name!r}; allowed: {', '.join(registry)}{did_you_mean(name, registry)}")
+    return name
+
+
 def lookup(registry: Registry, name: str, parameter: str) -> Any:
     """What a registry holds under a name.
 
@@ -141,6 +153,8 @@ def lookup(registry: Registry, name: str, parameter: str) -> Any:
         ParamsError: nothing has this name; the message lists the names there are.
     """
     if name not in registry:
-        raise ParamsError(f"{parameter}: is {name!r}; allowed: {', '.join(registry)}")
+        raise ParamsError(
+            f"{parameter}: is {name!r}; allowed: {', '.join(registry)}{did_you_mean(name, registry)}"
+        )
     module, _, attribute = registry[name].partition(":")
     return getattr(import_module(module), attribute)

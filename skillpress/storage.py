@@ -154,14 +154,21 @@ def read_json(source: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        StorageError: the file is missing or is not JSON.
+        StorageError: the file is missing, cannot be read or is not JSON.
     """
     try:
         return json.loads(Path(source).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise StorageError(f"{source}: no such file; run the stage that makes it") from error
-    except ValueError as error:
-        raise StorageError(f"{source}: not valid JSON ({error}); delete it and rerun") from error
+    except OSError as error:
+        if error.errno not in USER_ERRNOS:
+            raise
+        raise StorageError(f"{source}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or not UTF-8
+        raise StorageError(
+            f"{source}: not valid JSON ({error}); name another file, or make it again with the command or "
+            "stage that made it"
+        ) from error
 
 
 def read_schema(source: str | Path, schema: str, remedy: str) -> dict[str, Any]:

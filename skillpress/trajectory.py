@@ -456,8 +456,8 @@ def _trajectory(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Trajecto
     if [row["step"] for row in taken] != list(range(len(taken))):
         place = ", ".join(f"{name} {rows[0][name]}" for name in TRAJECTORY_KEY)
         raise StorageError(
-            f"{path}: the {len(taken)} rows of {place} are not its steps from 0 on in their order; "
-            "delete the file and rerun the stage that makes it"
+            f"{path}: the {len(taken)} rows of {place} are not its steps from 0 on in their order; make it "
+            "again with the command or stage that made it"
         )
     return Trajectory(
         steps=tuple(Step(**_fields(STEP_COLUMNS, row)) for row in taken),
@@ -498,16 +498,36 @@ def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.Laz
         StorageError: missing, truncated, or of another schema.
     """
     if not Path(path).is_file():
-        raise StorageError(f"{path}: no such file; run the stage that makes it")
+        what = "is a folder" if Path(path).is_dir() else "no such file"
+        raise StorageError(f"{path}: {what}; run the stage that makes it, or name a file of {kind}")
     try:
-        found = pl.read_parquet_metadata(path).get("skillpress", "none")
-        lazy = pl.scan_parquet(path)
+        found = pl.read_parquet_metadata(path).get("skillpress")
+        # A glob's characters in the name are the name's own.
+        lazy = pl.scan_parquet(path, glob=False)
         columns = lazy.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise StorageError(f"{path}: not a readable Parquet file ({error}); delete it and rerun") from error
-    if found != f"{kind}/{SCHEMA_VERSION}" or dict(columns) != dict(schema):
         raise StorageError(
-            f"{path}: schema is {found!r}, this version reads {kind}/{SCHEMA_VERSION!r}; "
-            "delete the file and rerun the stage that makes it"
-        )
+            f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again where a "
+            "run that was cut off left it so"
+        ) from error
+    if wrong := _unlike(found, columns, kind, schema):
+        raise StorageError(f"{path}: {wrong}")
     return lazy
+
+
+def _unlike(
+    found: str | None, columns: Mapping[str, Any], kind: str, schema: Mapping[str, Any]
+) -> str | None:
+    """Why a Parquet file is no table of this kind and version; None where it is one."""
+    if found is None:
+        names = ", ".join(list(columns)[:8]) or "none"
+        return f"not a table of skillpress (its columns are {names}); name a file of {kind}"
+    other, _, version = found.partition("/")
+    if other != kind:
+        return f"holds {other}, and {kind} are wanted; name a file of {kind}"
+    if version != SCHEMA_VERSION or dict(columns) != dict(schema):
+        return (
+            f"schema is {found!r}, this version reads {kind}/{SCHEMA_VERSION!r}; make it again with the "
+            "command or stage that made it"
+        )
+    return None

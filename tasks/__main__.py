@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import pkgutil
 import traceback
 from collections.abc import Sequence
 
+from skillpress.arguments import Parser
 from tasks import exit_codes, parent, stages
 from tasks.stage import run_stage
 
@@ -14,7 +14,7 @@ from tasks.stage import run_stage
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     names = [module.name for module in pkgutil.iter_modules(stages.__path__)]
-    parser = argparse.ArgumentParser(prog="python -m tasks", description=__doc__)
+    parser = Parser(prog="python -m tasks", description=__doc__)
     parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
     return run_stage(parser.parse_args(arguments).stage)
 

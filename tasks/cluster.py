@@ -11,6 +11,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
+from skillpress.arguments import real, whole
 from skillpress.workers.gang import Gang
 from skillpress.workers.ray_cluster import ClusterError
 
@@ -22,10 +23,10 @@ def add_cluster_options(parser: ArgumentParser) -> None:
     """``--cluster`` and what goes with it; ``--nodes`` and ``--gpus`` are those of ``--launch``."""
     parser.add_argument("--cluster", metavar="HOST:PORT", help="train on a Ray cluster (docs/scaling.md)")
     parser.add_argument(
-        "--restarts", type=int, default=Gang.restarts, help="with --cluster: after the loss of a process"
+        "--restarts", type=whole(), default=Gang.restarts, help="with --cluster: after the loss of a process"
     )
     parser.add_argument(
-        "--start-timeout", type=float, default=Gang.start_seconds,
+        "--start-timeout", type=real(above=0), default=Gang.start_seconds,
         help="with --cluster: seconds to wait for room there, and for the processes to begin",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
 
-from skillpress.errors import is_user_error
+from skillpress.errors import did_you_mean, is_user_error
 from tasks import exit_codes
 
 
@@ -61,11 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if words else exit_codes.USER_ERROR
     name, *rest = words
     if name not in COMMANDS:
-        exit_codes.say(f"skillpress: there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
+        exit_codes.say(
+            f"skillpress: there is no command {name!r}; the commands are {', '.join(COMMANDS)}"
+            f"{did_you_mean(name, COMMANDS)}"
+        )
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
         return int(import_module(COMMANDS[name].module).main(rest))
+    except SystemExit as ended:  # the parser has printed its help, or what is wrong
+        return int(ended.code or 0)
     except KeyboardInterrupt:
         exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
         return exit_codes.INTERRUPTED

@@ -6,7 +6,6 @@ games are counted. Exit code 0 unless something is missing that the default expe
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import re
@@ -21,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from skillpress.arguments import Parser
 from skillpress.engines.parameters import EngineParameters
 from skillpress.errors import UserError
 from skillpress.registry import ENGINES, lookup
@@ -195,7 +195,7 @@ def report(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    Parser(description=__doc__).parse_args(arguments)
     print(f"skillpress {_version('skillpress')} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
     missing = report(list(findings()))
     if missing:

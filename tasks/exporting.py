@@ -15,13 +15,12 @@ evaluation has its model; --tokenizer names another place.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
-import yaml
 
+from skillpress.arguments import Parser
 from skillpress.errors import UserError
 from skillpress.formats.atif import write_atif
 from skillpress.formats.hugging_face import write_datasets
@@ -30,6 +29,7 @@ from skillpress.formats.texts import TOKENIZER, Texts, load_texts
 from skillpress.storage import sweep
 from skillpress.trajectory import TAKEN, Trajectory, iterate_rollouts, scan_rollouts
 from tasks import exit_codes
+from tasks.evaluations.folder import EvaluationFolder
 from tasks.files import BASE_POLICY, BASE_ROLLOUTS
 from tasks.progress import Progress
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
     if output.exists():
-        raise ExportError(f"--output: {output} is there already; name another place, or remove it")
+        raise ExportError(f"--output: {output} is there already; name another place")
     count = episodes_of(chosen.rollouts)
     if not count:
         raise ExportError(f"{chosen.rollouts}: holds no episode; name another file")
@@ -73,16 +73,18 @@ def episodes_of(rollouts: Path) -> int:
 
 
 def tokenizer_beside(rollouts: Path) -> Path | None:
-    """The folder of the model that played: the run's, or the one that an evaluation names. None where neither
-    has a tokenizer."""
-    folder = rollouts.resolve().parent
-    run = folder.parents[len(BASE_ROLLOUTS.parent.parts) - 1] / BASE_POLICY
-    candidates = [run]
-    asked = folder / "parameters.yaml"
-    if asked.is_file():
-        parameters = yaml.safe_load(asked.read_text(encoding="utf-8"))["parameters"]
-        candidates.insert(0, Path(parameters["policy"]["model"]))
-    return next((found for found in candidates if (found / TOKENIZER).is_file()), None)
+    """The folder with the tokenizer of the model that played: the one that an evaluation names, or the run's.
+    None where neither has one.
+
+    Raises:
+        StorageError: the evaluation beside the file is damaged.
+    """
+    evaluation = EvaluationFolder(rollouts.resolve().parent)
+    if evaluation.finished:
+        return evaluation.tokenizer()
+    above = list(evaluation.path.parents)
+    run = above[len(BASE_ROLLOUTS.parent.parts) - 1 :][:1]  # none for a file near the root
+    return next((home / BASE_POLICY for home in run if (home / BASE_POLICY / TOKENIZER).is_file()), None)
 
 
 def _texts(named: Path | None, rollouts: Path) -> Texts:
@@ -102,10 +104,8 @@ def _counted(episodes: Iterable[Trajectory], progress: Progress) -> Iterator[Tra
         progress.more(1)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("--format", required=True, choices=FORMATS)
     parser.add_argument("--output", required=True, type=Path, metavar="FILE|FOLDER")

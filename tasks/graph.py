@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skillpress.errors import StorageError
 from skillpress.resume import content_key
+from skillpress.yaml_files import read_yaml_file
 
 PLACES = frozenset({"skills.library.teacher.url", "skills.library.teacher.key_variable"})
 """Parameters inside others that say where a server is, and nothing of what it answers. Unfinished work goes
@@ -50,7 +49,7 @@ def read_stage(name: str, values: Mapping[str, Any], graph: Path = Path("dvc.yam
     Raises:
         StorageError: ``dvc.yaml`` has no such stage.
     """
-    stages = yaml.safe_load(graph.read_text(encoding="utf-8"))["stages"]
+    stages = read_yaml_file(graph)["stages"]
     if name not in stages:
         raise StorageError(f"{graph}: has no stage {name!r}; its stages are {', '.join(stages)}")
     stage = stages[name]

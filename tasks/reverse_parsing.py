@@ -15,8 +15,8 @@ there.
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from typing import Any
 import polars as pl
 import torch
 
+from skillpress.arguments import Parser, any_seed, whole
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
 from skillpress.errors import ParamsError, UserError
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
     if (output / SUMMARY).exists() or output.is_file():
-        raise ReverseParsingError(f"--output: {output} is there already; name another folder, or remove it")
+        raise ReverseParsingError(f"--output: {output} is there already; name another folder")
     params = evaluation_params(
         chosen.environment,
         chosen.model,
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parse_all(wanted: Wanted, params: Params, chosen: argparse.Namespace, store: ResumeStore) -> None:
+def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeStore) -> None:
     """Sample for the tasks that the store has nothing of, and keep what was found as it is found."""
     there = store.spans(KIND)
     done, count = (there[-1][0] if there else 0), len(wanted.tasks)
@@ -177,7 +178,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
     return counts
 
 
-def _check(chosen: argparse.Namespace, params: Params) -> None:
+def _check(chosen: Namespace, params: Params) -> None:
     """Refuse what cannot work before anything is loaded.
 
     Raises:
@@ -208,14 +209,10 @@ def _check(chosen: argparse.Namespace, params: Params) -> None:
         )
     if chosen.rollouts and not chosen.tasks_file:
         raise ParamsError("--tasks-file: is missing; name the tasks that --rollouts are of")
-    for name in ("tasks", "samples", "best"):
-        value = getattr(chosen, name)
-        if value is not None and value < 1:
-            raise ParamsError(f"--{name}: is {value}, must be at least 1")
     check_wording(chosen.model, params)
 
 
-def _asked(chosen: argparse.Namespace, params: Params) -> dict[str, Any]:
+def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
     """All that decides the rows."""
     values = params.model_dump(mode="json")
     files = {name: getattr(chosen, name) for name in ("tasks_file", "rollouts")}
@@ -237,7 +234,7 @@ def _asked(chosen: argparse.Namespace, params: Params) -> dict[str, Any]:
     }
 
 
-def _wanted(chosen: argparse.Namespace, params: Params) -> Wanted:
+def _wanted(chosen: Namespace, params: Params) -> Wanted:
     """The training tasks, and who shows them.
 
     Raises:
@@ -263,17 +260,15 @@ def _wanted(chosen: argparse.Namespace, params: Params) -> Wanted:
     return Wanted(found, environment)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME", help="who thinks")
     parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
     parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new folder")
-    parser.add_argument("--tasks", type=int, default=64, metavar="N",
+    parser.add_argument("--tasks", type=whole(1), default=64, metavar="N",
                         help="so many training tasks, the first ones (default 64)")  # fmt: skip
-    parser.add_argument("--samples", type=int, default=8, metavar="K", help="per state (default 8)")
-    parser.add_argument("--best", type=int, metavar="M",
+    parser.add_argument("--samples", type=whole(1), default=8, metavar="K", help="per state (default 8)")
+    parser.add_argument("--best", type=whole(1), metavar="M",
                         help="keep the M likeliest of a state (default: all)")  # fmt: skip
     parser.add_argument("--untold", action="store_true",
                         help="do not tell the model the action: what it finds by itself is kept")  # fmt: skip
@@ -283,7 +278,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="to take the training tasks from (default: they are made)")  # fmt: skip
     parser.add_argument("--rollouts", type=Path, metavar="FILE",
                         help="its successes say what is right, in place of the oracle")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="of tasks and samples (default 0)")
+    parser.add_argument("--seed", type=any_seed, default=0, help="of tasks and samples (default 0)")
     parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
                         help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",

@@ -10,9 +10,9 @@ has the protocol, the limits and examples.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib import import_module
@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillpress.arguments import Parser, real, whole
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.errors import UserError
@@ -129,7 +130,7 @@ def _about(environment: str) -> About:
     return About(environment, (module.__doc__ or environment).splitlines()[0], version("skillpress"))
 
 
-def _limits(chosen: argparse.Namespace) -> ServingLimits:
+def _limits(chosen: Namespace) -> ServingLimits:
     """The limits that were asked for.
 
     Raises:
@@ -142,10 +143,8 @@ def _limits(chosen: argparse.Namespace) -> ServingLimits:
     return ServingLimits(**given)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skillpress serve", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(prog="skillpress serve", description=__doc__)
     parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
     parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
                         help="in place of params/ENVIRONMENT.yaml; may be repeated")  # fmt: skip
@@ -155,13 +154,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
     )
-    parser.add_argument("--port", type=int, default=PORT, help=f"0 takes a free one (default: {PORT})")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
+    )
     for name, kind, what in (
-        ("sessions", int, "at once, each of one connection"),
-        ("message_bytes", int, "of one message to the server, at most"),
-        ("messages_per_second", float, "of one session; who is faster waits"),
-        ("idle_seconds", float, "that a session may say nothing"),
-        ("request_seconds", float, "within which a request must have arrived whole"),
+        ("sessions", whole(1), "at once, each of one connection"),
+        ("message_bytes", whole(1), "of one message to the server, at most"),
+        ("messages_per_second", real(above=0), "of one session; who is faster waits"),
+        ("idle_seconds", real(above=0), "that a session may say nothing"),
+        ("request_seconds", real(above=0), "within which a request must have arrived whole"),
     ):
         default = getattr(ServingLimits(), name)
         parser.add_argument(

@@ -12,8 +12,8 @@ it dictionary.json, phrases.csv, contrasts.csv and, where there are any, bad_lin
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import polars as pl
 
 from skillpress.analysis.mdl_report import ARROW
+from skillpress.arguments import Parser, real, whole
 from skillpress.errors import UserError
 from skillpress.skills.dictionary import save_dictionary
 from skillpress.skills_page.comparison import Comparison
@@ -73,10 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     add = parser.add_argument
     add("traces", type=Path, nargs="+", metavar="TRACES", help="a file of traces, or a folder with some")
     add("--rules", metavar="RULES.yaml", help="a table that names steps, or an environment of ours with one")
@@ -91,22 +90,20 @@ def _parser() -> argparse.ArgumentParser:
         help="traces of another version; may be repeated")  # fmt: skip
     add("--search", choices=("refined", "greedy"), default="refined")
     add(
-        "--longest", type=int, default=6, metavar="L", help="skills in a routine at most, 2 to 16 (default 6)"
+        "--longest",
+        type=whole(2, 16),
+        default=6,
+        metavar="L",
+        help="skills in a routine at most, 2 to 16 (default 6)",
     )
-    add("--longest-trace", type=int, metavar="T", help="skills of a trace that the certificate counts")
-    add("--most-bad", type=float, default=0.1, metavar="SHARE",
+    add("--longest-trace", type=whole(1), metavar="T", help="skills of a trace that the certificate counts")
+    add("--most-bad", type=real(at_least=0, at_most=1), default=0.1, metavar="SHARE",
         help="share of bad lines above which nothing is written (default 0.1)")  # fmt: skip
     add("--viewer", metavar="URL", help="where `skillpress view` serves the same rollout files")
     return parser
 
 
-def _settings(chosen: argparse.Namespace) -> Settings:
-    if not 2 <= chosen.longest <= 16:
-        raise OptionError(f"--longest {chosen.longest}: a routine has 2 to 16 skills")
-    if chosen.longest_trace is not None and chosen.longest_trace < 1:
-        raise OptionError(f"--longest-trace {chosen.longest_trace}: at least 1")
-    if not 0 <= chosen.most_bad <= 1:
-        raise OptionError(f"--most-bad {chosen.most_bad:g}: a share between 0 and 1")
+def _settings(chosen: Namespace) -> Settings:
     if chosen.between and chosen.compare:
         raise OptionError(
             "--between chooses two versions of one log, --compare brings another: give one of them"

@@ -7,12 +7,11 @@ selection replaces that section whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator
 
-from skillpress.registry import ALGORITHMS, SELECTIONS, Registry, lookup
+from skillpress.registry import ALGORITHMS, SELECTIONS, Registry, lookup, named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -76,7 +75,4 @@ def algorithm_parameters(value: Any) -> AlgorithmParameters:
 
 
 def _by_name(registry: Registry, value: Any, parameter: str) -> Any:
-    name = value.get("name") if isinstance(value, Mapping) else None
-    if name not in registry:
-        raise ValueError(f"name is {name!r}; allowed: {', '.join(registry)}")
-    return lookup(registry, str(name), parameter).Parameters.model_validate(value)
+    return lookup(registry, named(registry, value), parameter).Parameters.model_validate(value)

@@ -226,9 +226,7 @@ class ChatClient:
     def _check(self, what: str, failed: Failed, attempt: int) -> None:
         """Raise where another attempt would not help."""
         if failed.foreign and attempt >= FOREIGN_ATTEMPTS and not self._answered:
-            raise self._error(
-                f"answers, but with no chat completion; is the address right? {failed.reason}"
-            )
+            raise self._error(f"answers, but with no chat completion; is the address right? {failed.reason}")
         if failed.again:
             return
         remedy = ""

@@ -8,13 +8,12 @@ another engine replaces the section whole.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from skillpress.registry import ENGINES, lookup
+from skillpress.registry import ENGINES, lookup, named
 
 if TYPE_CHECKING:
     from skillpress.interface import Engine
@@ -111,8 +110,6 @@ def engine_parameters(value: Any) -> EngineParameters:
     """
     if isinstance(value, EngineParameters):
         return value
-    name = value.get("name") if isinstance(value, Mapping) else None
-    if name not in ENGINES:
-        raise ValueError(f"name is {name!r}; allowed: {', '.join(ENGINES)}")
-    made: EngineParameters = lookup(ENGINES, str(name), "engine.name").model_validate(value)
+    name = named(ENGINES, value)
+    made: EngineParameters = lookup(ENGINES, name, "engine.name").model_validate(value)
     return made

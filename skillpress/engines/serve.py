@@ -17,7 +17,6 @@ loopback as well; they are refused (``PageGuard``).
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import importlib.util
 import json
@@ -37,6 +36,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Self
 
+from skillpress.arguments import Parser, real, whole
 from skillpress.engines.launcher import LAUNCHER, SCRATCH
 from skillpress.errors import UserError
 from skillpress.web import is_loopback
@@ -216,28 +216,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skillpress serve-model", description="A vLLM server for engine: {name: server}."
-    )
+def _parser() -> Parser:
+    parser = Parser(prog="skillpress serve-model", description="A vLLM server for engine: {name: server}.")
     parser.add_argument("--model", required=True, help="a model folder, or a name on the hub")
-    parser.add_argument("--port", type=int, default=8801)
+    parser.add_argument("--port", type=whole(0, 65535), default=8801)
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; whoever reaches it rules the server"
     )
     parser.add_argument(
         "--longest",
-        type=int,
+        type=whole(1),
         required=True,
         help="tokens of prompt and response: policy.context_tokens + sampling.max_new_tokens of the "
         "experiment, at most what the model can take",
     )
     parser.add_argument("--dtype", required=True, choices=("float32", "bfloat16"), help="policy.dtype")
-    parser.add_argument("--slots", type=int, default=256, help="responses sampled at once, at most")
-    parser.add_argument("--cache-gib", type=float, default=4.0, help="memory for keys and values")
-    parser.add_argument("--gpus", type=int, default=1, help="over how many GPUs the model is spread")
+    parser.add_argument("--slots", type=whole(1), default=256, help="responses sampled at once, at most")
+    parser.add_argument("--cache-gib", type=real(above=0), default=4.0, help="memory for keys and values")
+    parser.add_argument("--gpus", type=whole(1), default=1, help="over how many GPUs the model is spread")
     parser.add_argument("--log", type=Path, help="the server's output; server-PORT.log")
-    parser.add_argument("--wait", type=float, default=900.0, help="seconds until it must be ready")
+    parser.add_argument("--wait", type=real(above=0), default=900.0, help="seconds until it must be ready")
     return parser
 
 

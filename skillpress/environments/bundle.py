@@ -19,7 +19,7 @@ class EnvironmentParameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str
-    max_steps: Annotated[int, Field(ge=1)]
+    max_steps: Annotated[int, Field(ge=1, le=2**31 - 1)]
 
     @property
     def has_oracle(self) -> bool:

@@ -7,12 +7,11 @@ the section whole.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from skillpress.registry import EXPERIENCES, lookup
+from skillpress.registry import EXPERIENCES, lookup, named
 
 if TYPE_CHECKING:
     from skillpress.experience.experience import Experience, Setting
@@ -51,8 +50,6 @@ def experience_parameters(value: Any) -> ExperienceParameters:
     """
     if isinstance(value, ExperienceParameters):
         return value
-    name = value.get("name") if isinstance(value, Mapping) else None
-    if name not in EXPERIENCES:
-        raise ValueError(f"name is {name!r}; allowed: {', '.join(EXPERIENCES)}")
-    made: ExperienceParameters = lookup(EXPERIENCES, str(name), "experience.name").model_validate(value)
+    name = named(EXPERIENCES, value)
+    made: ExperienceParameters = lookup(EXPERIENCES, name, "experience.name").model_validate(value)
     return made

@@ -117,7 +117,7 @@ def read_library(path: str | Path) -> SkillLibrary:
     try:
         return SkillLibrary(tuple(map(_version, content["versions"])))
     except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{path}: damaged library ({error}); delete it and train again") from error
+        raise StorageError(f"{path}: damaged library ({error}); train again") from error
 
 
 def _version(content: dict[str, object]) -> Version:

@@ -184,9 +184,9 @@ def load_dictionary(path: str | Path) -> SkillDictionary:
         dictionary = _from_json(content)
         intact = isclose(dictionary.description_length, content["description_length"], rel_tol=1e-12)
     except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{path}: damaged dictionary ({error}); delete it and fit it again") from error
+        raise StorageError(f"{path}: damaged dictionary ({error}); fit it again") from error
     if not intact:
-        raise StorageError(f"{path}: its bits do not follow from its phrases; delete it and fit it again")
+        raise StorageError(f"{path}: its bits do not follow from its phrases; fit it again")
     return dictionary
 
 

@@ -44,4 +44,4 @@ def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
         phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
         return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise StorageError(f"{path}: damaged history ({error}); delete it and train again") from error
+        raise StorageError(f"{path}: damaged history ({error}); train again") from error

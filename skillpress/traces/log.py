@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skillpress.errors import StorageError
 from skillpress.traces.fields import Wanted
 from skillpress.traces.formats import Format, format_of, read_record, unrecognised
 from skillpress.traces.json_files import Value, value_at, values
@@ -79,7 +80,8 @@ def read_log(
     Raises:
         TracesError: nothing to read, a named file without a trace, too many bad lines, or a field that says
             neither yes nor no.
-        StorageError: Parquet that is no rollout file of this version.
+        StorageError: a file that is named is Parquet and no rollout file of this version; one that was found
+            in a folder is passed over.
     """
     named = _files(paths)
     log = Log([path for path, _ in named])
@@ -113,8 +115,12 @@ class _Reader:
         before, bad, counted = len(self._log), len(self._log.bad), self._log.bad_lines
         if is_parquet(path):
             self._log.parquet.append(number)
-            for episode, trace in read_rollouts(path):
-                self._add(trace, Place(number, episode, episode), ROLLOUTS)
+            try:
+                for episode, trace in read_rollouts(path):
+                    self._add(trace, Place(number, episode, episode), ROLLOUTS)
+            except StorageError:
+                if not in_folder:
+                    raise
         else:
             self._read_json(number, path)
         if len(self._log) > before:

@@ -31,10 +31,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skillpress.environments.text.rules import RuleTable
 from skillpress.traces.trace import MOST_CHARACTERS, TracesError, TraceStep, action_of, arguments_of, text_of
+from skillpress.yaml_files import read_yaml_file
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -130,12 +129,10 @@ def read_rules(path: Path) -> RuleProjection:
     """The table of a YAML file.
 
     Raises:
+        YamlError: it cannot be read.
         TracesError: it is no such table; the message names the rule and what would be right.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TracesError(f"{path}: not YAML: {error}") from error
+    content = read_yaml_file(path)
     rows = content.get("rules") if isinstance(content, Mapping) else None
     if not isinstance(rows, list) or not rows or len(content) > 1:
         raise TracesError(f"{path}: it must hold one key, rules, with a list of rules")

@@ -10,12 +10,12 @@ table and writes comparison.md and comparison.json.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from skillpress.arguments import Parser
 from skillpress.evaluation import compare_trainings
 from skillpress.evaluation.budget import success_against_budget
 from skillpress.evaluation.episodes import episode_table
@@ -69,9 +69,7 @@ def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     parser.add_argument("first", type=Path, metavar="A", help="an evaluation's folder")
     parser.add_argument("second", type=Path, metavar="B", help="another's")
     parser.add_argument("--pair", type=Path, nargs=2, action="append", default=[], metavar=("A", "B"),

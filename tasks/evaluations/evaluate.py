@@ -12,13 +12,14 @@ same command is run again. Parameters are those of params.yaml; --params and --s
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from skillpress.arguments import Parser, any_seed, real, whole
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.params import Params
@@ -102,7 +103,7 @@ def default_output(environment: str, player: Player) -> Path:
     return RESULTS / "evaluations" / re.sub(r"[^\w.-]+", "-", f"{environment}-{player.label}")
 
 
-def _options(chosen: argparse.Namespace, player: Player) -> dict[str, Any]:
+def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
     """Sections that the options stand for; an option that was not given stands for none."""
     given: dict[str, dict[str, Any]] = {
         "tasks": {"test": chosen.tasks},
@@ -115,10 +116,8 @@ def _options(chosen: argparse.Namespace, player: Player) -> dict[str, Any]:
     return sections | {"seed": chosen.seed} | dict(player.options())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("--model", metavar="FOLDER|NAME|URL", help="who plays; the explorer needs none")
     parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
     parser.add_argument(
@@ -128,13 +127,13 @@ def _parser() -> argparse.ArgumentParser:
         help=f"where everything goes (default: {RESULTS}/evaluations/ENVIRONMENT-MODEL)",
     )
     parser.add_argument("--agent", choices=list(PLAYERS), help="default: chat for a URL, else language")
-    parser.add_argument("--votes", type=int, help=f"k, episodes of each task; odd (default {VOTES})")
+    parser.add_argument("--votes", type=whole(1), help=f"k, episodes of each task; odd (default {VOTES})")
     parser.add_argument(
-        "--tasks", type=int, metavar="N", help="so many test tasks (default: all of the overlay)"
+        "--tasks", type=whole(1), metavar="N", help="so many test tasks (default: all of the overlay)"
     )
-    parser.add_argument("--temperature", type=float, help="default: the overlay's")
+    parser.add_argument("--temperature", type=real(at_least=0), help="default: the overlay's")
     parser.add_argument(
-        "--seed", type=int, default=SEED, help="of tasks and of the episodes' dice (default 0)"
+        "--seed", type=any_seed, default=SEED, help="of tasks and of the episodes' dice (default 0)"
     )
     add_server_options(parser)
     parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.errors import StorageError, UserError
 from skillpress.evaluation import BehaviorFigure, EvaluationSummary
+from skillpress.formats.texts import TOKENIZER
 from skillpress.resume import ResumeStore
 from skillpress.storage import read_schema, sweep, write_json, write_text
 from skillpress.trajectory import Task, read_tasks, scan_rollouts
+from skillpress.yaml_files import read_yaml_file, write_yaml
 
 SCHEMA = "skillpress/evaluation/1"
 
@@ -163,11 +164,11 @@ class EvaluationFolder:
             FolderError: the folder holds something else.
         """
         if self.parameters.is_file() and self.played:
-            begun = yaml.safe_load(self.parameters.read_text(encoding="utf-8"))
+            begun = read_yaml_file(self.parameters)
             if differing := list(differences(begun, asked)):
                 raise FolderError(
                     f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
-                    "name another folder, or remove this one"
+                    "name another folder"
                 )
             return
         self.make()
@@ -176,7 +177,7 @@ class EvaluationFolder:
             raise FolderError(
                 f"--output: {self.path} is not empty and holds no evaluation; name another folder"
             )
-        write_text(self.parameters, yaml.safe_dump(dict(asked), sort_keys=False))
+        write_text(self.parameters, write_yaml(dict(asked)))
 
     def sweep(self) -> None:
         """Remove what killed processes left half-written; only under the lock."""
@@ -197,15 +198,45 @@ class EvaluationFolder:
         Raises:
             StorageError: there is no finished evaluation, or it is of another version.
         """
-        if not self.finished:
-            begun = "is not finished; run its command again" if self.parameters.is_file() else "holds none"
-            raise StorageError(f"{self.path}: an evaluation's folder is wanted, this one {begun}")
-        values = read_schema(self.record_file, SCHEMA, "evaluate again")
+        values = self._read_record()
         values.pop("schema")
         try:
             return RECORD.validate_python(values)
         except ValidationError as error:
             raise StorageError(f"{self.record_file}: damaged ({error}); evaluate again") from error
+
+    def sections(self) -> Mapping[str, Any]:
+        """The sections of parameters that the finished evaluation read; its figures are not looked at.
+
+        Raises:
+            StorageError: there is no finished evaluation, or it is of another version.
+        """
+        parameters = self._read_record().get("parameters")
+        if not isinstance(parameters, dict) or {"policy", "environment"} - parameters.keys():
+            raise StorageError(
+                f"{self.record_file}: damaged (its parameters lack policy or environment); evaluate again"
+            )
+        return parameters
+
+    def tokenizer(self) -> Path | None:
+        """The folder with the tokenizer of the model that played: the folder that the evaluation names, seen
+        from here or from a folder above the evaluation, or the hub's snapshot in this machine's cache.
+
+        None where there is none, as for the random explorer and models behind a URL.
+
+        Raises:
+            StorageError: there is no finished evaluation, or it is of another version.
+        """
+        model = str(self.sections()["policy"].get("model", ""))
+        places = [Path(model), *(above / model for above in self.path.resolve().parents)]
+        here = next((place for place in places if (place / TOKENIZER).is_file()), None)
+        return here or _cached_tokenizer(model)
+
+    def _read_record(self) -> dict[str, Any]:
+        if not self.finished:
+            begun = "is not finished; run its command again" if self.parameters.is_file() else "holds none"
+            raise StorageError(f"{self.path}: an evaluation's folder is wanted, this one {begun}")
+        return read_schema(self.record_file, SCHEMA, "evaluate again")
 
     def tasks(self) -> list[Task]:
         """The tasks that were played."""
@@ -214,6 +245,17 @@ class EvaluationFolder:
     def rollouts(self) -> pl.LazyFrame:
         """The episodes' steps."""
         return scan_rollouts(self.rollouts_file)
+
+
+def _cached_tokenizer(model: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        found = try_to_load_from_cache(model, TOKENIZER)
+    except HFValidationError:  # a path or a URL
+        return None
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "") -> Iterator[str]:

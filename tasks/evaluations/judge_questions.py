@@ -10,7 +10,6 @@ interruption is kept beside it, and the same command goes on from there.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from skillpress.arguments import Parser, whole
 from skillpress.chat.client import ChatClient
 from skillpress.chat.journal import endings
 from skillpress.chat.server import ChatServer
@@ -113,10 +113,8 @@ def _judge(judge: ChatServer | str, sampling: Sampling, params: Params, store: R
             )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME|URL", help="who judges")
     parser.add_argument(
         "--output", required=True, type=Path, metavar="FILE", help="the Parquet file of verdicts"
@@ -125,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="in place of params/paper_notebook_qa.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="such as environment.max_answer_words=5; may be repeated")  # fmt: skip
-    parser.add_argument("--max-new-tokens", type=int, default=RESPONSE_TOKENS, metavar="N",
+    parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
                         help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
     add_server_options(parser)
     return parser

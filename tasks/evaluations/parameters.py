@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skillpress.errors import ParamsError
 from skillpress.params import Params, check_params, merge, read_yaml
+from skillpress.yaml_files import parse_yaml
 from tasks.files import BASE_POLICY, POLICY
 from tasks.settings import ROOT
 
@@ -86,10 +85,7 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
         key, equals, text = assignment.partition("=")
         if not (equals and key):
             raise ParamsError(f"--set {assignment}: must be key=value, such as sampling.slots=64")
-        try:
-            value: Any = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ParamsError(f"--set {assignment}: the value is not YAML: {error}") from error
+        value: Any = parse_yaml(text, f"--set {assignment}")
         for part in reversed(key.split(".")):
             value = {part: value}
         values = merge(values, value)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from skillpress.arguments import real
 from skillpress.errors import ParamsError
 from skillpress.params import Params
 from skillpress.registry import Registry, lookup
@@ -79,7 +80,7 @@ def add_server_options(parser: ArgumentParser) -> None:
         metavar="VARIABLE",
         help="environment variable with the key for a URL (default: no key is sent)",
     )
-    parser.add_argument("--deadline", type=float, metavar="SECONDS",
+    parser.add_argument("--deadline", type=real(above=0), metavar="SECONDS",
                         help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
     parser.add_argument(
         "--omit",

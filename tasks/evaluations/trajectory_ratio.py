@@ -11,8 +11,8 @@ Writes turns.parquet (a row per turn), trajectory_ratio.json and trajectory_rati
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from skillpress.analysis.trajectory_ratio import Spread, by_turn, of_trajectories, of_turns, turn_table
+from skillpress.arguments import Parser, real
 from skillpress.errors import UserError
 from skillpress.storage import sweep, write_json, write_text
 from skillpress.trajectory import TAKEN, Trajectory, iterate_rollouts, scan_rollouts, write_table
@@ -43,10 +44,6 @@ class RatioError(UserError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
-    if chosen.temperature <= 0:
-        raise RatioError(
-            f"--temperature: is {chosen.temperature:g}; it divides logits, so it must be above 0"
-        )
     keep, episodes = choose_episodes(chosen.rollouts, chosen.policy)
     for name, folder in (("A", chosen.first), ("B", chosen.second)):
         if not (folder / "config.json").is_file():
@@ -203,22 +200,22 @@ def _values(spread: Spread) -> dict[str, Any]:
     return {**asdict(spread), "effective_share": spread.effective_share}
 
 
-def _asked(chosen: argparse.Namespace) -> dict[str, Any]:
+def _asked(chosen: Namespace) -> dict[str, Any]:
     names = {"rollouts": chosen.rollouts, "a": chosen.first, "b": chosen.second}
     played = {"policy": chosen.policy, "temperature": chosen.temperature}
     return {name: str(path) for name, path in names.items()} | played
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
     parser.add_argument("first", type=Path, metavar="A", help="folder of the model above the fraction line")
     parser.add_argument("second", type=Path, metavar="B", help="of the one below, which sampled")
     parser.add_argument("--output", type=Path, default=RESULTS / "trajectory_ratio", metavar="FOLDER")
     parser.add_argument("--policy", help="whose episodes, where several policies played (start, trained ...)")
-    parser.add_argument("--temperature", type=float, default=1.0, help="divides the logits (default 1)")
+    parser.add_argument(
+        "--temperature", type=real(above=0), default=1.0, help="divides the logits (default 1)"
+    )
     return parser
 
 

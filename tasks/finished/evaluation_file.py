@@ -19,7 +19,7 @@ def read_evaluation(results: Path) -> dict[str, Any]:
     values = read_json(results / "evaluation.json")
     if not isinstance(values, dict) or {"checkpoint", "policies", "comparisons"} - values.keys():
         raise StorageError(
-            f"{results / 'evaluation.json'}: not an evaluation of this version; delete it and run again"
+            f"{results / 'evaluation.json'}: not what the stage evaluate_policy writes here; run it again"
         )
     return values
 
@@ -36,5 +36,5 @@ def checkpoint(results: Path) -> SelectedCheckpoint:
     except TypeError as error:
         raise StorageError(
             f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
-            "delete it and run again"
+            "run the stage evaluate_policy again"
         ) from error

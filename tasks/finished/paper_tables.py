@@ -10,13 +10,13 @@ pooled. Writes tables.md, tables.csv and tables.html.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from skillpress.arguments import Parser
 from skillpress.environments import bundle
 from skillpress.errors import UserError
 from skillpress.evaluation.episodes import EvaluationSteps, pooled
@@ -124,7 +124,7 @@ def played(params: Params) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
     chosen = parser.parse_args(arguments)

@@ -13,12 +13,12 @@ DVC alone does the work (``dvc repro`` is the same without the lock and the chec
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from skillpress.arguments import Parser
 from skillpress.errors import UserError
 from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
@@ -34,7 +34,7 @@ from tasks.settings import ROOT
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     add_variant_options(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="print the experiment and its size, run nothing"

@@ -11,14 +11,13 @@ environment step takes.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
 import torch
-import yaml
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from skillpress.arguments import Parser
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
 from skillpress.experiment.estimate import (
@@ -32,6 +31,7 @@ from skillpress.experiment.estimate import (
 from skillpress.params import SCRATCH, Params, check_params
 from skillpress.policy.logits import SOFT_CAP
 from skillpress.training.learner import read_configuration
+from skillpress.yaml_files import write_yaml
 from tasks import exit_codes
 from tasks.reproduce.rates import Rates, add_rate_options
 from tasks.reproduce.workspace import Variant, add_variant_options
@@ -46,9 +46,7 @@ def describe(variant: Variant, rates: Rates) -> str:
     """
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
-    return "\n".join(
-        [yaml.safe_dump(values, sort_keys=False), *_sizes(params), *_memory(params), *_time(params, rates)]
-    )
+    return "\n".join([write_yaml(values), *_sizes(params), *_memory(params), *_time(params, rates)])
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
@@ -148,7 +146,7 @@ def _time(params: Params, rates: Rates) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(description=__doc__)
     add_variant_options(parser)
     add_rate_options(parser)
     chosen = parser.parse_args(arguments)

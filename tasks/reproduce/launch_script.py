@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from skillpress.arguments import whole
 from skillpress.errors import ParamsError
 from tasks.reproduce.workspace import FOLDER, Variant
 
@@ -39,7 +40,9 @@ class Machines:
 def add_launch_options(parser: ArgumentParser) -> None:
     """``--launch`` for a dry run; ``--nodes`` and ``--gpus``, which ``--cluster`` takes as well."""
     parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print the scheduler's script")
-    parser.add_argument("--nodes", type=int, default=1, help="with --launch, --cluster: machines that train")
+    parser.add_argument(
+        "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
+    )
     parser.add_argument("--gpus", action="store_true", help="with either: one GPU for each process")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from skillpress.arguments import real
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -19,6 +21,6 @@ class Rates:
 
 def add_rate_options(parser: argparse.ArgumentParser) -> None:
     """``--sampling-rate``, ``--training-rate`` and ``--step-ms``."""
-    parser.add_argument("--sampling-rate", type=float, help="tokens per second through the engine")
-    parser.add_argument("--training-rate", type=float, help="tokens per second through the learner")
-    parser.add_argument("--step-ms", type=float, help="milliseconds of one environment step")
+    parser.add_argument("--sampling-rate", type=real(above=0), help="tokens per second through the engine")
+    parser.add_argument("--training-rate", type=real(above=0), help="tokens per second through the learner")
+    parser.add_argument("--step-ms", type=real(above=0), help="milliseconds of one environment step")

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import yaml
 
-from skillpress.storage import write_json
+from skillpress.errors import StorageError
+from skillpress.storage import read_json, write_json
+from skillpress.yaml_files import YamlError, read_yaml_file
 
 LOCK_FILE = Path("dvc.lock")
 ACTIVE_FILE = Path(".dvc/tmp/rwlock")
@@ -73,10 +74,10 @@ def set_broken_files_aside(workspace: Path) -> list[Path]:
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
 
     aside = []
-    readers = ((LOCK_FILE, yaml.safe_load, COMPILED_LOCKFILE_SCHEMA), (ACTIVE_FILE, json.loads, SCHEMA))
-    for file, parse, schema in readers:
+    readers = ((LOCK_FILE, read_yaml_file, COMPILED_LOCKFILE_SCHEMA), (ACTIVE_FILE, read_json, SCHEMA))
+    for file, read, schema in readers:
         path = workspace / file
-        if path.exists() and not _readable(path, parse, schema):
+        if path.exists() and not _readable(path, read, schema):
             broken = workspace / ".dvc" / "tmp" / f"{path.name}.broken"
             broken.parent.mkdir(parents=True, exist_ok=True)
             path.replace(broken)
@@ -85,11 +86,11 @@ def set_broken_files_aside(workspace: Path) -> list[Path]:
     return aside
 
 
-def _readable(path: Path, parse: Callable[[str], Any], schema: Callable[[Any], Any]) -> bool:
+def _readable(path: Path, read: Callable[[Path], Any], schema: Callable[[Any], Any]) -> bool:
     from voluptuous import Invalid
 
     try:
-        schema(parse(path.read_text(encoding="utf-8")))
-    except (ValueError, yaml.YAMLError, Invalid):  # ValueError: not JSON, or not UTF-8
+        schema(read(path))
+    except (YamlError, StorageError, Invalid):
         return False
     return True

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from skillpress.arguments import any_seed
 from skillpress.params import check_params, merge, read_yaml
 from skillpress.storage import write_text
+from skillpress.yaml_files import write_yaml
 from tasks.settings import ROOT
 
 FOLDER = "workspaces"
@@ -69,7 +69,7 @@ def _overlay_name(overlay: Path) -> str:
 def add_variant_options(parser: ArgumentParser) -> None:
     """``--params`` and ``--seed``."""
     parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
-    parser.add_argument("--seed", type=int, help="instead of the seed in the params files")
+    parser.add_argument("--seed", type=any_seed, help="instead of the seed in the params files")
 
 
 def prepare_workspace(repository: Path, variant: Variant) -> Path:
@@ -85,7 +85,7 @@ def prepare_workspace(repository: Path, variant: Variant) -> Path:
         return repository
     workspace = repository / FOLDER / variant.name
     _copy_sources(repository, workspace)
-    _write_if_changed(workspace / "params.yaml", yaml.safe_dump(values, sort_keys=False))
+    _write_if_changed(workspace / "params.yaml", write_yaml(values))
     cache = repository / ".dvc" / "cache"
     config = f"[core]\n    no_scm = true\n[cache]\n    dir = {cache}\n"
     _write_if_changed(workspace / ".dvc" / "config.local", config)

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
+from skillpress.yaml_files import read_yaml_file
 
 OWN_STAGES = ("train_policy", "evaluate_policy", "report")
 """Stages whose outputs no other run has."""
@@ -30,7 +30,7 @@ def clear(workspace: Path, cache: Path) -> int:
 def _digests(workspace: Path, cache: Path) -> Iterator[str]:
     """Of the files that the run's own stages made, by its dvc.lock."""
     lock = workspace / "dvc.lock"
-    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"] if lock.exists() else {}
+    stages = read_yaml_file(lock)["stages"] if lock.exists() else {}
     for stage in OWN_STAGES:
         for out in stages.get(stage, {}).get("outs", ()):
             digest = str(out.get("md5", ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
+from skillpress.yaml_files import read_yaml_file
 
 
 def data_hashes(stage: str) -> dict[str, str]:
@@ -28,5 +28,5 @@ def _read(path: str) -> dict[str, Any]:
     file = Path(path)
     if not file.exists():
         return {}
-    stages: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8")).get("stages", {})
+    stages: dict[str, Any] = read_yaml_file(file).get("stages", {})
     return stages

@@ -11,6 +11,7 @@ from skillpress.analysis.mdl_report import ARROW, read_phrases
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.errors import ParamsError, StorageError
+from skillpress.formats.texts import TOKENIZER
 from skillpress.params import read_yaml
 from skillpress.skills.dictionary import Skills, load_fitted
 from skillpress.skills.history import read_history
@@ -30,7 +31,6 @@ from tasks.files import (
 )
 
 PARAMETERS = "params.yaml"
-TOKENIZER = "tokenizer.json"
 
 
 def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:

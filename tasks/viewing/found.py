@@ -6,19 +6,16 @@ of an evaluation its tasks; they are found for a file that is named by itself as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from skillpress.errors import StorageError, UserError
+from skillpress.errors import UserError
 from skillpress.viewer.phrases import KnownPhrases
 from skillpress.viewer.source import SourceFiles
 from tasks.evaluations.folder import EvaluationFolder
 from tasks.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS
-from tasks.viewing.experiment import PARAMETERS, TOKENIZER, known_phrases, rollout_source, stated_projection
+from tasks.viewing.experiment import PARAMETERS, known_phrases, rollout_source, stated_projection
 
 ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
 """What an experiment leaves, in the order of its stages."""
@@ -81,12 +78,12 @@ def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if home is not None:
         return _of_experiment(home, alone)
     folder = EvaluationFolder(path)
-    if folder.rollouts_file.is_file():
+    if folder.finished:
         return [_of_evaluation(folder)]
     if folder.parameters.is_file():
         raise ViewError(f"{path}: this evaluation is not finished; run its command again")
     raise ViewError(
-        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.rollouts_file.name} (an evaluation)"
+        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation)"
     )
 
 
@@ -94,7 +91,7 @@ def _file(path: Path, home: Path | None) -> SourceFiles:
     if home is not None:
         return rollout_source(home, path, str(path))
     folder = EvaluationFolder(path.parent)
-    if path.name == folder.rollouts_file.name and folder.tasks_file.is_file():
+    if path.name == folder.rollouts_file.name and folder.finished:
         return _of_evaluation(folder)
     return SourceFiles(name=str(path), rollouts=path)
 
@@ -111,26 +108,10 @@ def _of_experiment(home: Path, alone: bool) -> list[SourceFiles]:
 
 
 def _of_evaluation(folder: EvaluationFolder) -> SourceFiles:
-    played = _parameters(folder)
     return SourceFiles(
         name=folder.path.resolve().name,
         rollouts=folder.rollouts_file,
         tasks={task.task_id: task for task in folder.tasks()},
-        projection=stated_projection(played["environment"], folder.parameters),
-        tokenizer=_tokenizer(Path(played["policy"]["model"])),
+        projection=stated_projection(folder.sections()["environment"], folder.record_file),
+        tokenizer=folder.tokenizer(),
     )
-
-
-def _parameters(folder: EvaluationFolder) -> Mapping[str, Mapping[str, Any]]:
-    """The sections that the evaluation was made with; the model stands there as it was named then."""
-    try:
-        asked: Any = yaml.safe_load(folder.parameters.read_text(encoding="utf-8"))
-        sections: Mapping[str, Mapping[str, Any]] = asked["parameters"]
-        _ = sections["policy"]["model"], sections["environment"]["name"]
-        return sections
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise StorageError(f"{folder.parameters}: cannot be read ({error}); evaluate again") from error
-
-
-def _tokenizer(folder: Path) -> Path | None:
-    return folder if (folder / TOKENIZER).is_file() else None

@@ -11,7 +11,6 @@ from the network.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import threading
 import webbrowser
@@ -19,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
+from skillpress.arguments import Parser, whole
 from skillpress.viewer.catalogue import Catalogue
 from skillpress.viewer.server import LOOPBACK, PORT, listen, serve
 from tasks.viewing.found import find
@@ -48,20 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, metavar="RUN|ROLLOUTS.parquet|EVALUATION",
                         help="what to open (default: the experiment of this folder)")  # fmt: skip
-    parser.add_argument("--port", type=_port, help=f"default: {PORT}, or a free one where that is taken")
+    parser.add_argument(
+        "--port", type=whole(1, 65535), help=f"default: {PORT}, or a free one where that is taken"
+    )
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER",
                         help="of the policy, where none is found beside the rollouts")  # fmt: skip
     parser.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
     return parser
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)

@@ -341,7 +341,10 @@ def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path
     with pytest.raises(ParamsError, match=r"nowhere\.yaml: cannot be read"):
         load_params(tmp_path / "nowhere.yaml")
     path.write_text("seed: [")
-    with pytest.raises(ParamsError, match="not valid YAML"):
+    with pytest.raises(ParamsError, match=r"params\.yaml, line 1, column 8: not YAML"):
+        load_params(path)
+    path.write_text("seed: 1e-3\nsede: 1")
+    with pytest.raises(ParamsError, match=r"sede: unknown key; did you mean 'seed'\?"):
         load_params(path)
     path.write_text("- seed")
     with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):

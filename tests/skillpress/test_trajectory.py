@@ -92,7 +92,8 @@ def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) ->
     path = tmp_path / "r.parquet"
     frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
     frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
-    with pytest.raises(StorageError, match=r"schema is 'rollouts/2', this version reads rollouts/'3'.*rerun"):
+    said = r"schema is 'rollouts/2', this version reads rollouts/'3'; make it again"
+    with pytest.raises(StorageError, match=said):
         read_rollouts(path)
 
 
@@ -113,11 +114,30 @@ def test_a_missing_a_truncated_and_a_foreign_file_are_refused_by_name(tmp_path: 
     with pytest.raises(StorageError, match=r"t\.parquet: not a readable Parquet file"):
         read_tasks(path)
     pl.DataFrame({"task_id": ["a"]}).write_parquet(path)
-    with pytest.raises(StorageError, match=r"schema is 'none', this version reads tasks/'3'"):
+    with pytest.raises(StorageError, match=r"not a table of skillpress \(its columns are task_id\)"):
         read_tasks(path)
     write_tasks(path, TASKS)
-    with pytest.raises(StorageError, match="this version reads rollouts"):
+    with pytest.raises(StorageError, match="holds tasks, and rollouts are wanted; name a file of rollouts"):
         read_rollouts(path)
+
+
+def test_a_file_of_another_kind_is_never_to_be_deleted(tmp_path: Path) -> None:
+    """It may be all that its user has of something else."""
+    path = tmp_path / "t.parquet"
+    for write in (
+        lambda: path.write_text("mine"),
+        lambda: pl.DataFrame({"a": [1]}).write_parquet(path),
+        lambda: write_tasks(path, TASKS),
+        lambda: rollout_frame([]).write_parquet(path, metadata={"skillpress": "rollouts/2"}),
+        path.unlink,
+        path.mkdir,
+    ):
+        write()
+        with pytest.raises(
+            StorageError, match=r"t\.parquet: .*(name a file of rollouts|make it again)"
+        ) as error:
+            read_rollouts(path)
+        assert "delete" not in str(error.value)
 
 
 def walks(lengths: list[int]) -> list[Trajectory]:
@@ -154,7 +174,7 @@ def test_trajectories_are_read_one_after_the_other_with_or_without_tokens(
 def test_a_trajectory_whose_steps_do_not_stand_together_is_an_error(tmp_path: Path) -> None:
     frame = rollout_frame(walks([2, 2]))
     write_table(tmp_path / "r.parquet", frame[[0, 2, 1, 3]], "rollouts")
-    with pytest.raises(StorageError, match=r"r\.parquet: the 1 rows of task_id a, .* delete the file"):
+    with pytest.raises(StorageError, match=r"r\.parquet: the 1 rows of task_id a, .* make it again"):
         list(iterate_rollouts(tmp_path / "r.parquet"))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import datasets
 import pytest
-import yaml
 from playing import episode, write_tokenizer
 
 from skillpress.trajectory import write_rollouts
@@ -46,15 +45,26 @@ def test_each_format_is_written_with_the_words_of_the_runs_own_tokenizer(
     assert texts == ["think first open", "a door", "open it"]
 
 
-def test_the_tokenizer_is_that_of_the_run_or_of_the_model_that_an_evaluation_names(run: Path) -> None:
+def test_the_tokenizer_is_that_of_the_run_or_of_the_model_that_an_evaluation_names(
+    run: Path, evaluated: Path, explored: Path, policy: str
+) -> None:
     assert tokenizer_beside(Path("data/rollouts/base.parquet")) == run / "models" / "base"
-    model = write_tokenizer(run / "elsewhere" / "model")
-    folder = run / "results" / "evaluations" / "mine"
-    folder.mkdir(parents=True)
-    echo = {"agent": "language", "parameters": {"policy": {"model": str(model)}}}
-    (folder / "parameters.yaml").write_text(yaml.safe_dump(echo))
-    assert tokenizer_beside(folder / "rollouts.parquet") == model
+    assert tokenizer_beside(evaluated / "rollouts.parquet") == Path(policy)
+    assert tokenizer_beside(explored / "rollouts.parquet") is None
     assert tokenizer_beside(run / "rollouts.parquet") is None
+    assert tokenizer_beside(Path("/rollouts.parquet")) is None, "no folder above it could be a run's"
+
+
+def test_an_evaluations_model_is_found_from_any_folder(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(experiment)
+    place = ["--model", "models/policy", "--output", "results/evaluations/mine"]
+    played = ["--environment", "countdown", "--tasks", "2", "--votes", "1", *place]
+    assert command.main(["evaluate", *played]) == 0
+    monkeypatch.chdir(tmp_path)
+    found = tokenizer_beside(experiment / "results" / "evaluations" / "mine" / "rollouts.parquet")
+    assert found == experiment.resolve() / "models" / "policy"
 
 
 def test_without_a_tokenizer_it_says_what_is_missing_and_with_one_named_it_is_there(

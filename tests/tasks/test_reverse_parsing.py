@@ -160,7 +160,7 @@ def test_imitation_learns_from_thoughts_alone_and_beside_the_oracle(compact: Pat
     [
         ((), "--untold: is needed with policy.rendering 'compact'"),
         (("--untold", "--answer", "completed"), "--answer: must be sampled with policy.rendering 'compact'"),
-        (("--untold", "--samples", "0"), "--samples: is 0, must be at least 1"),
+        (("--untold", "--samples", "0"), "--samples: is 0; must be from 1 to"),
         (("--untold", "--rollouts", "x.parquet"), "--tasks-file: is missing"),
         (("--untold", "--set", "policy.state_update=concatenate"), "is 'concatenate', whose prompts hold"),
     ],

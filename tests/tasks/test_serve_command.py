@@ -77,7 +77,7 @@ def test_what_is_refused_is_named(repository: Path, capsys: pytest.CaptureFixtur
     ):
         tasks_of(serving_params("countdown", (), FEW), "validation")
     assert main(["serve", "--environment", "countdown", "--idle-seconds", "0"]) == 2
-    assert "--idle-seconds: is 0.0, must be above 0" in capsys.readouterr().err
+    assert "--idle-seconds: is 0; must be a finite number, above 0" in capsys.readouterr().err
 
 
 def test_the_doors_reward_says_nothing_of_a_responses_format(repository: Path) -> None:

@@ -90,9 +90,6 @@ def test_versions_of_one_log_are_chosen(skills: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--longest", "1"], "--longest 1: a routine has 2 to 16 skills"),
-        (["--longest-trace", "0"], "--longest-trace 0: at least 1"),
-        (["--most-bad", "2"], "--most-bad 2: a share between 0 and 1"),
         (["--viewer", "javascript:alert(1)"], "--viewer javascript:alert(1): an address such as"),
         (["--between", "a", "b"], "--between: no trace is of version 'a'; there are 'small'"),
         (["--between", "a", "b", "--compare", "x"], "give one of them"),

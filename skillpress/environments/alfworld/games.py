@@ -92,7 +92,7 @@ def game_paths(tree: Path, part: str) -> list[str]:
     if len(paths) != COUNTS[part]:
         raise GameError(
             f"{tree / part}: holds {len(paths)} games, the official release has {COUNTS[part]}; "
-            "delete the folder and get it again with alfworld-download"
+            "name a folder that alfworld-download has filled"
         )
     return paths
 

@@ -75,7 +75,6 @@ def test_the_alphabet_is_the_tables_skills_in_its_order(table) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rules: [", "not YAML"),
         ("- [a, b]", "one key, rules"),
         ("rules: []", "one key, rules"),
         ("rules: [[a, b]]\nmore: 1", "one key, rules"),

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from viewer_samples import dictionary, ordinary, tasks, write_all
 
 from skillpress.errors import StorageError
 from skillpress.skills.dictionary import save_fitted
 from skillpress.skills.history import write_history
-from skillpress.trajectory import Task, write_rollouts, write_tasks
+from skillpress.trajectory import Task, read_tasks, write_rollouts, write_tasks
+from tasks.command import main
+from tasks.evaluations.folder import EvaluationFolder
 from tasks.files import (
     BASE_POLICY,
     BASE_ROLLOUTS,
@@ -37,8 +38,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def experiment(samples: Path, tmp_path: Path) -> Make:
-    """``experiment(name)``: a folder in which the stages have left what they leave."""
+def made(samples: Path, tmp_path: Path) -> Make:
+    """``made(name)``: a folder in which the stages have left what they leave."""
 
     def make(name: str) -> Path:
         home = tmp_path / name
@@ -55,28 +56,12 @@ def experiment(samples: Path, tmp_path: Path) -> Make:
     return make
 
 
-@pytest.fixture
-def evaluation(samples: Path, tmp_path: Path) -> Make:
-    """``evaluation(name)``: a folder of ``skillpress evaluate``."""
-
-    def make(name: str) -> Path:
-        folder = tmp_path / name
-        write_tasks(folder / "tasks.parquet", tasks())
-        write_rollouts(folder / "rollouts.parquet", ordinary()[:20])
-        sections = {"policy": {"model": str(samples / "tokenizer")}, "environment": {"name": "countdown"}}
-        played = {"agent": "language", "parameters": sections}
-        (folder / "parameters.yaml").write_text(yaml.safe_dump(played))
-        return folder
-
-    return make
-
-
 def by_id(*splits: str) -> dict[str, Task]:
     return {task.task_id: task for task in tasks() if task.split in splits}
 
 
-def test_an_experiment_is_all_of_its_rollouts_with_what_lies_beside_them(experiment: Make) -> None:
-    home = experiment("one")
+def test_an_experiment_is_all_of_its_rollouts_with_what_lies_beside_them(made: Make) -> None:
+    home = made("one")
     found = find([home])
     assert [source.name for source in found.sources] == ["base", "evaluation"]
     assert [source.rollouts for source in found.sources] == [home / BASE_ROLLOUTS, home / EVALUATION_ROLLOUTS]
@@ -87,41 +72,43 @@ def test_an_experiment_is_all_of_its_rollouts_with_what_lies_beside_them(experim
     assert found.phrases.history == {1: dictionary().learned_counts}
 
 
-def test_a_trainings_episodes_come_with_their_advantages(experiment: Make) -> None:
-    home = experiment("one")
+def test_a_trainings_episodes_come_with_their_advantages(made: Make) -> None:
+    home = made("one")
     shutil.copy(home / BASE_ROLLOUTS, home / TRAINING_ROLLOUTS)
     advantages = {source.name: source.advantages for source in find([home]).sources}
     assert advantages == {"base": None, "training": home / TRAINING_ADVANTAGES, "evaluation": None}
 
 
-def test_several_experiments_are_told_apart_by_their_folders(experiment: Make) -> None:
-    found = find([experiment("one"), experiment("two")])
+def test_several_experiments_are_told_apart_by_their_folders(made: Make) -> None:
+    found = find([made("one"), made("two")])
     assert [source.name for source in found.sources] == [
         "one/base", "one/evaluation", "two/base", "two/evaluation",
     ]  # fmt: skip
 
 
-def test_a_file_of_an_experiment_finds_what_lies_beside_it(experiment: Make) -> None:
-    home = experiment("one")
+def test_a_file_of_an_experiment_finds_what_lies_beside_it(made: Make) -> None:
+    home = made("one")
     (source,) = find([home / EVALUATION_ROLLOUTS]).sources
     assert source.tasks == by_id("train", "test") and source.tokenizer == home / BASE_POLICY
 
 
-def test_a_file_is_opened_once_however_often_it_is_named(
-    experiment: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = experiment("one")
+def test_a_file_is_opened_once_however_often_it_is_named(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = made("one")
     monkeypatch.chdir(home)
     assert len(find([Path(), home / EVALUATION_ROLLOUTS, EVALUATION_ROLLOUTS]).sources) == 2
 
 
-def test_an_evaluations_folder_is_its_rollouts_tasks_and_model(evaluation: Make, samples: Path) -> None:
-    folder = evaluation("countdown-policy")
-    for path in (folder, folder / "rollouts.parquet"):
+def test_what_evaluate_leaves_is_its_rollouts_tasks_and_model(evaluated: Path, policy: str) -> None:
+    for path in (evaluated, evaluated / "rollouts.parquet"):
         (source,) = find([path]).sources
-        assert (source.name, source.rollouts) == ("countdown-policy", folder / "rollouts.parquet")
-        assert source.tasks == by_id("train", "test")
-        assert source.tokenizer == samples / "tokenizer"
+        assert (source.name, source.rollouts) == (evaluated.name, evaluated / "rollouts.parquet")
+        assert list(source.tasks.values()) == read_tasks(evaluated / "tasks.parquet")
+        assert source.tokenizer == Path(policy)
+
+
+def test_the_random_explorers_evaluation_has_no_tokenizer(explored: Path) -> None:
+    (source,) = find([explored]).sources
+    assert len(source.tasks) == 10 and source.tokenizer is None
 
 
 FOREIGN = """
@@ -136,22 +123,32 @@ environment:
 """
 
 
-def test_skills_are_those_of_the_rules_that_the_experiment_states(
-    experiment: Make, evaluation: Make, samples: Path
-) -> None:
-    home, folder = experiment("one"), evaluation("doors")
+def test_skills_are_those_of_the_rules_that_the_experiment_states(made: Make) -> None:
+    home = made("one")
     (home / "params.yaml").write_text(FOREIGN)
-    sections = {"policy": {"model": "some"}, **yaml.safe_load(FOREIGN)}
-    (folder / "parameters.yaml").write_text(yaml.safe_dump({"parameters": sections}))
-    for path in (home / EVALUATION_ROLLOUTS, folder):
-        (source,) = find([path]).sources
-        assert source.projection is not None and source.projection.alphabet == ("walk", "open")
-    (own,) = find([experiment("two") / EVALUATION_ROLLOUTS]).sources
+    (source,) = find([home / EVALUATION_ROLLOUTS]).sources
+    assert source.projection is not None and source.projection.alphabet == ("walk", "open")
+    (own,) = find([made("two") / EVALUATION_ROLLOUTS]).sources
     assert own.projection is None, "φ is the environment's own"
 
 
-def test_damaged_rules_are_named(experiment: Make) -> None:
-    home = experiment("one")
+def test_skills_of_an_evaluation_are_those_of_the_rules_that_it_was_played_with(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(repository / "tests/skillpress/environments/gymnasium_text")
+    (tmp_path / "doors.yaml").write_text(
+        FOREIGN.replace("Doors-v0", "tests/Doors-v0").replace('module: ""', "module: doors_game")
+    )
+    options = ["--environment", "gymnasium_text", "--params", str(tmp_path / "doors.yaml")]
+    options += ["--agent", "explorer", "--tasks", "4", "--votes", "1", "--set", "policy.rendering=text"]
+    options += ["--set", "policy.model=some", "--set", "imitation.demonstrations=0"]
+    assert main(["evaluate", *options, "--output", str(tmp_path / "played")]) == 0
+    (source,) = find([tmp_path / "played"]).sources
+    assert source.projection is not None and source.projection.alphabet == ("walk", "open")
+
+
+def test_damaged_rules_are_named(made: Make) -> None:
+    home = made("one")
     (home / "params.yaml").write_text(FOREIGN.replace("verbs: [open]", "verbs: 3"))
     with pytest.raises(StorageError, match=r"params\.yaml: the section environment cannot be read"):
         find([home])
@@ -162,21 +159,22 @@ def test_a_file_by_itself_is_opened_without_tasks(samples: Path) -> None:
     assert (dict(source.tasks), source.tokenizer) == ({}, None)
 
 
-def test_the_tokenizer_of_the_command_line_is_everybodys(experiment: Make, samples: Path) -> None:
-    found = find([experiment("one"), samples / "hostile.parquet"], Path("mine"))
+def test_the_tokenizer_of_the_command_line_is_everybodys(made: Make, samples: Path) -> None:
+    found = find([made("one"), samples / "hostile.parquet"], Path("mine"))
     assert {source.tokenizer for source in found.sources} == {Path("mine")}
 
 
-def test_what_is_no_experiment_is_refused_with_what_would_be(experiment: Make, tmp_path: Path) -> None:
+def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_path: Path) -> None:
     with pytest.raises(ViewError, match=r"nowhere: there is no such file or folder; name an experiment's"):
         find([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(ViewError, match=r"empty: holds neither params\.yaml"):
         find([tmp_path / "empty"])
-    (tmp_path / "empty" / "parameters.yaml").write_text("")
+    begun = EvaluationFolder(tmp_path / "begun")
+    begun.claim({"agent": "explorer"})
     with pytest.raises(ViewError, match="this evaluation is not finished; run its command again"):
-        find([tmp_path / "empty"])
-    home = experiment("one")
+        find([begun.path])
+    home = made("one")
     shutil.rmtree(home / "data" / "rollouts")
     with pytest.raises(ViewError, match=r"has no episodes yet .*; skillpress run makes them"):
         find([home])

@@ -42,7 +42,9 @@ class TantivySearch:
         try:
             index = tantivy.Index.open(str(folder))
         except (ValueError, OSError) as error:
-            raise SearchError(f"{folder}: no readable index ({error}); delete it and make it anew") from error
+            raise SearchError(
+                f"{folder}: no readable index ({error}); name another folder for the index"
+            ) from error
         index.register_tokenizer(ANALYZER, text_analyzer())
         self._schema, self._searcher = index.schema, index.searcher()
 

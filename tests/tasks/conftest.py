@@ -1,4 +1,4 @@
-"""A small policy as an experiment leaves it, and evaluations of it and of the random explorer."""
+"""What commands leave for other commands, made by the commands themselves, once a session."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from skillpress.policy import save_policy
 from tasks.command import main
 
 SMALL = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
+SHORT = ("--set", "environment.max_steps=8")
 
 Evaluate = Callable[..., Path]
 
@@ -48,3 +49,19 @@ def evaluate(tmp_path: Path) -> Evaluate:
         return tmp_path / name
 
     return run
+
+
+@pytest.fixture(scope="session")
+def evaluated(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``skillpress evaluate`` leaves of that policy; to be read alone."""
+    folder = tmp_path_factory.mktemp("evaluations") / "policy"
+    assert main(["evaluate", *SMALL, "--model", policy, "--output", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def explored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What it leaves of the random explorer, on the same tasks; to be read alone."""
+    folder = tmp_path_factory.mktemp("evaluations") / "explorer"
+    assert main(["evaluate", *SMALL, *SHORT, "--agent", "explorer", "--output", str(folder)]) == 0
+    return folder
