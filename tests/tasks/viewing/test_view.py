@@ -43,7 +43,7 @@ def test_it_answers_at_the_address_that_it_prints_until_ctrl_c(samples: Path, re
     ("arguments", "said"),
     [
         (["nowhere"], "view: nowhere: there is no such file or folder"),
-        (["tasks.parquet"], "view: tasks.parquet: schema is 'tasks/3', this version reads rollouts/'3'"),
+        (["tasks.parquet"], "view: tasks.parquet: schema is 'tasks/3', this version reads rollouts/'4'"),
         (["ordinary.parquet", "--tokenizer", "."], "view: .: holds no tokenizer.json"),
         (["dictionary.json"], "view: dictionary.json: not a readable Parquet file"),
     ],
