@@ -146,6 +146,7 @@ def _rows(dice: np.random.Generator, words: np.ndarray, lengths: np.ndarray, fir
         invalid=pl.when(pl.col("invalid") != "").then(pl.col("invalid")),
         reward_parts=pl.concat_list(success),
         weight_spans=pl.concat_list(span),
+        state_key=pl.lit(None, pl.String),
     ).select(pl.col(name).cast(kind) for name, kind in ROLLOUT_SCHEMA.items())
 
 

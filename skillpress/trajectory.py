@@ -3,8 +3,9 @@
 A step keeps the exact token ids that the engine saw and sampled, with their log-probabilities:
 what is trained on is what was sampled, never text tokenised again. On disk a task set has one row
 per task and a rollout file one row per step; both carry a schema version in the file's metadata and
-a file of another version is refused. What a trajectory is on disk stands in one table of columns, which
-gives the schema, the writer and the reader.
+a file of another version is refused, unless all of its columns still mean the same. What a trajectory is on
+disk stands in one table of columns, which gives the schema, the writer and the reader. Whatever an algorithm
+compares is among them, so that it finds the same in a trajectory that comes from a file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import polars as pl
@@ -24,6 +26,11 @@ from skillpress.errors import StorageError
 from skillpress.storage import atomic_path
 
 SCHEMA_VERSION = "3"
+"""Of every table but those of :data:`ROLLOUT_KINDS`."""
+ROLLOUT_VERSION = "4"
+"""Since 4 rollouts name the states of steps."""
+ROLLOUT_KINDS = ("rollouts", "episodes")
+"""Tables with the columns of :data:`ROLLOUT_SCHEMA`: whole files, and parts of an unfinished collection."""
 ROW_GROUP = 32_768
 """Rows of a rollout file that its writer holds, and that a reader may skip together."""
 SEQUENCE_ROW_GROUP, SEQUENCES_HELD = 122_880, 8192
@@ -94,7 +101,8 @@ class Step:
     prompt_ids: tuple[int, ...]
     response_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
-    """log-probability (nats) of each response token under the sampling distribution."""
+    """log-probability (nats) of each response token under the sampling distribution; training reads it, and
+    files keep it, in float32."""
     thought: str
     action: str
     """In the environment's canonical wording; what was parsed when the environment could not read it."""
@@ -110,9 +118,9 @@ class Step:
     plain_prompt_ids: tuple[int, ...] | None = None
     """The prompt without what the agent was given to play with (``AgentState.knowledge``); None where it was
     given nothing. Training reads it while it has the step; no file keeps it."""
-    state_key: str | None = field(default=None, compare=False)
+    state_key: str | None = None
     """The environment's name for the state that it was in before (``Info.state_key``); None where it has
-    none. Training reads it while it has the step; no file keeps it: task and actions give it again."""
+    none, and in files of version 3."""
 
     @property
     def reward(self) -> float:
@@ -258,6 +266,7 @@ STEP_COLUMNS: dict[str, Column] = {
         _write_spans,
         _read_spans,
     ),
+    "state_key": Column(pl.String),
 }
 """The fields of a :class:`Step` that files keep."""
 TRAINING_COLUMNS = ("prompt_ids", "response_ids", "logprobs", "reward_parts", "weight_spans")
@@ -344,16 +353,16 @@ def join_rollouts(path: str | Path, parts: Sequence[Path]) -> None:
     Raises:
         StorageError: a part is missing, truncated, or of another schema.
     """
-    _join(path, [scan_rollouts(part) for part in parts], "rollouts", ROW_GROUP)
+    _join(path, [scan_table(part, "rollouts", ROLLOUT_SCHEMA) for part in parts], "rollouts", ROW_GROUP)
 
 
 def scan_rollouts(path: str | Path) -> pl.LazyFrame:
-    """The rows of a rollout file, lazily.
+    """The rows of a rollout file, lazily. One of version 3 names no states: its ``state_key`` is null.
 
     Raises:
         StorageError: missing, truncated, or of another schema.
     """
-    return scan_table(path, "rollouts", ROLLOUT_SCHEMA)
+    return scan_table(path, "rollouts", ROLLOUT_SCHEMA, {"3": ("state_key",)})
 
 
 def read_rollouts(path: str | Path) -> list[Trajectory]:
@@ -488,11 +497,23 @@ def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size
 
 
 def _metadata(kind: str) -> dict[str, str]:
-    return {"skillpress": f"{kind}/{SCHEMA_VERSION}"}
+    return {"skillpress": f"{kind}/{_version(kind)}"}
 
 
-def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.LazyFrame:
+def _version(kind: str) -> str:
+    return ROLLOUT_VERSION if kind in ROLLOUT_KINDS else SCHEMA_VERSION
+
+
+def scan_table(
+    path: str | Path,
+    kind: str,
+    schema: Mapping[str, Any],
+    older: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> pl.LazyFrame:
     """The rows that :func:`write_table` wrote, lazily.
+
+    Args:
+        older: earlier versions that are read too, each with the columns that it lacks and that are null then.
 
     Raises:
         StorageError: missing, truncated, or of another schema.
@@ -510,24 +531,19 @@ def scan_table(path: str | Path, kind: str, schema: Mapping[str, Any]) -> pl.Laz
             f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again where a "
             "run that was cut off left it so"
         ) from error
-    if wrong := _unlike(found, columns, kind, schema):
-        raise StorageError(f"{path}: {wrong}")
-    return lazy
-
-
-def _unlike(
-    found: str | None, columns: Mapping[str, Any], kind: str, schema: Mapping[str, Any]
-) -> str | None:
-    """Why a Parquet file is no table of this kind and version; None where it is one."""
     if found is None:
         names = ", ".join(list(columns)[:8]) or "none"
-        return f"not a table of skillpress (its columns are {names}); name a file of {kind}"
+        raise StorageError(
+            f"{path}: not a table of skillpress (its columns are {names}); name a file of {kind}"
+        )
     other, _, version = found.partition("/")
     if other != kind:
-        return f"holds {other}, and {kind} are wanted; name a file of {kind}"
-    if version != SCHEMA_VERSION or dict(columns) != dict(schema):
-        return (
-            f"schema is {found!r}, this version reads {kind}/{SCHEMA_VERSION!r}; make it again with the "
+        raise StorageError(f"{path}: holds {other}, and {kind} are wanted; name a file of {kind}")
+    lacking = {**older, _version(kind): ()}.get(version)
+    if lacking is None or dict(columns) != {name: schema[name] for name in schema if name not in lacking}:
+        raise StorageError(
+            f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again with the "
             "command or stage that made it"
         )
-    return None
+    empty = {name: pl.lit(None, schema[name]) for name in lacking}
+    return lazy.with_columns(**empty).select(list(schema)) if empty else lazy

@@ -33,7 +33,7 @@ class LogRatios:
     @classmethod
     def of(cls, steps: Sequence[Step], logprobs: PerToken) -> LogRatios:
         """Of one rank's responses and the learner's log-probabilities of their tokens."""
-        sampled = [np.array(step.logprobs, np.float64) for step in steps]
+        sampled = [np.array(step.logprobs, np.float32).astype(np.float64) for step in steps]
         found = [own - engine for own, engine in zip(logprobs, sampled, strict=True)]
         return cls(np.concatenate([np.zeros(0), *found]), np.array([len(row) for row in found], np.int64))
 

@@ -6,7 +6,8 @@ as the formal language-agent interface has it (Language as a Universal Interface
 Agents, section 1.6). What a step has learned from is written as a rollout file, ``replay-00000017.parquet``.
 Its rows hold X_k as the exact prompt, th_k, A_k and R_{k+1} in its parts; X_{k+1} is the prompt of the next
 row. :func:`transitions` puts them together. Beside them stand the log-probabilities under the weights that
-sampled, and which weights these were: what a method needs to correct for their age.
+sampled, and which weights these were: what a method needs to correct for their age. So does the environment's
+name for each state: a replayed group gets the advantages that it got when it was new.
 
 A step's batch is its new groups and some old ones: whole groups, drawn evenly from those of all processes
 whose weights are at most ``staleness`` training steps behind the learner's. Each process replays what it has
@@ -31,11 +32,12 @@ from skillpress.resume import ResumeStore
 from skillpress.seeds import generator
 from skillpress.training.groups import Collected
 from skillpress.trajectory import (
+    ROLLOUT_SCHEMA,
     RewardPart,
     Task,
     Trajectory,
     iterate_rollouts,
-    scan_rollouts,
+    scan_table,
     write_rollouts,
 )
 from skillpress.workers.distributed import Ranks
@@ -145,7 +147,8 @@ class ReplayBuffer:
                 f"{path}: missing, and training goes on from a step that may replay it; delete "
                 f"{self.store.folder.parent} to start afresh"
             )
-        found = scan_rollouts(path).filter(pl.col("policy_version") >= oldest).select("group_id")
+        rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # no older version: it may not name the states
+        found = rows.filter(pl.col("policy_version") >= oldest).select("group_id")
         return found.unique().collect().to_series().to_list()
 
     def _read(self, number: int, groups: list[str]) -> Iterator[Trajectory]:

@@ -45,7 +45,10 @@ parts = st.lists(
 spans = st.lists(
     st.builds(WeightSpan, st.integers(0, 2**31 - 1), st.integers(0, 9), st.integers(0, 9)), max_size=2
 ).map(tuple)
-steps = st.builds(Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts, spans)
+steps = st.builds(
+    Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts, spans,
+    state_key=st.none() | texts,
+)  # fmt: skip
 TASKS = [Task("a", "countdown", 7, {"target": 24, "numbers": [4, 6]}, "train", "3 numbers")]
 
 
@@ -83,7 +86,7 @@ def test_trajectories_come_back_as_they_were(
 def test_the_tables_of_columns_are_the_records_fields() -> None:
     """A field that no column stores would be lost, and one that no field takes could not be read."""
     stored = {name for name, column in STEP_COLUMNS.items() if column.read is not None}
-    assert stored == {field.name for field in fields(Step)} - {"plain_prompt_ids", "state_key"}
+    assert stored == {field.name for field in fields(Step)} - {"plain_prompt_ids"}
     in_rows_of_their_own = {"steps", "summaries"}
     assert {*TRAJECTORY_COLUMNS, *in_rows_of_their_own} == {field.name for field in fields(Trajectory)}
 
@@ -92,7 +95,7 @@ def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) ->
     path = tmp_path / "r.parquet"
     frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
     frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
-    said = r"schema is 'rollouts/2', this version reads rollouts/'3'; make it again"
+    said = r"schema is 'rollouts/2', this version reads rollouts/'4'; make it again"
     with pytest.raises(StorageError, match=said):
         read_rollouts(path)
 
