@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
 from skillpress.policy.chains import Pair
 from skillpress.policy.logits import sliding_window
-from skillpress.policy.policy import PolicyError, copy_model
+from skillpress.policy.policy import copy_model
 from skillpress.policy.scorers import choose_scorer
 from skillpress.policy.scoring import pack_responses
 
