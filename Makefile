@@ -5,6 +5,7 @@ include infra/settings.env
 VENV := .venv
 VLLM := .venv-vllm
 OPENENV := .venv-openenv
+TRANSFORMERS4 := .venv-transformers4
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := $(VENV)/bin/python
 # pip would compile one module after the other; all cores do it afterwards. Packages carry files of a later Python,
@@ -24,7 +25,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv programs docs
+.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -55,7 +56,7 @@ again = { [ $$? -eq 1 ] && echo "what failed, again and by itself:" && \
   $(PYTHON) -m pytest --verbose --last-failed --last-failed-no-failures none --maxfail 3 -m "$(1)"; }
 
 # Further cases of what make test tries on fewer: what continuous integration has no time for.
-test-thorough: setup-dev
+test-thorough: setup-dev transformers4
 	$(PYTHON) -m pytest -n 2 -m thorough
 
 # The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
@@ -93,8 +94,9 @@ setup-test:
 	@$(MAKE) --no-print-directory --jobs 2 setup-dev openenv programs
 vllm-cpu: $(VLLM)/.installed
 openenv: $(OPENENV)/.installed
+transformers4: $(TRANSFORMERS4)/.installed
 
-$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created:
+$(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created:
 	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 is needed, found '$(BASE_PYTHON)'; name another: make BASE_PYTHON=..." >&2; exit 2; }
 	"$(BASE_PYTHON)" -m venv $(@D)
@@ -132,6 +134,16 @@ PINS_OF_OPENENV := tests/skillpress/serving/openenv-constraints.txt
 $(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
 	@echo "installing OpenEnv's client into $(OPENENV) (a minute, 0.5 GB) ..."
 	$(OPENENV)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(PINS_OF_OPENENV) openenv
+	@touch $@
+
+# transformers 4 reads what we save. It takes torch and the rest from $(VENV), which stands behind its own packages
+# on its path: nothing else differs.
+PINS_OF_TRANSFORMERS4 := tests/skillpress/policy/transformers4-requirements.txt
+$(TRANSFORMERS4)/.installed: $(TRANSFORMERS4)/.created $(PINS_OF_TRANSFORMERS4)
+	@echo "installing transformers 4 into $(TRANSFORMERS4) (a minute, 0.1 GB) ..."
+	$(TRANSFORMERS4)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $(PINS_OF_TRANSFORMERS4)
+	$(TRANSFORMERS4)/bin/python -c 'import pathlib, site; own = pathlib.Path(site.getsitepackages()[0]); \
+	  (own / "ours.pth").write_text(str(own).replace("$(TRANSFORMERS4)", "$(VENV)"))'
 	@touch $@
 
 mlruns/mlflow.db: | setup

@@ -34,6 +34,10 @@ class StorageError(UserError):
     """A file cannot be read or written; the message names it and says what would be right."""
 
 
+class PolicyError(UserError):
+    """A model folder or name cannot be used; the message says why and what would be right."""
+
+
 class TaskError(UserError):
     """Tasks are not what the experiment needs: foreign, damaged, overlapping, or too few to be had."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from skillpress.interface import ParsedAction
+from skillpress.markup import behind_thought
 
 LONGEST_ACTION = 1000
 """Characters of an action at most; no environment has one a tenth as long."""
@@ -21,11 +22,12 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 def plain(response: str) -> ParsedAction:
-    """The whole response, stripped, is the action.
+    """The whole response, stripped, is the action; behind its thought where it begins with ``<think>``.
 
-    Invalid: ``empty``, ``too_long``, ``unprintable``.
+    Invalid: ``unclosed`` (the thought has no end), ``empty``, ``too_long``, ``unprintable``.
     """
-    return checked("", response)
+    thought, answer = behind_thought(response)
+    return ParsedAction(thought, "", "unclosed") if answer is None else checked(thought, answer)
 
 
 def tagged(response: str) -> ParsedAction:

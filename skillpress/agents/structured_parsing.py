@@ -8,7 +8,8 @@ hierarchical, where a word of a higher level, the plan, is chosen before the act
     xml       <step><thought>...</thought><action>open fridge 1</action></step>
     planned   <think>...</think><plan>open</plan><action>open fridge 1</action>
 
-As all parsers they are total, take linear time, and ignore what stands around an answer. Left out: plans that
+As all parsers they are total, take linear time, and ignore what stands around an answer. A thought in
+``<think>`` that the response begins with is passed over: reasoning models begin so. Left out: plans that
 the environment carries out in several steps. A step stays one action of the environment's; the plan stays the
 policy's own, a part of its thought.
 """
@@ -21,6 +22,7 @@ from xml.sax.saxutils import unescape
 
 from skillpress.agents.parsing import checked, element, tagged
 from skillpress.interface import ParsedAction
+from skillpress.markup import behind_thought
 
 LONGEST_ANSWER = 20_000
 """Characters of an answer that is looked into."""
@@ -41,15 +43,19 @@ MARKERS: Mapping[str, tuple[str, ...]] = {
 def json_object(response: str) -> ParsedAction:
     """The first JSON object, with the texts ``thought`` and ``action``; other keys are ignored.
 
-    Invalid: ``unclosed`` (it begins and is none), ``missing_thought``, ``missing_action`` (or
-    either is no text), ``two_actions`` (the key is there twice), ``empty``, ``too_long``, ``unprintable``.
+    Invalid: ``unclosed`` (it or the thought before it begins and has no end), ``missing_thought``,
+    ``missing_action`` (or either is no text), ``two_actions`` (the key is there twice), ``empty``,
+    ``too_long``, ``unprintable``.
     """
-    if len(response) > LONGEST_ANSWER:
+    _, answer = behind_thought(response)
+    if answer is None:
+        return ParsedAction("", "", "unclosed")
+    if len(answer) > LONGEST_ANSWER:
         return ParsedAction("", "", "too_long")
-    if "{" not in response:
+    if "{" not in answer:
         return ParsedAction("", "", "missing_action")
     try:
-        pairs, _ = _DECODER.raw_decode(response, response.index("{"))
+        pairs, _ = _DECODER.raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
         return ParsedAction("", "", "unclosed")
     found = dict(pairs)
@@ -74,8 +80,11 @@ def xml(response: str) -> ParsedAction:
     No XML parser: there is nothing in it that could name a file. Invalid: ``missing_thought``,
     ``missing_action``, ``two_actions``, ``unclosed``, ``empty``, ``too_long``, ``unprintable``.
     """
-    inside, closed = element("step", response)
-    thought, rest = element("thought", inside if closed is not None else response)
+    _, answer = behind_thought(response)
+    if answer is None:
+        return ParsedAction("", "", "unclosed")
+    inside, closed = element("step", answer)
+    thought, rest = element("thought", inside if closed is not None else answer)
     if rest is None:
         return ParsedAction("", "", "missing_thought")
     thought = unescape(thought.strip())

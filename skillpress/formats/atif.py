@@ -90,7 +90,7 @@ def _step(number: int, step: Step, said: Said) -> dict[str, Any]:
     return {
         "step_id": number,
         "source": "agent",
-        "message": said.response,
+        "message": said.answer,
         **({"reasoning_content": step.thought} if step.thought else {}),
         **({"tool_calls": calls} if step.action else {}),
         **({} if said.summary else {"observation": {"results": [result]}}),

@@ -26,7 +26,7 @@ def write_sharegpt(output: Path, episodes: Iterable[Trajectory], texts: Texts) -
 
 def line(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
     """One episode."""
-    answers = [said.response for said in texts(trajectory) if not said.summary]
+    answers = [said.answer for said in texts(trajectory) if not said.summary]
     heard = [trajectory.first_observation, *(step.observation for step in trajectory.steps)]
     turns = zip(heard, answers, strict=False)  # one more is heard than answered
     return {

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from skillpress.errors import UserError
+from skillpress.markup import opened_thought, silent_tokens
 from skillpress.storage import read_json
 from skillpress.trajectory import Step, Trajectory
 
@@ -31,10 +33,15 @@ class Said:
     prompt: str | None
     """Exactly what the policy was shown, special tokens included; None without a tokenizer."""
     response: str
-    """What it answered, without special tokens. Where no tokens are known (no tokenizer, or an agent that
-    samples none), its thought and its action."""
+    """What it went on with behind the prompt, without special tokens. Where no tokens are known (no
+    tokenizer, or an agent that samples none), its thought and its action."""
     summary: bool
     """Whether the agent summed up its past, and no environment heard it."""
+
+    @property
+    def answer(self) -> str:
+        """The response as a message of its own: with the thought's beginning where the prompt has it."""
+        return opened_thought(self.prompt or "") + self.response
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,14 @@ class Texts:
         """The texts of token ids, None where there are none of them or no tokenizer."""
         if self.tokenizer is None:
             return [None] * len(rows)
-        texts = self.tokenizer.decode_batch(list(map(list, rows)), skip_special_tokens=not special)
+        silent = frozenset() if special else self._silent
+        spoken = [[token for token in row if token not in silent] for row in rows]
+        texts = self.tokenizer.decode_batch(spoken, skip_special_tokens=False)
         return [text if row else None for row, text in zip(rows, texts, strict=True)]
+
+    @cached_property
+    def _silent(self) -> frozenset[int]:
+        return frozenset() if self.tokenizer is None else silent_tokens(self.tokenizer)
 
 
 def load_texts(folder: str | Path) -> Texts:

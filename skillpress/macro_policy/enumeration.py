@@ -109,7 +109,8 @@ class Enumeration:
                 left -= lengths[row]
             else:
                 further = self.sampling.max_new_tokens - len(prefixes[row].tokens)
-                trees[prefixes[row].state].logs_left.append(further * log(self.model.config.vocab_size))
+                vocabulary = self.model.config.get_text_config().vocab_size
+                trees[prefixes[row].state].logs_left.append(further * log(vocabulary))
         return [prefix for row, prefix in enumerate(prefixes) if row in kept], left
 
     def _grow(

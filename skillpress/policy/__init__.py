@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from skillpress.policy.policy import Policy, PolicyError, load_policy, save_policy
+from skillpress.errors import PolicyError
+from skillpress.policy.policy import Policy, load_policy, save_policy
 
 __all__ = ["Policy", "PolicyError", "load_policy", "save_policy"]

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import torch
 from transformers import PreTrainedModel
 
+from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
 from skillpress.policy import token_scores
 from skillpress.policy.chains import Pair
 from skillpress.policy.logits import sliding_window
 from skillpress.policy.passes import PASS_TOKENS, response_logprobs
-from skillpress.policy.policy import PolicyError, copy_model
+from skillpress.policy.policy import copy_model
 from skillpress.policy.scorers import choose_scorer
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.3}

@@ -1,8 +1,9 @@
 """A policy on disk and in memory: a Hugging Face model folder, whatever it was made from.
 
-A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. The tokens that end a
-response stand in the folder's ``generation_config.json`` (as ``eos_token_id``), and the chat
-template, where there is one, in its tokenizer; nothing else tells the kinds of model apart.
+A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. What tells them apart stands in the
+folder: a chat template, the token that texts begin with, and the tokens that end a response. Folders often
+disagree about the last ones, so a response ends with any token that one of its files names
+(``with_all_ends``).
 """
 
 from __future__ import annotations
@@ -10,22 +11,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-from skillpress.errors import UserError
+from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
+from skillpress.markup import THOUGHT, THOUGHT_END, silent_tokens
+from skillpress.policy.chat_template import ChatTemplate, chat_template
+from skillpress.policy.older_readers import make_savable, name_for_older_readers
 from skillpress.storage import atomic_directory
 
-_ANY_RESPONSE = "(any response)"
-"""Stands for a response where the chat template is asked what follows one."""
-
-
-class PolicyError(UserError):
-    """A model folder or name cannot be used; the message says why and what would be right."""
+UNBOUNDED = 1 << 20
+"""Tokens that a model takes whose configuration names no limit."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +52,24 @@ class Policy:
     @property
     def context_length(self) -> int:
         """Tokens of a prompt and its response together, at most."""
-        return int(self.model.config.max_position_embeddings)
+        config = self.model.config.get_text_config()  # multimodal configurations have one for each modality
+        return int(getattr(config, "max_position_embeddings", None) or UNBOUNDED)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many token ids the model knows."""
+        return int(self.model.config.get_text_config().vocab_size)
 
     def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
-        """Token ids of prompts; an instruction model's chat template is put around each.
+        """Token ids of prompts.
 
-        Where a template knows a thinking mode (Qwen3), it is off: prompts ask for a thought in tags
-        of their own.
+        An instruction model's chat template is put around each. A base model's prompt begins with what its
+        tokenizer lets texts begin with, which is a BOS token or nothing.
         """
-        if self.tokenizer.chat_template:
-            prompts = [
-                str(
-                    self.tokenizer.apply_chat_template(
-                        [{"role": "user", "content": prompt}],
-                        add_generation_prompt=True,
-                        tokenize=False,
-                        enable_thinking=False,
-                    )
-                )
-                for prompt in prompts
-            ]
-        encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(list(prompts), add_special_tokens=False)
-        return [tuple(row.ids) for row in encoded]
+        chat = self._chat
+        begin = () if chat else self._text_begin
+        rows = self._encode_texts([chat.prompt(text) for text in prompts] if chat else prompts)
+        return [begin + row for row in rows]
 
     def extend(self, contexts: Sequence[TokenIds], turns: Sequence[str]) -> list[TokenIds]:
         """Prompts that go on from earlier ones: each context (a prompt and its response) as it is, token by
@@ -80,25 +78,49 @@ class Policy:
         An instruction model's chat template says what stands between them. The response's stop token belongs
         to it, and is added where the response was cut before it.
         """
-        template = bool(self.tokenizer.chat_template)
-        texts = [self._after_a_response(turn) if template else turn for turn in turns]
-        encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        chat = self._chat
+        rows = self._encode_texts([chat.after_response(turn) for turn in turns] if chat else turns)
         return [
-            context + self._unless_closed(context, tuple(row.ids)) if template else context + tuple(row.ids)
-            for context, row in zip(contexts, encoded, strict=True)
+            context + (self._unless_closed(context, row) if chat else row)
+            for context, row in zip(contexts, rows, strict=True)
         ]
 
-    def _after_a_response(self, turn: str) -> str:
-        """What the chat template lays between the text of a response and that of the next one."""
-        messages = [
-            {"role": "user", "content": "?"},
-            {"role": "assistant", "content": _ANY_RESPONSE},
-            {"role": "user", "content": turn},
-        ]
-        text = self.tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=False, enable_thinking=False
-        )
-        return str(text).partition(_ANY_RESPONSE)[2]
+    def encode_response(self, response: str) -> TokenIds:
+        """Token ids of a whole response, as the model is to write it: without what its prompt has opened, and
+        closed by a stop token unless it ends with one."""
+        ids = self.encode_beginning(response)
+        return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
+
+    def encode_beginning(self, text: str) -> TokenIds:
+        """Token ids of the beginning of a response, without what its prompt has opened.
+
+        Where the prompt has opened a thought and the response has none, the thought is closed.
+        """
+        opening = self._opening
+        if opening and text.startswith(THOUGHT):
+            text = text.removeprefix(opening).removeprefix(THOUGHT)
+        elif opening:
+            text = f"\n{THOUGHT_END}\n\n{text}"
+        return self._encode_texts([text])[0]
+
+    def decode(self, token_ids: TokenIds) -> str:
+        """The text of a response: what its prompt has opened for it, then what its tokens say."""
+        return self._opening + self.text(token_ids)
+
+    def text(self, token_ids: TokenIds) -> str:
+        """What tokens say, without those that are no part of a text (``markup.silent_tokens``)."""
+        spoken = [token for token in token_ids if token not in self._silent]
+        return str(self.tokenizer.decode(spoken, skip_special_tokens=False))
+
+    def words(self) -> list[str]:
+        """The text of every token that is one word by itself, in the order of their ids."""
+        texts = (self.text((token,)).strip() for token in range(len(self.tokenizer)))
+        return [text for text in texts if text.isprintable() and len(text.split()) == 1]
+
+    def _encode_texts(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of texts alone, nothing put around them."""
+        encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [tuple(row.ids) for row in encoded]
 
     def _unless_closed(self, context: TokenIds, between: TokenIds) -> TokenIds:
         """What follows the response, without the stop token that the response ends with already."""
@@ -107,24 +129,34 @@ class Policy:
         stop = next((place for place, token in enumerate(between) if token in self.stop_token_ids), -1)
         return between[stop + 1 :]
 
-    def encode_response(self, response: str) -> TokenIds:
-        """Token ids of a whole response, closed by the first stop token unless it ends with one."""
-        ids = tuple(self.tokenizer.backend_tokenizer.encode(response, add_special_tokens=False).ids)
-        return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
+    @property
+    def _chat(self) -> ChatTemplate | None:
+        return chat_template(self.tokenizer)
 
-    def decode(self, token_ids: TokenIds) -> str:
-        """The text of a response, without special tokens."""
-        return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
+    @property
+    def _opening(self) -> str:
+        """What prompts end with that belongs to the response."""
+        chat = self._chat
+        return chat.opening if chat else ""
 
-    def words(self) -> list[str]:
-        """The text of every token that is one word by itself, in the order of their ids."""
-        texts = (self.decode((token,)).strip() for token in range(len(self.tokenizer)))
-        return [text for text in texts if text.isprintable() and len(text.split()) == 1]
+    @property
+    def _text_begin(self) -> TokenIds:
+        """The special tokens that the tokenizer puts before a text."""
+        (word,) = self._encode_texts(["a"])
+        marked = self.tokenizer.backend_tokenizer.encode("a", add_special_tokens=True).ids
+        return tuple(marked[: marked.index(word[0])]) if word else ()
+
+    @cached_property
+    def _silent(self) -> frozenset[int]:
+        return silent_tokens(self.tokenizer.backend_tokenizer)
 
     @property
     def _closing_id(self) -> int:
-        eos = self.tokenizer.eos_token_id
-        return int(eos) if isinstance(eos, int) else min(self.stop_token_ids)
+        """The stop token that closes a whole response: the one that the chat template writes there, the
+        tokenizer's, or the first."""
+        chat, stop = self._chat, self.stop_token_ids
+        named = (chat.turn_end if chat else None, self.tokenizer.eos_token_id)
+        return next((token for token in named if isinstance(token, int) and token in stop), min(stop))
 
 
 def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
@@ -135,20 +167,45 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
         dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
 
     Raises:
-        PolicyError: there is no model, or its tokenizer encodes text to nothing.
+        PolicyError: there is no model, a part of its weights is missing, its tokenizer encodes text to
+            nothing, no token ends a response, or its chat template drops the prompt.
     """
     try:
-        model = AutoModelForCausalLM.from_pretrained(str(source), dtype=getattr(torch, dtype))
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            str(source), dtype=getattr(torch, dtype), output_loading_info=True, ignore_mismatched_sizes=True
+        )
+        model, report = loaded
         # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level
         # tokenizer then encodes every text to nothing.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
+        begins = get_tokenizer_config(str(source)).get("add_bos_token")
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise PolicyError(
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
-    policy = Policy(model.eval(), tokenizer)
+    _check_weights(report, type(model).__name__, source)
+    if isinstance(begins, bool) and tokenizer.bos_token is not None:
+        # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
+        tokenizer.add_bos_token = begins
+    policy = with_all_ends(Policy(model.eval(), tokenizer))
     _check(policy, source)
+    return policy
+
+
+def with_all_ends(policy: Policy) -> Policy:
+    """The policy, whose responses end with any token that its generation configuration, its tokenizer or its
+    chat template names as an end; its generation configuration is changed in place.
+
+    A folder's files disagree where a model was tuned further: its chat template ends turns with one token,
+    and generation_config.json still names another one.
+    """
+    config, chat = policy.model.generation_config, chat_template(policy.tokenizer)
+    assert config is not None
+    named = (policy.tokenizer.eos_token_id, chat.turn_end if chat else None)
+    more = {token for token in named if isinstance(token, int)} - policy.stop_token_ids
+    if more:
+        config.eos_token_id = [*sorted(policy.stop_token_ids), *sorted(more)]
     return policy
 
 
@@ -175,9 +232,11 @@ def save_policy(
         weights: saved in place of the model's own; None saves those.
         adapter: what of the weights was trained, to be loaded over the policy that training started from.
     """
+    make_savable(policy.model)
     with atomic_directory(folder) as temporary:
         policy.model.save_pretrained(temporary, state_dict=None if weights is None else dict(weights))
         policy.tokenizer.save_pretrained(temporary)
+        name_for_older_readers(temporary, policy.model.config)
         if adapter is not None:
             adapter.save(temporary / ADAPTER)
 
@@ -190,8 +249,34 @@ def copy_model(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def _check(policy: Policy, source: str | Path) -> None:
-    word = policy.tokenizer.convert_ids_to_tokens(policy.tokenizer.vocab_size - 1)
-    if not policy.encode([str(word)])[0]:
+    tokenizer = policy.tokenizer
+    word = str(tokenizer.convert_ids_to_tokens(tokenizer.vocab_size - 1))
+    if not tokenizer.backend_tokenizer.encode(word, add_special_tokens=False).ids:
         raise PolicyError(f"{source}: its tokenizer encodes {word!r} to nothing; check tokenizer.json")
     if not policy.stop_token_ids:
-        raise PolicyError(f"{source}: generation_config.json names no eos_token_id to end a response")
+        raise PolicyError(
+            f"{source}: no token ends a response: generation_config.json names no eos_token_id, and "
+            "tokenizer_config.json no eos_token"
+        )
+    if beyond := sorted(token for token in policy.stop_token_ids if not 0 <= token < policy.vocabulary):
+        raise PolicyError(
+            f"{source}: responses are to end with token {beyond[0]}, and the model has ids 0 to "
+            f"{policy.vocabulary - 1}; mend eos_token_id in generation_config.json"
+        )
+
+
+def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:
+    """Refuse a model of which some weights would be drawn at random.
+
+    Args:
+        report: what transformers says of the loading.
+        model: the model's class.
+    """
+    missing, reshaped = report["missing_keys"], {name for name, *_ in report["mismatched_keys"]}
+    for names, what in ((missing, "no weights"), (reshaped, "weights of another shape")):
+        if names:
+            shown = ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")
+            raise PolicyError(
+                f"{source}: holds {what} for {shown} of config.json's {model}; the folder belongs to another "
+                "kind of model, or was not copied whole"
+            )

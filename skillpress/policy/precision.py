@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from skillpress.policy.policy import PolicyError
+from skillpress.errors import PolicyError
 
 
 def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, Any]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, GgufConfig, PreTrainedTokenizerFast
 
-from skillpress.policy.policy import Policy, PolicyError, load_policy
+from skillpress.errors import PolicyError
+from skillpress.policy.policy import Policy, load_policy, with_all_ends
 
 SMOLLM2 = "smollm2-135m"
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -39,4 +40,4 @@ def _smollm2(dtype: str) -> Policy:
         quantization_config=GgufConfig(dequantize=True),
     )
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, gguf_file=_GGUF)
-    return Policy(model.eval(), tokenizer)
+    return with_all_ends(Policy(model.eval(), tokenizer))

@@ -12,8 +12,8 @@ from __future__ import annotations
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from skillpress.errors import PolicyError
 from skillpress.policy.packing import PackedScorer
-from skillpress.policy.policy import PolicyError
 from skillpress.policy.scoring import ResponseScorer
 
 Scorer = ResponseScorer | PackedScorer

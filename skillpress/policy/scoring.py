@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
+from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
 from skillpress.policy.chains import Pair, behind, chains
 from skillpress.policy.logits import sliding_window
-from skillpress.policy.policy import PolicyError
 from skillpress.policy.token_scores import TokenScores
 
 

@@ -115,15 +115,15 @@ class ReverseParser:
         """What the response begins with where the thought alone is sampled."""
         if self.answer == "sampled":
             return ()
-        before = target.response.partition(target.thought)[0]
-        return tuple(self.policy.tokenizer.backend_tokenizer.encode(before, add_special_tokens=False).ids)
+        return self.policy.encode_beginning(target.response.partition(target.thought)[0])
 
     def _response(self, target: Target, completion: Completion) -> str | None:
         """The response that was sampled or completed, if it leads to A* and was not cut off."""
         said, cut = self.policy.decode(completion.token_ids), completion.finish_reason == "length"
         if self.answer == "completed":
             before, _, behind = target.response.partition(target.thought)
-            thought, closed, _ = said.partition(behind.partition(">")[0] + ">")  # such as </think>
+            sampled = self.policy.text(completion.token_ids)
+            thought, closed, _ = sampled.partition(behind.partition(">")[0] + ">")  # such as </think>
             thought = thought.strip() if closed or not cut else _whole_sentences(thought)
             said, cut = before + thought + behind, not thought
         if cut:

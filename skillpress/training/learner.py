@@ -274,7 +274,7 @@ class Learner:
         """The lessons as passes, such that every rank makes the same ones."""
         if lessons is None:
             return []
-        most = max(1, token_scores.CHUNK_LOGITS // self.model.config.vocab_size)
+        most = max(1, token_scores.CHUNK_LOGITS // self.model.config.get_text_config().vocab_size)
         shared, limit = self.scorer.shares_prompts, self.microbatch_tokens
         batches = lesson_batches(lessons, limit, most, self.ranks.device, shared)
         second = any(batch.continued for batch in batches)

@@ -72,7 +72,8 @@ def _shape_of_files(name: str) -> ModelShape | None:
 
 
 def shape_of(config: object, parameters: int) -> ModelShape:
-    """The shape of a model with this configuration."""
+    """The shape of a model with this configuration; a multimodal one says it of its language model."""
+    config = config.get_text_config()  # type: ignore[attr-defined]
     heads = config.num_attention_heads  # type: ignore[attr-defined]
     hidden = config.hidden_size  # type: ignore[attr-defined]
     return ModelShape(

@@ -7,15 +7,18 @@ import csv
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
 from skillpress.interface import Environment, Info
 from skillpress.paper import layout
 from skillpress.rollout.collector import outcome
 from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 Choose = Callable[[int, Info], tuple[str, str]]
 """(step number, what the environment last said) to (thought, action)."""
@@ -30,6 +33,8 @@ QUIET = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, without a window. While it is there an event loop runs, so it is a module's and no longer."""
+    from playwright.sync_api import sync_playwright  # environments of vLLM's tests have none
+
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.fail("no Chromium on PATH to look at pages with; install Debian's package `chromium`")

@@ -63,7 +63,7 @@ class ServerEngine:
         self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False)
         self.version = 0
         self._demand, self._ranks = demand, demand.ranks
-        self._vocabulary = int(policy.model.config.vocab_size)
+        self._vocabulary = policy.vocabulary
         self._shapes = shapes_of(policy.model.state_dict())
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
         self._open: dict[int, Future[None]] = {}

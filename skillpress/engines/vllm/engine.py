@@ -70,7 +70,7 @@ class VllmEngine:
         self.prefilled_tokens = 0
         """Of prompts, computed so far: without what its prefix cache had."""
         self._open: dict[str, Request] = {}
-        self._longest, self._vocabulary = demand.longest, int(policy.model.config.vocab_size)
+        self._longest, self._vocabulary = demand.longest, policy.vocabulary
         self._stop = sorted(policy.stop_token_ids)
         self._shapes = shapes_of(policy.model.state_dict())
         self._on_gpu, self._asleep = torch.cuda.is_available(), False

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from playing import episode, unsampled
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from skillpress.errors import StorageError
 from skillpress.formats.texts import Said, Texts, TokenizerError, load_texts
@@ -21,6 +23,19 @@ def test_prompts_are_shown_with_their_special_tokens_and_answers_without(texts: 
         Said("<start> you see a door", "a door", summary=True),
         Said("<start> you see a door", "open it", summary=False),
     ]
+
+
+def test_a_response_that_begins_in_a_thought_of_the_prompt_is_an_answer_with_that_thought() -> None:
+    words = ["<|start|>", "go", "<think>", "</think>", "up"]
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}))
+    tokenizer.add_special_tokens(["<|start|>", "<think>", "</think>"])
+    one = episode()
+    thinking = replace(one.steps[0], prompt_ids=(1, 0, 2), response_ids=(1, 3, 4, 0))
+    plain = replace(one.steps[0], prompt_ids=(1, 0), response_ids=(4,))
+    said = Texts(tokenizer)(replace(one, steps=(thinking, plain), summaries=()))
+    assert [(each.response, each.answer) for each in said] == [
+        ("go </think> up", "<think>go </think> up"), ("up", "up"),
+    ]  # fmt: skip
 
 
 def test_without_a_tokenizer_an_answer_is_its_thought_and_its_action() -> None:

@@ -7,10 +7,10 @@ import torch
 from families import FAMILIES, WINDOW, family
 from transformers import PretrainedConfig, PreTrainedModel
 
+from skillpress.errors import PolicyError
 from skillpress.policy import scoring, token_scores
 from skillpress.policy.agreement import check_agreement, check_family, disagreement, example_pairs
 from skillpress.policy.logits import sliding_window
-from skillpress.policy.policy import PolicyError
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 
 ROUNDING = 2e-5

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from skillpress.errors import PolicyError
 from skillpress.policy.agreement import check_agreement, check_family, example_pairs
 from skillpress.policy.chains import chains
 from skillpress.policy.packing import PackedScorer, PackedSequences, first_fit
-from skillpress.policy.policy import PolicyError
 from skillpress.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.policy.scoring import ResponseScorer, pack_responses
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.policy.policy import PolicyError
+from skillpress.errors import PolicyError
 from skillpress.policy.precision import require_masters, round_at_random
 from skillpress.training.learner import CONFIGURATIONS, read_configuration
 

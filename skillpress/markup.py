@@ -1,0 +1,69 @@
+"""Tags in what a model reads and writes: which of them a prompt has opened, and which tokens have no text.
+
+Policies, exports and parsers read responses. They agree here on where a response begins and on which of its
+tokens are words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # parsers run where nothing is tokenized
+    from tokenizers import Tokenizer
+
+THOUGHT = "<think>"
+"""Begins a thought."""
+THOUGHT_END = "</think>"
+
+_TAG = re.compile(r"<(/?)(\w{2,})>")
+"""A tag such as ``<think>`` or ``</tool_call>``. Names of one letter are left out: ``<s>`` and ``</s>`` begin
+and end texts."""
+
+
+def opened_thought(prompt: str) -> str:
+    """The ``<think>`` that a prompt ends with, and the white space behind it; empty where it ends otherwise.
+
+    Chat templates of reasoning models end prompts so. The response then begins inside the thought.
+    """
+    _, opened, space = prompt.rpartition(THOUGHT)
+    return opened + space if not space.strip() else ""
+
+
+def behind_thought(response: str) -> tuple[str, str | None]:
+    """(thought, answer) of a response that begins with a thought.
+
+    The thought is empty where the response begins with anything else, and the answer is None where the
+    thought has no end.
+    """
+    text = response.lstrip()
+    if not text.startswith(THOUGHT):
+        return "", response
+    thought, closed, answer = text.removeprefix(THOUGHT).partition(THOUGHT_END)
+    return thought.strip(), answer if closed else None
+
+
+def silent_tokens(tokenizer: Tokenizer) -> frozenset[int]:
+    """Ids of the special tokens that are no part of a text: ends, padding, headers of turns.
+
+    Some tokenizers also list ``<think>`` and ``</think>`` among their special tokens. Such a pair is a part
+    of what the model says, so it is not among these.
+    """
+    special = {
+        token.content: number
+        for number, token in tokenizer.get_added_tokens_decoder().items()
+        if token.special
+    }
+    return frozenset(
+        number for text, number in special.items() if not _is_markup(text, tokenizer.token_to_id)
+    )
+
+
+def _is_markup(text: str, known: Callable[[str], int | None]) -> bool:
+    """Whether a token is a tag whose partner is a token as well."""
+    tag = _TAG.fullmatch(text)
+    if tag is None:
+        return False
+    slash, name = tag.groups()
+    return known(f"<{name}>" if slash else f"</{name}>") is not None

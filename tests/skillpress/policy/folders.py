@@ -1,0 +1,111 @@
+"""Model folders as they are found on hubs, small: each test names the quirk of its own.
+
+The tokenizer is byte-level, so it can say everything. Files beside the weights are written by hand, as other
+programs and earlier versions of transformers have written them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForCausalLM, Gemma3Config, LlamaConfig, PretrainedConfig, PreTrainedModel
+
+BOS, EOS, PAD, END, THINK, THINK_END = "<s>", "</s>", "<pad>", "<|im_end|>", "<think>", "</think>"
+START = "<|im_start|>"
+SPECIAL = (BOS, EOS, PAD, START, END)
+"""Special tokens by their ids, from 0."""
+
+CHATML = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+THINKING = CHATML.replace("assistant\n' }}{% endif", "assistant\n<think>\n' }}{% endif")
+"""Opens a thought, as the distillations of DeepSeek-R1 do."""
+IN_PARTS = CHATML.replace(
+    "message.content",
+    "(message.content | selectattr('type', 'defined') | map(attribute='text') | join)",
+)
+"""Writes the text parts of a message, and nothing where its content is a text."""
+DATED = "{{ '<|im_start|>system\nToday is ' + strftime_now('%d %b %Y') + '<|im_end|>\n' }}" + CHATML
+
+
+def llama(**changes: Any) -> PretrainedConfig:
+    """A Llama of two layers."""
+    shape: dict[str, Any] = {
+        "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "vocab_size": 280, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
+        "pad_token_id": None, "initializer_range": 0.4,
+    }  # fmt: skip
+    return LlamaConfig(**{**shape, **changes})
+
+
+def gemma3() -> PretrainedConfig:
+    """A multimodal Gemma 3, whose language model has a configuration of its own."""
+    text = {
+        "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 280, "max_position_embeddings": 2048,
+        "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2, "initializer_range": 0.4,
+        "query_pre_attn_scalar": 8, "sliding_window": 64,
+        "layer_types": ["sliding_attention", "full_attention"],
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "image_size": 28, "patch_size": 14,
+    }  # fmt: skip
+    return Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4, eos_token_id=1)
+
+
+def model_of(config: PretrainedConfig) -> PreTrainedModel:
+    """A model with random weights."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(config)
+    return model.eval()
+
+
+def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False) -> Tokenizer:
+    """Special tokens, then the bytes.
+
+    Args:
+        text_begins: whether it puts the BOS token before texts.
+    """
+    words = [*special, *sorted(ByteLevel.alphabet())]
+    backend = Tokenizer(BPE({word: number for number, word in enumerate(words)}, []))
+    backend.pre_tokenizer = ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
+    backend.decoder = ByteLevelDecoder()  # type: ignore[assignment]
+    backend.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in special])
+    if text_begins:
+        backend.post_processor = TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, 0)])  # type: ignore[assignment]
+    return backend
+
+
+def write_folder(
+    folder: Path,
+    config: PretrainedConfig | None = None,
+    backend: Tokenizer | None = None,
+    template: str | None = None,
+    tokenizer: dict[str, Any] | None = None,
+    generation: dict[str, Any] | None = None,
+) -> Path:
+    """A model folder.
+
+    Args:
+        tokenizer: what tokenizer_config.json says beside the usual.
+        generation: generation_config.json.
+    """
+    model_of(config or llama()).save_pretrained(folder)
+    (backend or tokenizer_with()).save(str(folder / "tokenizer.json"))
+    usual = {"tokenizer_class": "LlamaTokenizerFast", "bos_token": BOS, "eos_token": EOS, "pad_token": PAD}
+    said = {**usual, **({"chat_template": template} if template else {}), **(tokenizer or {})}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    (folder / "generation_config.json").write_text(json.dumps(generation or {"eos_token_id": 1}))
+    return folder
