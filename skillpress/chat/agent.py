@@ -30,7 +30,7 @@ from skillpress.interface import (
 from skillpress.trajectory import RewardPart
 
 PARTING_SECONDS = 3.0
-"""At the end, for answers that are on their way: they are paid for, and the client notes what they cost."""
+"""Time that answers under way are given at the end: they are paid for, and the client notes their cost."""
 
 
 class ChatAgent:
@@ -57,7 +57,7 @@ class ChatAgent:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
         self._asked: dict[int, Future[Decision]] = {}
         self._requests: set[Future[None]] = set()
-        """Of which the client has not told the end, those that nobody waits for any more included."""
+        """Requests under way, including those whose answer is no longer wanted."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
@@ -132,7 +132,8 @@ def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
 
 
 def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
-    """With the reason of an answer that did not end by itself: the parser's would mislead."""
+    """The answer with the server's reason where it did not end by itself; the parser's reason would
+    mislead."""
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
 
 

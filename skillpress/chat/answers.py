@@ -1,13 +1,15 @@
-"""From the reply to a chat completion to the model's answer.
+"""Read the reply to a chat completion.
 
 Recognised beside the plain protocol: errors in replies of HTTP 200, content as a list of parts, reasoning
-under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that nobody asked for,
-and usage that is missing or makes no sense."""
+under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that were not asked for,
+and usage that is missing or makes no sense.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from skillpress.chat.connection import Reply
@@ -32,7 +34,7 @@ others, and none, mean that the model stopped by itself."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that hold reasoning; the first that is not empty counts."""
 TEXTS = ("text", "content", "value")
-"""Fields of a part, or of what stands in one, that hold text."""
+"""Fields of a part that hold its text."""
 LONGEST_CALL = 4000
 """Characters that are kept of a tool call."""
 DEEPEST = 8
@@ -53,11 +55,14 @@ def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
         return Failed(
             f"HTTP {reply.status}, but {_described(reply.body, found)}", foreign=bool(reply.body.strip())
         )
-    choices = found.get("choices")
+    if "choices" not in found:
+        outcome = read_error(reply, found, sent)
+        return replace(outcome, foreign=True) if isinstance(outcome, Failed) else outcome
+    choices = found["choices"]
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        return Failed("HTTP 200 without an answer (no choices)", foreign="choices" not in found)
-    if error_of(choices[0]) is not None:
-        return read_error(reply, choices[0], sent)
+        return Failed("HTTP 200 without an answer (no choices)")
+    if (error := error_of(choices[0])) is not None:
+        return read_error(reply, {"error": error}, sent)
     return _answer(choices[0], _usage(found.get("usage")))
 
 
@@ -67,7 +72,7 @@ def parsed(body: bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        lines = [line.strip() for line in text.splitlines()]
+        lines = [line.strip() for line in text.split("\n")]
         events = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
         return _put_together(events) if events else NOT_JSON
 
@@ -163,7 +168,7 @@ def _usage(found: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens; None for what is none."""
+    """The number of tokens; None for a value that cannot be one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -3,11 +3,12 @@
 What is lost on the way, slow, or answered with a failure is asked again after a growing pause; a server
 that says how long to wait makes *all* requests wait for so long; what no retry can help (a wrong key, an
 unknown model) ends at once. A parameter that the server refuses is left out from then on: by the requests
-that were under way too, since each is written anew for every attempt. Every answer's tokens are written to
+that were under way too, since each is written again for every attempt. Every answer's tokens are written to
 a file as soon as they are counted.
 
 The key is read from the environment variable that is named, sent to that server alone, and written nowhere:
-an error that quotes it has it blotted out."""
+an error that quotes it has it blotted out.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from skillpress.chat.connection import Connection, LostError, Reply
 from skillpress.chat.form import Form
 from skillpress.chat.journal import Journal
 from skillpress.chat.offers import Offer, read_offers
-from skillpress.chat.outcomes import Answer, Failed, Unsupported, readable
+from skillpress.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
 from skillpress.chat.refusals import read_error
 from skillpress.chat.server import ENDPOINT, ChatError, ChatServer
 from skillpress.interface import Sampling
@@ -37,7 +38,7 @@ LEAST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.1, 0.5, 30.0
 """Seconds before the second attempt, which double with every further one, up to the longest; where the server
 says how long, that, but never less than the least."""
 SHARE_OF_DEADLINE = 1 / 3
-"""One attempt may take so much of a request's time; then it is asked anew."""
+"""The share of a request's time that one attempt may take; then the request is sent again."""
 REACH_SECONDS = 20.0
 """A server that is there answers anything within it."""
 FOREIGN_ATTEMPTS = 3
@@ -88,7 +89,7 @@ class ChatClient:
         """
         offers = self._until_answered("GET models", 0, self._ask_for_models)
         if len(offers) != 1:
-            offered = ", ".join(offer.name for offer in offers) or "none"
+            offered = in_one_line(", ".join(offer.name for offer in offers)) or "none"
             raise ChatError(f"{self.server.url}: serves {offered}; choose one with --name")
         return offers[0].name
 
@@ -157,11 +158,11 @@ class ChatClient:
     def _ask_once(self, prompt: str, seed: int, seconds: float) -> Answer | Failed:
         """One attempt, in the form that the server is known to take by now."""
         fields = self._form.fields(self._sampling, seed)
-        messages = [{"role": "user", "content": prompt}]
+        messages, end = [{"role": "user", "content": prompt}], time.monotonic() + seconds
         if self._is_too_long(prompt, messages, seconds):
             return Answer("", ended="prompt_too_long")
         body = {"model": self.server.model, "messages": messages, **fields}
-        reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, seconds)
+        reply = self._sent("POST", f"{self._base}{ENDPOINT}", body, end - time.monotonic())
         outcome = reply if isinstance(reply, Failed) else read_reply(reply, fields)
         return self._left_out(outcome) if isinstance(outcome, Unsupported) else outcome
 
@@ -207,25 +208,28 @@ class ChatClient:
         """What ``once`` gives in so many seconds, after as many attempts as the deadline has room for."""
         deadline = self.server.deadline_seconds
         end = time.monotonic() + deadline
-        pause, last = 0.0, "the server told other requests to wait for longer"
+        pause, foreign, last = 0.0, 0, "the server told other requests to wait for longer"
         for attempt in count(1):
             now = time.monotonic()
             with self._lock:
                 pause = max(pause, self._not_before - now)
             if self._closed.is_set() or now + pause >= end:
-                waited = f"within {deadline:g} s, in {attempt - 1} attempts"
-                raise self._error(f"{what} was not answered {waited}; the last: {last}")
+                tries = attempt - 1
+                raise self._error(
+                    f"{what} was not answered within {deadline:g} s, in {tries} attempts; the last: {last}"
+                )
             self._closed.wait(pause)
             found = once(min(deadline * SHARE_OF_DEADLINE, end - time.monotonic()))
             if not isinstance(found, Failed):
                 return found
-            self._check(what, found, attempt)
+            foreign = foreign + 1 if found.foreign else 0
+            self._check(what, found, foreign)
             pause, last = self._pause(found, seed, attempt), found.reason
         raise AssertionError("attempts have no end")
 
-    def _check(self, what: str, failed: Failed, attempt: int) -> None:
-        """Raise where another attempt would not help."""
-        if failed.foreign and attempt >= FOREIGN_ATTEMPTS and not self._answered:
+    def _check(self, what: str, failed: Failed, foreign: int) -> None:
+        """Raise where another attempt would not help, after so many foreign replies in a row."""
+        if foreign >= FOREIGN_ATTEMPTS and not self._answered:
             raise self._error(f"answers, but with no chat completion; is the address right? {failed.reason}")
         if failed.again:
             return

@@ -3,7 +3,8 @@
 Servers differ in what they take. Some models call the longest response ``max_completion_tokens``, some
 allow no ``temperature``, some APIs refuse every field that they do not know. A form is one way to write the
 request; a refusal leads to the next form, which all requests use from then on, those that were refused in
-the old one included."""
+the old one included.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Form:
     limit: str = LIMIT
     """The name of the longest response."""
     explicit: bool = False
-    """Whether values that change nothing are sent too. vLLM and SGLang replace what is not sent by the
+    """Whether values that change nothing are sent too. vLLM and SGLang replace missing ones by the
     model's ``generation_config.json``, so there ``top_p`` 1 has to be said."""
 
     @property

@@ -1,7 +1,8 @@
 """What a server's answers have cost and how they ended, kept in a file as they come.
 
 So what an interrupted evaluation has cost is not forgotten. One line of JSON for each answer, and one for
-each parameter that the server refused."""
+each parameter that the server refused.
+"""
 
 from __future__ import annotations
 

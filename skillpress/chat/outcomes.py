@@ -74,3 +74,8 @@ Outcome = Answer | Failed | Unsupported
 def readable(text: str) -> str:
     """The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode."""
     return _HALF_SURROGATE.sub("\ufffd", text)
+
+
+def in_one_line(text: str) -> str:
+    """The text as any terminal can show it: without line breaks and control characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in readable(text)).split())

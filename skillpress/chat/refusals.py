@@ -1,4 +1,4 @@
-"""From a server's error to what it means for the question.
+"""What a server's error means for the question.
 
 Servers say the same things in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
 as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; with the error
@@ -23,7 +23,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from skillpress.chat.connection import Reply
-from skillpress.chat.outcomes import Answer, Failed, Outcome, Unsupported, readable
+from skillpress.chat.outcomes import Answer, Failed, Outcome, Unsupported, in_one_line, readable
 
 TOO_LONG = frozenset(
     {
@@ -49,16 +49,15 @@ _SAYS_TOO_LONG = tuple(
         _CONTEXT + r".{0,300}(?:exceed|maximum|too (?:long|large)|not enough|overflow|reduce|only \d)",
         r"(?:exceed|maximum|too (?:long|large)|longer than|larger than|overflow).{0,300}" + _CONTEXT,
         r"maximum (?:prompt|input|sequence|model) length",
-        r"\b(?:prompt|inputs?|messages?)\b(?:(?!took).){0,60}(?:too long|longer than)",
+        r"\b(?:prompt|inputs?|messages?)\b(?:(?!took|taking).){0,60}(?:too long|longer than)",
         r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,60}(?:exceed|too large)",
         r"too many (?:input |prompt )?tokens(?! per|, please wait)",
         r"reduce the length of the (?:messages|prompt|input)",
         r"inputs`?.{0,40}must (?:have less than|be <=)",
     )
 )
-_RESPONSE_ALONE = re.compile(r"completion tokens|output tokens|max_model_len")
-"""In complaints about the longest response. Those about a prompt may have it too, and then name input
-tokens."""
+_SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|max_model_len")
+"""Complaints about a prompt may have these words too, and then name input tokens."""
 _STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
 _SAYS_FILTERED = re.compile(
     r"content (?:management |safety |usage )?policy|flagged (?:as|by|for|input)|safety system"
@@ -105,7 +104,7 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
         sent: the parameters of the request beside model and messages.
     """
     said = error_of(found)
-    if not isinstance(said, (Mapping, list)):  # its words stand beside "error", or there is no "error"
+    if not isinstance(said, (Mapping, list)):  # its words are beside "error", or there is no "error"
         said = found
     texts = [readable(text) for text in _texts(said)]
     words = "\n".join(texts).lower()[:LONGEST_READ]
@@ -113,8 +112,8 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     status = _status(reply.status, said)
     reason = f"HTTP {reply.status}: {_short(texts, reply)}"
     if 300 <= status < 400:
-        to = readable(reply.headers.get("location", "nowhere"))
-        return Failed(f"HTTP {status}, a redirect to {to[:LONGEST_REASON]}; name that address", again=False)
+        to = in_one_line(reply.headers.get("location", "nowhere"))[:LONGEST_REASON]
+        return Failed(f"HTTP {status}, a redirect to {to}; name that address", again=False)
     if status not in (401, 402, 403, 404, 429):
         if _is_too_long(status, words, marks):
             return _too_long(words, sent, reason)
@@ -149,7 +148,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every text of an error, but for what it repeats of the request."""
+    """Every text of an error, except those that repeat the request."""
     if isinstance(value, str):
         yield value
     elif depth == DEEPEST:
@@ -164,13 +163,11 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _status(status: int, said: Any) -> int:
-    """The status that an error stands for: its own, or of one in a reply of HTTP 200 the one that it
-    names."""
+    """The status of an error; where it came with HTTP 200, the status that it names."""
     if status != 200:
         return status
-    named = said.get("code", said.get("status")) if isinstance(said, Mapping) else None
-    digits = str(named)
-    return int(digits) if re.fullmatch("[45][0-9][0-9]", digits) else UPSTREAM_FAILED
+    named = str(said.get("code", said.get("status")) if isinstance(said, Mapping) else None)
+    return int(named) if re.fullmatch("[45][0-9][0-9]", named) else UPSTREAM_FAILED
 
 
 def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
@@ -178,7 +175,7 @@ def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
         return True
     if status == 413:  # unless it is the account that allows no request of this size
         return "rate_limit" not in words and "rate limit" not in words
-    if _RESPONSE_ALONE.search(words) and "input tokens" not in words:
+    if _SAYS_RESPONSE_TOO_LONG.search(words) and "input tokens" not in words:
         return False
     return any(pattern.search(words) for pattern in _SAYS_TOO_LONG)
 
@@ -196,29 +193,30 @@ def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | 
     """The parameter that the error says is not supported; None where it says something else."""
     if not _SAYS_UNSUPPORTED.search(words):
         return None
-    if "both" in words and {"temperature", "top_p"} <= sent.keys():
-        both = all(re.search(rf"\b{name}\b", words) for name in ("temperature", "top_p"))
-        if both:
-            return "top_p"
     param = said.get("param") if isinstance(said, Mapping) else None
     if isinstance(param, str) and (name := param.rpartition(".")[2]) in sent:
         return name
-    places = {name: match.start() for name in sent if (match := re.search(rf"\b{name}\b", words))}
+    places = _places(words, sent)
+    if {"temperature", "top_p"} <= places.keys() and re.search("both|only one", words):
+        return "top_p"
     return min(places, key=places.__getitem__, default=None)
+
+
+def _places(words: str, names: Collection[str]) -> dict[str, int]:
+    """Each of the names that the words hold, with its first place in them."""
+    found = {name: re.search(rf"\b{name}\b", words) for name in names}
+    return {name: match.start() for name, match in found.items() if match}
 
 
 def _short(texts: Collection[str], reply: Reply) -> str:
     """The error's own words in one line that any terminal can show."""
-    told = " ".join(dict.fromkeys(texts)) or reply.body[: 4 * LONGEST_REASON].decode(
-        "utf-8", errors="replace"
-    )
-    line = "".join(char if char.isprintable() else " " for char in readable(told))
-    return " ".join(line.split())[:LONGEST_REASON] or "no reason given"
+    body = reply.body[: 4 * LONGEST_REASON].decode("utf-8", errors="replace")
+    return in_one_line(" ".join(dict.fromkeys(texts)) or body)[:LONGEST_REASON] or "no reason given"
 
 
 def _remedy(words: str, sent: Mapping[str, Any]) -> str:
     """What to do about a parameter that is named as wrong, though not as one that is not supported."""
-    named = next((name for name in sent if re.search(rf"\b{name}\b", words)), "")
+    named = next(iter(_places(words, sent)), "")
     if named.startswith("max_"):
         return f"; max_new_tokens is {sent[named]}, set it lower"
     return f"; its value is {sent[named]}, and --omit {named} leaves it out" if named else ""

@@ -51,7 +51,7 @@ class EvaluationRecord:
     """Who played, as tables call it."""
     agent: str
     deciding: Mapping[str, Any]
-    """Of the agent: a hash of the model, versions of what computes, the model's name at a server."""
+    """What identifies the agent: a hash of the model, versions of libraries, the model's name at a server."""
     repeats: str
     """In a sentence, how far the same command gives the same episodes again."""
     parameters: Mapping[str, Any]

@@ -169,7 +169,7 @@ def left_out_told(record: EvaluationRecord) -> str:
 
 
 def answers_told(record: EvaluationRecord) -> str:
-    """How many of a server's answers were no good steps, and why; empty where there are none."""
+    """How many of a server's answers were cut off, refused and so on; empty where all were whole."""
     if not record.endings:
         return ""
     longest = record.parameters["sampling"]["max_new_tokens"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from chat_server import chat_server
+from manners import message
 
 from tasks.command import main
 from tasks.evaluations import judge_questions
@@ -38,11 +39,11 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def judge(data: Path, model: str, output: Path) -> int:
+def judge(data: Path, model: str, output: Path, *options: str) -> int:
     overlay = str(Path(__file__).parents[3] / "params" / "notebook_qa.yaml")
     return main(
         ["judge-questions", "--model", model, "--params", overlay, "--output", str(output),
-         "--set", f"environment.data={data}"]
+         "--set", f"environment.data={data}", *options]
     )  # fmt: skip
 
 
@@ -74,10 +75,24 @@ def test_what_was_judged_before_an_interruption_is_not_asked_again(
     broken = (400, {}, {"error": {"message": "out of order"}})
     with chat_server(lambda number: broken if number > 2 else None, answer=verdict) as (url, _):
         assert judge(data, url, output) == 2 and not output.exists()
-        port = int(url.rsplit(":", 1)[1].split("/")[0])
-    with chat_server(port=port, answer=verdict) as (url, heard):
-        assert judge(data, url, output) == 0
+    with chat_server(answer=verdict) as (moved, heard):
+        assert moved != url
+        assert judge(data, moved, output) == 0
     assert len(heard.bodies) == 1 and pl.read_parquet(output).height == 3
+
+
+def test_verdicts_that_were_cut_off_or_refused_are_said_with_what_to_do(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def manner(number: int, body: dict, good: dict) -> dict:
+        return message(good, "length" if number == 1 else "content_filter", content="")
+
+    with chat_server(manner=manner) as (url, heard):
+        assert judge(data, url, tmp_path / "verdicts.parquet", "--max-new-tokens", "9") == 0
+    assert {body["max_tokens"] for body in heard.bodies} == {9}
+    told = capsys.readouterr().out
+    assert "3 without a readable verdict" in told
+    assert "answers: of 3 answers 1 cut off at 9 tokens (raise --max-new-tokens); 2 refused by" in told
 
 
 @pytest.mark.slow
