@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from skillpress.evaluation.intervals import FEW_TASKS
 from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData
@@ -56,6 +57,7 @@ def render_report(data: ReportData) -> str:
         strata_votes_table=tables.strata_table(
             data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
         ),
+        few_tasks=FEW_TASKS,
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles, figures.METRICS)),
