@@ -207,8 +207,7 @@ def _range(texts: Sequence[str]) -> str:
 
 
 def _unit(figure: BehaviorFigure) -> str:
-    unit = {"share": "", "steps": "steps", "per success": "per success", "count": "successes"}[figure.unit]
-    return ", ".join(part for part in (unit, figure.table) if part)
+    return {"share": "", "steps": "steps", "per success": "per success", "count": "episodes"}[figure.unit]
 
 
 def _points(share: float) -> str:

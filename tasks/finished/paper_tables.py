@@ -103,6 +103,9 @@ def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
         f"Checkpoint of every trained policy: {runs[0].checkpoint.rule} (training step {steps}); no other "
         "was evaluated.",
         *(played(params) for params in {run.environment: run.params for run in runs}.values()),
+        "A table looks at the episodes that its heading names, those of all seeds together. A report's table "
+        "“Behaviour” looks at all test episodes and shows the mean of the seeds' figures, which differs from "
+        "a figure of all episodes where seeds have unequal numbers of them.",
         "Below a figure its 95% interval over tasks and the number n of episodes behind it; a task that "
         "several seeds played is one task. The interval holds for these trained policies: other tasks of the "
         "same kind, not other trainings, whose luck ± shows: the deviation over training seeds, or over "
