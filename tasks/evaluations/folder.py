@@ -64,11 +64,18 @@ class EvaluationRecord:
     versions: Mapping[str, str]
     reading: Mapping[str, str]
     """Figure to what it is divided by, and what its interval covers."""
+    environment_title: str = ""
+    """What pages call the environment; empty in evaluations of versions that did not record it."""
 
     @property
     def environment(self) -> str:
-        """The environment's name."""
+        """The environment's name in params.yaml."""
         return str(self.parameters["environment"]["name"])
+
+    @property
+    def played(self) -> str:
+        """What the environment is called on pages."""
+        return self.environment_title or self.environment
 
     @property
     def max_steps(self) -> int:

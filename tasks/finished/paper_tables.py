@@ -94,7 +94,7 @@ def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
     """How the figures were computed, a sentence each."""
     seeds: dict[str, list[str]] = {}
     for run in runs:
-        seeds.setdefault(f"{run.environment} {run.method}", []).append(str(run.params.seed))
+        seeds.setdefault(f"{run.played} {run.method}", []).append(str(run.params.seed))
     trained = sorted({run.checkpoint.step for run in runs if run.params.training.steps})
     steps = ", ".join(map(str, trained)) or "0"
     named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
@@ -119,7 +119,7 @@ def played(params: Params) -> str:
     section, demonstrations = params.evaluation, params.imitation.demonstrations
     after = f" after imitating {demonstrations:,} demonstrations" if demonstrations else ""
     return (
-        f"{params.environment.name}: every test task exactly {section.votes}x in each of "
+        f"{params.environment.title}: every test task exactly {section.votes}x in each of "
         f"{section.runs} runs per seed, at temperature {section.temperature:g}; “Vanilla” is what training "
         f"started from, {params.policy.model}{after}."
     )
