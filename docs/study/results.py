@@ -37,7 +37,7 @@ class Level:
     def in_percent(self) -> str:
         """Such as ``82.5 (80.9 to 84.1)``; without an interval where a single seed has been run."""
         found = self.over_trainings
-        return percent(self.mean, *((max(0.0, found.low), min(1.0, found.high)) if found else ()))
+        return percent(self.mean, *((found.low, found.high) if found else ()))
 
     def in_points(self) -> str:
         """Such as ``+1.5 (+0.2 to +2.8)``; without an interval where a single seed has been run."""
@@ -73,7 +73,7 @@ class Results:
         else:
             runs = list(self.runs.get((benchmark, method), {}).values())
         policy = method if method in FLOORS else TRAINED
-        return _level([self.scores(run, policy, outcome, name) for run in runs])
+        return _level([self.scores(run, policy, outcome, name) for run in runs], shares=True)
 
     def gain(self, benchmark: str, method: str, outcome: str) -> Level | None:
         """What training added to the start of the same run, paired by task; None for floors."""
@@ -84,7 +84,7 @@ class Results:
             differences.append(
                 after.join(before, on="task_id", suffix="_before").select("task_id", score=gained)
             )
-        return _level(differences)
+        return _level(differences, shares=False)
 
     def findings(self, question: str, outcome: str | None = None) -> list[Finding]:
         """The question's claims, tested and judged, in another outcome than the primary one if so wanted."""
@@ -130,7 +130,7 @@ class Results:
 
     def _probes(self, benchmark: str) -> pl.DataFrame:
         probed = [
-            pl.DataFrame(run.probes).select(pl.lit(run.id).alias("run"), pl.all()).cast(PROBE_TYPES)
+            pl.DataFrame(run.probes).with_columns(run=pl.lit(run.id), seed=pl.lit(run.seed)).cast(PROBE_TYPES)
             for (name, _), runs in self.runs.items()
             if name == benchmark
             for run in runs.values()
@@ -139,19 +139,22 @@ class Results:
         return pl.concat(probed) if probed else pl.DataFrame(schema=PROBE_TYPES)
 
 
-def _level(scores: Sequence[pl.DataFrame]) -> Level | None:
+def _level(scores: Sequence[pl.DataFrame], *, shares: bool) -> Level | None:
     """Of the seeds that have tasks; None where none has."""
     played = [found for found in scores if found.height]
     if not played:
         return None
     together = Scores.of(played)
     return Level(
-        together.mean(), over_trainings(together), together.seeds, int(together.tasks_per_seed().max())
+        mean=together.mean(),
+        over_trainings=over_trainings(together, shares=shares),
+        seeds=together.seeds,
+        tasks=int(together.tasks_per_seed().max()),
     )
 
 
 PROBE_TYPES = pl.Schema(
-    {"run": pl.String, "split": pl.String, "step": pl.Int64, "corpus": pl.Float64}
+    {"run": pl.String, "seed": pl.Int64, "split": pl.String, "step": pl.Int64, "corpus": pl.Float64}
     | dict.fromkeys(
         ("success", "steps", "description_length", "certificate", "segments_per_skill"), pl.Float64
     )

@@ -7,7 +7,7 @@ from statistics import stdev
 
 from docs.study.results import FLOORS, Results
 from docs.study.words import NONE, p_value, points, table
-from skillpress.study.compression import MEASURES, Prediction
+from skillpress.study.compression import HELD, MEASURES, MODEL, Prediction
 from skillpress.study.contrasts import OPEN, Finding
 from skillpress.study.holm import holm
 from skillpress.study.power import MOST_SEEDS, seeds_needed
@@ -123,6 +123,7 @@ def compression(results: Results, question: str) -> Iterator[str]:
             MEASURES[one.measure],
             f"{one.runs} runs, {one.rows} steps",
             _number(one.partial),
+            _number(one.within_seeds),
             _number(one.slope, one.low, one.high),
             p_value(corrected),
             compression_verdict(results, one, corrected),
@@ -134,11 +135,14 @@ def compression(results: Results, question: str) -> Iterator[str]:
         "measure",
         "from",
         "partial correlation",
+        "within seeds",
         "slope, standardised (95%)",
         "p, corrected",
         "verdict",
     )
     yield from ("", *table(heads, rows))
+    held = " and ".join(HELD.values())
+    yield from ("", f"The slope is that of `{MODEL}`; the partial correlation holds {held} constant.")
 
 
 def compression_verdict(results: Results, one: Prediction, corrected: float | None) -> str:

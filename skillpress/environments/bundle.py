@@ -22,6 +22,12 @@ class EnvironmentParameters(BaseModel):
     max_steps: Annotated[int, Field(ge=1, le=2**31 - 1)]
 
     @property
+    def title(self) -> str:
+        """What pages and MLflow's registry call what is played; a door to foreign environments names the
+        one behind it."""
+        return self.name
+
+    @property
     def has_oracle(self) -> bool:
         """Whether somebody demonstrates its tasks; where nobody does, there is nothing to imitate."""
         return True

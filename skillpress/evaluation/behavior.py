@@ -37,7 +37,7 @@ class BehaviorFigure:
     episodes: int
     """Episodes that the figure was computed on."""
     table: str
-    """Where the paper reports it; empty where it does not."""
+    """Where the paper reports such a figure, perhaps of some of the tasks; empty where it does not."""
     low: float | None = None
     """Lower end of the 95% interval over tasks; None when there is none."""
     high: float | None = None

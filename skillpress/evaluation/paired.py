@@ -3,8 +3,9 @@
 Every test is paired by task, because tasks differ in difficulty far more than policies do in skill.
 There are two questions, and each test says which it answers.
 
-*For these trained policies*: would other tasks of the same kind show the difference? The **bootstrap**
-resamples tasks, with every episode of each; a task that several seeds played is one task. **McNemar's
+*For these trained policies*: would other tasks of the same kind show the difference? The test **over tasks**
+resamples tasks, with every episode of each, or is Student's t where they are few (``bootstrap``); a task that
+several seeds played is one task. **McNemar's
 exact test** needs one yes or no per task and policy, so it uses the first episode of the first run: no
 distribution is assumed, at the price of power. Several seeds have several first episodes of a task, or
 tasks that are no sample of one policy's, so it is made for a single seed alone.
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from skillpress.evaluation.bootstrap import bootstrap
+from skillpress.evaluation.bootstrap import over_tasks
 from skillpress.evaluation.budget import BUDGET_POINTS
 from skillpress.evaluation.episodes import RUN_KEY, EvaluationError, EvaluationSteps, episode_table
 from skillpress.evaluation.scores import Scores
@@ -44,11 +45,11 @@ class PairedTest:
     per_seed: tuple[float, ...]
     """The difference of each seed's pair."""
     low: float
-    """Lower end of the bootstrap's 95% interval of the difference, for these trained policies."""
+    """Lower end of the 95% interval of the difference over tasks, for these trained policies."""
     high: float
     """Upper end of it."""
     bootstrap_p: float
-    """Two-sided, for these trained policies."""
+    """Two-sided, of the bootstrap over tasks, or of the test that stands in for it where they are few."""
     only_first: int | None = None
     """Tasks whose first episode only ``first`` won; None where several seeds are tested."""
     only_second: int | None = None
@@ -152,7 +153,7 @@ def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:
     ]
     difference = (pl.col("success_second") - pl.col("success")).round(12)  # equal shares must tie exactly
     scores = Scores.of([pair.select("task_id", score=difference) for pair in pairs])
-    low, high, p = bootstrap(scores.per_task(), seed)
+    low, high, p = over_tasks(scores.per_task(), seed)
     only_first = only_second = mcnemar_p = None
     if len(pairs) == 1:
         only_first = pairs[0].filter(pl.col("opening") & ~pl.col("opening_second")).height

@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from skillpress.evaluation.intervals import effective_tasks
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -48,6 +50,10 @@ class Scores:
         """How many each seed played."""
         return np.asarray((~np.isnan(self.values)).sum(axis=1))
 
+    def shared_tasks(self) -> int:
+        """How many tasks more than one seed played."""
+        return int(((~np.isnan(self.values)).sum(axis=0) > 1).sum())
+
     def seed_means(self) -> NDArray[np.float64]:
         """Each seed's mean over its tasks."""
         return np.asarray(np.nanmean(self.values, axis=1))
@@ -70,10 +76,6 @@ class Scores:
         return np.asarray((self.mean() + self.tasks * shares.sum(axis=0)).round(12))
 
     def effective_tasks(self) -> float:
-        """As many equally weighted tasks as say as much (Kish 1965: 1 / sum of squared weights).
-
-        The number of tasks where they are crossed, or nested in equal numbers.
-        """
+        """As many equally weighted tasks as say as much."""
         played = ~np.isnan(self.values)
-        weights = (played / (self.seeds * self.tasks_per_seed()[:, None])).sum(axis=0)
-        return float(1 / (weights**2).sum())
+        return effective_tasks((played / (self.seeds * self.tasks_per_seed()[:, None])).sum(axis=0))

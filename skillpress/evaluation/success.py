@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from skillpress.evaluation.episodes import RUN_KEY
-from skillpress.evaluation.intervals import wilson
+from skillpress.evaluation.intervals import effective_tasks, wilson
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,20 @@ def _rate(episodes: pl.DataFrame, verdicts: pl.DataFrame) -> SuccessRate:
     runs = verdicts.group_by(RUN_KEY).agg(pl.col("solved").mean()).sort(RUN_KEY)["solved"]
     mean = float(runs.to_numpy().mean())
     std = float(runs.to_numpy().std(ddof=1)) if len(runs) > 1 else None
-    tasks = episodes["task_id"].n_unique()
-    interval = wilson(min(mean, 1.0), tasks)  # a mean of ones may round above 1
+    played = verdicts.select(*RUN_KEY, "task_id").unique()
+    of_run = pl.len().over(RUN_KEY)
+    weights = (
+        played.select("task_id", share=1 / (len(runs) * of_run))
+        .group_by("task_id")
+        .agg(pl.col("share").sum())
+    )
+    interval = wilson(min(mean, 1.0), effective_tasks(weights["share"].to_numpy()))  # ones may round above 1
     return SuccessRate(
         mean=mean,
         std=std,
         per_run=tuple(runs.to_list()),
         low=interval.low,
         high=interval.high,
-        tasks=tasks,
+        tasks=weights.height,
         episodes=episodes.height,
     )

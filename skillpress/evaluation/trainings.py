@@ -18,6 +18,12 @@ Degrees of freedom: S - 1 for A; C comes from hundreds of tasks and counts as kn
 and 7% at three, instead of 5%), so they are granted in proportion, (S - 1)(A' + C) / A', where A' is the
 larger of A and what the episodes' dice alone would make of it. The test of this module simulates the errors.
 
+Below ``FEW_TASKS`` tasks C is uncertain too. Of G tasks that seeds share it has G - 1 degrees, and takes part
+in proportion as A does: 1 / degrees = (A' / (S - 1) + C / (G - 1)) / (A' + C). And shares of success are
+skewed: where most tasks are won, a mean of few misses the truth more often on one side. Wilson's formula with
+m (1 - m) / V trials and Student's t stays in [0, 1] and follows the skew. ``benchmarks/interval_coverage.py``
+simulates how often each interval holds the truth.
+
 Why no hierarchical bootstrap: a handful of seeds resampled scatter less than the seeds do. Where trainings
 move success by three points, its simulated errors are 21% at two seeds, 11% at three and 9% at five.
 """
@@ -29,6 +35,7 @@ from math import sqrt
 
 import numpy as np
 
+from skillpress.evaluation.intervals import FEW_TASKS, Interval, wilson
 from skillpress.evaluation.scores import Scores
 
 ROUNDING = 1e-24
@@ -51,8 +58,13 @@ class OverTrainings:
     """Degrees of freedom of the t distribution; few are few seeds."""
 
 
-def over_trainings(scores: Scores) -> OverTrainings | None:
-    """The interval of ``scores.mean()``; None for a single seed, or where nothing varies."""
+def over_trainings(scores: Scores, *, shares: bool = False) -> OverTrainings | None:
+    """The interval of ``scores.mean()``; None for a single seed, or where nothing varies.
+
+    Args:
+        shares: the scores are shares of episodes won, so that the interval lies in [0, 1]; otherwise
+            differences of such shares.
+    """
     if scores.seeds < 2:
         return None
     seeds, shared, dice = _variances(scores)
@@ -63,12 +75,30 @@ def over_trainings(scores: Scores) -> OverTrainings | None:
         return None
     from scipy.special import stdtr, stdtrit  # Student's t; importing scipy.stats takes a second
 
-    least = max(seeds, dice)
-    degrees = (scores.seeds - 1) * (least + shared) / least if least > ROUNDING else np.inf
     mean, error = scores.mean(), sqrt(variance)
-    half = float(stdtrit(degrees, 0.975)) * error
+    degrees = _degrees(scores, max(seeds, dice), shared)
+    critical = float(stdtrit(degrees, 0.975))
+    found = Interval(mean - critical * error, mean + critical * error)
+    if shares:
+        found = _of_shares(found, mean, variance, critical, scores.tasks)
     p = 2 * float(stdtr(degrees, -abs(mean) / error))
-    return OverTrainings(seeds=scores.seeds, low=mean - half, high=mean + half, p=p, degrees=float(degrees))
+    return OverTrainings(seeds=scores.seeds, low=found.low, high=found.high, p=p, degrees=degrees)
+
+
+def _degrees(scores: Scores, seeds: float, shared: float) -> float:
+    """Of the parts ``seeds`` (A') and ``shared`` (C) of the variance."""
+    of_seeds, of_tasks = seeds / (scores.seeds - 1), 0.0
+    if scores.tasks < FEW_TASKS and shared:
+        of_tasks = shared / max(1, scores.shared_tasks() - 1)
+    uncertain = of_seeds + of_tasks
+    return (seeds + shared) / uncertain if uncertain > ROUNDING else np.inf
+
+
+def _of_shares(found: Interval, mean: float, variance: float, critical: float, tasks: int) -> Interval:
+    if tasks >= FEW_TASKS:
+        return Interval(max(0.0, found.low), min(1.0, found.high))
+    mean = min(mean, 1.0)  # a mean of ones may round above 1
+    return wilson(mean, max(1.0, mean * (1 - mean) / variance), critical)
 
 
 def _variances(scores: Scores) -> tuple[float, float, float]:

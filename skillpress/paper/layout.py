@@ -40,7 +40,7 @@ TITLES = {
     6: "ALFWorld: how in-distribution tasks are solved",
     7: "ALFWorld: what failed out-of-distribution episodes lacked",
     8: "TextWorld-Cooking: lengths and how failures ended",
-    9: "Countdown-Stepwise: how episodes go",
+    9: "Countdown-Stepwise: how episodes go; a failure that took all T steps is a timeout, stuck or not",
     10: "Most used phrases of the dictionary fitted to each method's successes, and of the last step's",
     11: "ALFWorld: whether the phrases that the paper matches with SkillRL's skills are in the dictionary",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 
 import plotly.graph_objects as go
@@ -9,7 +11,7 @@ import polars as pl
 
 from skillpress.analysis.drift import lifetimes as lifetime_table
 from skillpress.analysis.drift import spans
-from skillpress.report.theme import INK, KIND_COLORS, METHOD_COLORS, MUTED, styled
+from skillpress.report.theme import INK, KIND_COLORS, METHOD_COLORS, MUTED, PAPER, PERCENT_STOPS, styled
 from skillpress.skills.history import History
 
 LONGEST_LIVED = 24
@@ -32,7 +34,7 @@ def bits(parts: pl.DataFrame) -> go.Figure:
     ):
         figure.add_bar(
             x=parts[column].to_list(), y=rows, orientation="h", name=name,
-            marker={"color": color, "line": {"color": "white", "width": 1}},
+            marker={"color": color, "line": {"color": PAPER, "width": 1}},
             hovertemplate=f"{name}: %{{x:.2f}} bits<extra></extra>",
         )  # fmt: skip
     for row, total in zip(rows, parts["dictionary_bits"] + parts["data_bits"], strict=True):
@@ -77,7 +79,7 @@ def coverage(table: pl.DataFrame) -> go.Figure:
     styled(figure, 300, "skills in the phrase", "share of all skills")
     figure.update_layout(bargap=0.35)
     figure.update_xaxes(dtick=1)
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="tozero")
     return figure
 
 
@@ -97,7 +99,7 @@ def similarity(changes: pl.DataFrame) -> go.Figure:
                 hovertemplate=f"{name}: %{{y:.0%}} at step %{{x}}<extra></extra>",
             )  # fmt: skip
     styled(figure, 300, "training step", "overlap of learned phrases")
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
+    figure.update_yaxes(tickformatstops=PERCENT_STOPS, range=[0, 1.02])
     return _with_legend(figure)
 
 
@@ -122,7 +124,7 @@ def lifetimes(history: History) -> go.Figure:
     figure.update_xaxes(range=[min(history) - 0.5, max(history) + 0.5])
     figure.update_yaxes(
         tickvals=list(range(len(shown))),
-        ticktext=[escape(_shortened(phrase)) for phrase in shown],
+        ticktext=[escape(label) for label in _labels(shown)],
         range=[len(shown) - 0.5, -0.5],
         tickfont={"size": 11, "color": MUTED},
         showgrid=False,
@@ -148,8 +150,16 @@ def scaling(table: pl.DataFrame) -> go.Figure:
     return _with_legend(figure)
 
 
-def _shortened(phrase: str) -> str:
-    return phrase if len(phrase) <= LABEL else phrase[: LABEL - 1] + "…"
+def _labels(phrases: Sequence[str]) -> list[str]:
+    """Each phrase in at most ``LABEL`` characters; those that would then read alike are numbered."""
+    short = [phrase if len(phrase) <= LABEL else phrase[: LABEL - 1] + "…" for phrase in phrases]
+    seen: Counter[str] = Counter()
+    labels = []
+    for label in short:
+        seen[label] += 1
+        again = f" ({seen[label]})"
+        labels.append(label if seen[label] == 1 else label[: LABEL - 1 - len(again)] + "…" + again)
+    return labels
 
 
 def _with_legend(figure: go.Figure) -> go.Figure:

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from skillpress.report.data import Curve, PolicyResult, by_method
-from skillpress.report.theme import INK, KIND_COLORS, Look, styled
+from skillpress.report.theme import INK, KIND_COLORS, PAPER, PERCENT_STOPS, Look, styled
 
 SMOOTHING = 9
 """Training steps in the centred running mean of a learning curve."""
@@ -102,7 +102,7 @@ def success(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.F
         range=[len(methods) - 0.5, -0.5],
         showgrid=False,
     )
-    figure.update_xaxes(tickformat=".0%")
+    figure.update_xaxes(tickformatstops=PERCENT_STOPS)
     figure.update_layout(margin={"r": 76})  # for the numbers
     return figure
 
@@ -115,7 +115,7 @@ def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Fi
         steps = np.arange(1, curves.shape[1] + 1)
         _line_with_band(figure, steps, curves, method, looks[method], "%{y:.1%} within %{x} steps")
     styled(figure, 380, "step budget", "share of episodes won")
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="tozero")
     return figure
 
 
@@ -132,7 +132,8 @@ def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, 
         steps = frames[0]["step"].to_numpy()[:last]
         _line_with_band(figure, steps, values, method, looks[method], hover)
     styled(figure, 270, "training step", metric.axis)
-    figure.update_yaxes(tickformat=".0%" if metric.percent else "~g")
+    if metric.percent:
+        figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="nonnegative")
     return figure
 
 
@@ -196,7 +197,7 @@ def action_mix(policies: Sequence[PolicyResult]) -> go.Figure:
     for column, kind in enumerate(kinds):
         figure.add_bar(
             x=shares[:, column], y=[escape(method) for method in methods], orientation="h", name=escape(kind),
-            marker={"color": KIND_COLORS[column % len(KIND_COLORS)], "line": {"color": "white", "width": 1}},
+            marker={"color": KIND_COLORS[column % len(KIND_COLORS)], "line": {"color": PAPER, "width": 1}},
             text=[f"{share:.0%}" if share >= 0.06 else "" for share in shares[:, column]],
             textposition="inside", insidetextanchor="middle", textangle=0,
             hovertemplate=f"{escape(kind)}: %{{x:.1%}}<extra></extra>",
@@ -208,7 +209,7 @@ def action_mix(policies: Sequence[PolicyResult]) -> go.Figure:
         showlegend=True,
         legend={"orientation": "h", "traceorder": "normal", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_xaxes(tickformatstops=PERCENT_STOPS, range=[0, 1])
     figure.update_yaxes(autorange="reversed", showgrid=False, ticklabelstandoff=6)
     return figure
 
@@ -237,4 +238,4 @@ def _line_with_band(
 
 def _smooth(values: pl.Series) -> NDArray[np.float64]:
     smooth = values.cast(pl.Float64).rolling_mean(SMOOTHING, min_samples=1, center=True)
-    return smooth.to_numpy()
+    return smooth.round(12).to_numpy()  # a sum that rolls on leaves dust, and equal values must tie

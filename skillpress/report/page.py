@@ -14,14 +14,15 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from skillpress.evaluation.intervals import FEW_TASKS
 from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
-from skillpress.report.data import ReportData
+from skillpress.report.data import ReportData, by_method
 from skillpress.report.dictionary_section import panels
 from skillpress.report.library_section import correspondence_table, library_table
 from skillpress.report.mismatch_table import mismatch_table
 from skillpress.report.paper_page import TEMPLATES, paper_section
-from skillpress.report.theme import Look, family_colors, looks
+from skillpress.report.theme import DARK, Look, family_colors, looks, rgba
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ def render_report(data: ReportData) -> str:
         data=data,
         plotly=Markup(get_plotlyjs()),
         looks=styles,
+        methods=len({policy.method for policy in data.policies if not policy.baseline}),
+        baselines=len({policy.method for policy in data.policies if policy.baseline}),
+        several_seeds=any(len(results) > 1 for results in by_method(data.policies).values()),
+        shades=[[light, dark] for light, dark in DARK.items()]
+        + [[_opening(light), _opening(dark)] for light, dark in DARK.items()],
         trained={curve.method: styles[curve.method] for curve in data.curves},
         success_figure=_html(figures.success(data.policies, styles), "success"),
         success_table=tables.success_table(data.policies),
@@ -56,6 +62,7 @@ def render_report(data: ReportData) -> str:
         strata_votes_table=tables.strata_table(
             data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
         ),
+        few_tasks=FEW_TASKS,
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles, figures.METRICS)),
@@ -99,6 +106,11 @@ def _html(figure: go.Figure, name: str) -> Markup:
         '<div class="plot" id="figure-{}" style="min-height: {}px">'
         '<script type="application/json">{}</script></div>'
     ).format(name, figure.layout.height, Markup(content))
+
+
+def _opening(color: str) -> str:
+    """How every translucent area of a colour begins."""
+    return rgba(color, 1).removesuffix("1)")
 
 
 def _skills(data: ReportData) -> list[str]:

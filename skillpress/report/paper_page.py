@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from skillpress.paper.layout import PaperTable
 from skillpress.paper.text import NOT_RUN, grid
+from skillpress.report.theme import both
 
 TEMPLATES = Environment(
     loader=PackageLoader("skillpress.report", "templates"),
@@ -18,6 +19,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 """Every template of the report."""
+TEMPLATES.filters["both"] = both
 
 
 def paper_section(tables: Sequence[PaperTable], notes: Sequence[str]) -> dict[str, Any]:

@@ -114,9 +114,14 @@ def _figure_table(
 def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
     """The paired tests, a line per pair of policies and step budget, and one for the votes if any.
 
-    What was not tested is shown as such: other trainings with a single seed, McNemar with several.
+    McNemar's test is of single seeds, that of other trainings of several: a table of one kind alone has no
+    columns for the other.
     """
-    heads = ("Difference", "These policies", "p", "Won by only one", "McNemar p", "Other trainings", "p")
+    seeds = [comparison.seeds for comparison in comparisons.values()]
+    kinds = [_over_tasks]
+    kinds += [_mcnemar] if 1 in seeds else []
+    kinds += [_other_trainings] if max(seeds, default=1) > 1 else []
+    heads = tuple(head for kind in kinds for head in HEADS[kind])
     rows = []
     for pair, comparison in comparisons.items():
         lines = [(f"within {test.budget} steps", test) for test in comparison.tests]
@@ -124,23 +129,33 @@ def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
             lines.append((f"SC@{comparison.votes}", comparison.verdicts))
         for position, (note, test) in enumerate(lines):
             counts = f", {_count(comparison.seeds, 'seed')}, {_count(comparison.tasks, 'task')}"
-            rows.append(
-                Row("" if position else pair, _test_values(test), note if position else f"{note}{counts}")
-            )
+            values = tuple(Value(text) for kind in kinds for text in kind(test))
+            rows.append(Row("" if position else pair, values, note if position else f"{note}{counts}"))
     return Table(heads, tuple(rows))
 
 
-def _test_values(test: PairedTest) -> tuple[Value, ...]:
+def _over_tasks(test: PairedTest) -> tuple[str, ...]:
+    interval = f"{_points(test.low)} to {_points(test.high)}"
+    return _points(test.difference), interval, _p(test.bootstrap_p)
+
+
+def _mcnemar(test: PairedTest) -> tuple[str, ...]:
+    if test.mcnemar_p is None:
+        return NOTHING, NOTHING
+    return f"{test.only_second} : {test.only_first}", _p(test.mcnemar_p)
+
+
+def _other_trainings(test: PairedTest) -> tuple[str, ...]:
     of = test.trainings
-    return (
-        Value(_points(test.difference)),
-        Value(f"{_points(test.low)} to {_points(test.high)}"),
-        Value(_p(test.bootstrap_p)),
-        Value(NOTHING if test.mcnemar_p is None else f"{test.only_second} : {test.only_first}"),
-        Value(NOTHING if test.mcnemar_p is None else _p(test.mcnemar_p)),
-        Value(NOTHING if of is None else f"{_points(of.low)} to {_points(of.high)}"),
-        Value(NOTHING if of is None else _p(of.p)),
-    )
+    return (NOTHING, NOTHING) if of is None else (f"{_points(of.low)} to {_points(of.high)}", _p(of.p))
+
+
+HEADS = {
+    _over_tasks: ("Difference", "These policies", "p"),
+    _mcnemar: ("Won by only one", "McNemar p"),
+    _other_trainings: ("Other trainings", "p"),
+}
+"""The columns of each kind of test."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +222,7 @@ def _range(texts: Sequence[str]) -> str:
 
 
 def _unit(figure: BehaviorFigure) -> str:
-    unit = {"share": "", "steps": "steps", "per success": "per success", "count": "successes"}[figure.unit]
-    return ", ".join(part for part in (unit, figure.table) if part)
+    return {"share": "", "steps": "steps", "per success": "per success", "count": "episodes"}[figure.unit]
 
 
 def _points(share: float) -> str:

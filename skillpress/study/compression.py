@@ -1,14 +1,20 @@
 """Does compression predict generalisation? Observations over the probed steps of all runs of a benchmark.
 
-The gap is success on training tasks minus success on tasks of an unseen kind. A measure of compression is one
-of :data:`MEASURES`. Two analyses, each with the length of training successes held constant:
+The gap is success on training tasks minus success on tasks of an unseen kind. A measure of compression is
+one of :data:`MEASURES`. Two analyses hold the length of training successes and their number, ``corpus``,
+constant:
 
-- the partial correlation of gap and measure, given the length: the correlation of what a linear fit on the
-  length leaves of either. Steps of one run are alike, so it carries no test.
-- the slope of the measure in gap ~ measure + length + corpus + step with the run as random effect (REML), all
-  columns standardised; gap too, so that a slope of 0.1 is a tenth of a deviation of the gap per deviation of
-  the measure. ``corpus`` is there because a dictionary's own bits are spread over the successes that it is
-  fitted to. Its test is the normal one of the mixed model.
+- the partial correlation of gap and measure: the correlation of what a linear fit on length and corpus leaves
+  of either. Steps of one run are alike, so it carries no test. The same within seeds, where each seed has a
+  level of its own: the runs of a seed share their start and the tasks of their probes, so that a correlation
+  over all rows can be that of a handful of seeds.
+- the slope of the measure in :data:`MODEL` with the run as random effect (REML), all columns standardised;
+  gap too, so that a slope of 0.1 is a tenth of a deviation of the gap per deviation of the measure. Its test
+  is the normal one of the mixed model.
+
+Why ``corpus``: the number of training successes is the training success that the gap is made of. By chance
+alone more successes widen the gap and lower the certificate, which is a bound from so many samples, so that
+the two correlate where no policy differs from another. ``benchmarks/compression_null.py`` simulates it.
 """
 
 from __future__ import annotations
@@ -26,8 +32,12 @@ MEASURES = {
     "certificate": "half-sample certificate, bits",
     "segments_per_skill": "seg/|s|",
 }
-BESIDE = ("steps", "corpus", "step")
-"""What the mixed model holds constant: the length of successes, their number, and the training step."""
+HELD = {"steps": "length", "corpus": "corpus"}
+"""What both analyses hold constant, column to its name in :data:`MODEL`: successes' length and number."""
+BESIDE = HELD | {"step": "step"}
+"""What the mixed model holds constant: the training step too."""
+MODEL = f"gap ~ measure + {' + '.join(BESIDE.values())}"
+"""The fixed effects of the mixed model."""
 FEWEST = 12
 """Rows below which nothing is fitted."""
 
@@ -42,6 +52,8 @@ class Prediction:
     rows: int
     partial: float | None = None
     """The partial correlation, in [-1, 1]."""
+    within_seeds: float | None = None
+    """The same where each seed has a level of its own."""
     slope: float | None = None
     """Standardised, of the mixed model."""
     low: float | None = None
@@ -58,11 +70,11 @@ def gaps(probes: pl.DataFrame) -> pl.DataFrame:
     measure is missing, are left out.
 
     Args:
-        probes: rows of whole splits with ``run``, ``step``, ``split`` and the columns of a probe.
+        probes: rows of whole splits with ``run``, ``seed``, ``step``, ``split`` and the columns of a probe.
     """
     unseen = probes.filter(pl.col("split") == "unseen").select("run", "step", unseen="success")
     rows = probes.filter(pl.col("split") == "train").join(unseen, on=("run", "step"))
-    needed = ["run", "step", "gap", *MEASURES, "steps", "corpus"]
+    needed = ["run", "seed", "step", "gap", *MEASURES, *HELD]
     return rows.with_columns(gap=pl.col("success") - pl.col("unseen")).select(needed).drop_nulls()
 
 
@@ -73,12 +85,16 @@ def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
     if rows.height < FEWEST or runs < 3 or rows[measure].std() == 0 or rows["gap"].std() == 0:
         return empty
     slope, low, high, p = _mixed(rows, measure)
+    seeds = rows["seed"].to_dummies(drop_first=True).to_numpy()
+    held = rows.select(*HELD).to_numpy()
+    pair = rows["gap"].to_numpy(), rows[measure].to_numpy()
     return Prediction(
         benchmark=benchmark,
         measure=measure,
         runs=runs,
         rows=rows.height,
-        partial=partial_correlation(*(rows[name].to_numpy() for name in ("gap", measure, "steps"))),
+        partial=partial_correlation(*pair, held),
+        within_seeds=partial_correlation(*pair, np.column_stack([held, seeds])),
         slope=slope,
         low=low,
         high=high,
@@ -90,15 +106,11 @@ def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
 def partial_correlation(
     one: NDArray[np.float64], other: NDArray[np.float64], given: NDArray[np.float64]
 ) -> float:
-    """The correlation of what a linear fit on ``given`` leaves of the two."""
-    left = [_left_over(values, given) for values in (one, other)]
-    return float(np.corrcoef(left[0], left[1])[0, 1])
-
-
-def _left_over(values: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The correlation of what a linear fit on the columns of ``given`` leaves of the two."""
     design = np.column_stack([np.ones(len(given)), given])
-    found, *_ = np.linalg.lstsq(design, values, rcond=None)
-    return np.asarray(values - design @ found)
+    both = np.column_stack([one, other])
+    found, *_ = np.linalg.lstsq(design, both, rcond=None)
+    return float(np.corrcoef((both - design @ found).T)[0, 1])
 
 
 def _mixed(rows: pl.DataFrame, measure: str) -> tuple[float, float, float, float]:

@@ -36,7 +36,7 @@ def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:
     lines = [f"# {second.record.label} (B) against {first.record.label} (A)", ""]
     for letter, side in zip("AB", zip(*pairs, strict=True), strict=True):
         lines.append(f"- {letter}: {', '.join(f'`{one.path}`' for one in side)}")
-    lines += [f"- Tasks: {len(first.tasks)} of {first.record.environment}, seed {first.record.seed}", ""]
+    lines += [f"- Tasks: {len(first.tasks)} of {first.record.played}, seed {first.record.seed}", ""]
     lines += [_line(HEADS), _line(["---"] * len(HEADS))]
     lines += [_line(_cells(row)) for row in found]
     lines += ["", *(f"- {note}" for note in notes(pairs))]

@@ -69,11 +69,18 @@ class EvaluationRecord:
     """How many answers of a server ended how (``endings.py``); empty where no server was asked."""
     left_out: Sequence[str] = ()
     """Parameters of the sampling that were not sent to a server: it chose their values."""
+    environment_title: str = ""
+    """What pages call the environment; empty in evaluations of versions that did not record it."""
 
     @property
     def environment(self) -> str:
-        """The environment's name."""
+        """The environment's name in params.yaml."""
         return str(self.parameters["environment"]["name"])
+
+    @property
+    def played(self) -> str:
+        """What the environment is called on pages."""
+        return self.environment_title or self.environment
 
     @property
     def max_steps(self) -> int:

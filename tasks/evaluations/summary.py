@@ -85,6 +85,7 @@ def record_of(
         reading=READING,
         endings=count_endings(rollouts) if cost else {},
         left_out=player.left_out(store),
+        environment_title=params.environment.title,
     )
 
 
@@ -115,7 +116,7 @@ def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
         for played in [steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))]
     ]
     data = ReportData(
-        title=f"{record.label} on {record.environment}",
+        title=f"{record.label} on {record.played}",
         policies=results,
         facts=facts(record),
         parameters={**record.parameters, "agent": {"name": record.agent, **record.deciding}},
@@ -131,7 +132,7 @@ def facts(record: EvaluationRecord) -> dict[str, str]:
     runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""
     found = {
         "Who played": "; ".join([f"agent {record.agent}", *(f"{k} {v}" for k, v in record.deciding.items())]),
-        "Tasks": f"{whole.tasks:,} test tasks of {record.environment} (seed {record.seed}), each exactly "
+        "Tasks": f"{whole.tasks:,} test tasks of {record.played} (seed {record.seed}), each exactly "
         f"{whole.votes}x{runs}: {whole.pass_at_1.episodes:,} episodes, T = {record.max_steps} steps at most",
     }
     if counted := tokens_told(record):
@@ -181,7 +182,7 @@ def lines(record: EvaluationRecord) -> Iterator[str]:
     whole = record.parts[ALL].summary
     runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""
     yield (
-        f"{record.label} on {record.environment}: {whole.tasks} tasks, each exactly {whole.votes}x{runs}, "
+        f"{record.label} on {record.played}: {whole.tasks} tasks, each exactly {whole.votes}x{runs}, "
         f"T = {record.max_steps}, seed {record.seed}; 95% intervals over tasks"
     )
     for name, part in record.parts.items():

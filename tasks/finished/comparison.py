@@ -63,7 +63,7 @@ def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRo
     scores = Scores.of([table.group_by("task_id").agg(score=pl.col("won").mean()) for table in episodes])
     seeds = scores.seed_means().tolist()
     interval = wilson(min(scores.mean(), 1.0), scores.effective_tasks())  # a mean may round above 1
-    trainings = over_trainings(scores)
+    trainings = over_trainings(scores, shares=True)
     longest = experiments[0].params.environment.max_steps
     rules = sorted({experiment.params.training.keep for experiment in experiments})
     return MethodRow(
@@ -74,8 +74,8 @@ def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRo
         tasks=scores.tasks,
         low=interval.low,
         high=interval.high,
-        trainings_low=max(0.0, trainings.low) if trainings else None,
-        trainings_high=min(1.0, trainings.high) if trainings else None,
+        trainings_low=trainings.low if trainings else None,
+        trainings_high=trainings.high if trainings else None,
         budget_area=mean(success_against_budget(table, longest).area for table in episodes),
         checkpoint=", ".join(rules) if policy == TRAINED else "",
     )

@@ -94,7 +94,7 @@ def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
     """How the figures were computed, a sentence each."""
     seeds: dict[str, list[str]] = {}
     for run in runs:
-        seeds.setdefault(f"{run.environment} {run.method}", []).append(str(run.params.seed))
+        seeds.setdefault(f"{run.played} {run.method}", []).append(str(run.params.seed))
     trained = sorted({run.checkpoint.step for run in runs if run.params.training.steps})
     steps = ", ".join(map(str, trained)) or "0"
     named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
@@ -103,6 +103,9 @@ def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
         f"Checkpoint of every trained policy: {runs[0].checkpoint.rule} (training step {steps}); no other "
         "was evaluated.",
         *(played(params) for params in {run.environment: run.params for run in runs}.values()),
+        "A table looks at the episodes that its heading names, those of all seeds together. A report's table "
+        "“Behaviour” looks at all test episodes and shows the mean of the seeds' figures, which differs from "
+        "a figure of all episodes where seeds have unequal numbers of them.",
         "Below a figure its 95% interval over tasks and the number n of episodes behind it; a task that "
         "several seeds played is one task. The interval holds for these trained policies: other tasks of the "
         "same kind, not other trainings, whose luck ± shows: the deviation over training seeds, or over "
@@ -116,7 +119,7 @@ def played(params: Params) -> str:
     section, demonstrations = params.evaluation, params.imitation.demonstrations
     after = f" after imitating {demonstrations:,} demonstrations" if demonstrations else ""
     return (
-        f"{params.environment.name}: every test task exactly {section.votes}x in each of "
+        f"{params.environment.title}: every test task exactly {section.votes}x in each of "
         f"{section.runs} runs per seed, at temperature {section.temperature:g}; “Vanilla” is what training "
         f"started from, {params.policy.model}{after}."
     )

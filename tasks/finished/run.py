@@ -130,8 +130,13 @@ class FinishedRun:
 
     @property
     def environment(self) -> str:
-        """The environment's name."""
+        """The environment's name in params.yaml."""
         return self.params.environment.name
+
+    @property
+    def played(self) -> str:
+        """What the environment is called on pages."""
+        return self.params.environment.title
 
     def unchecked_steps(self, policy: str) -> EvaluationSteps:
         """One policy's evaluation as it lies on disk, marked with the training seed.

@@ -59,7 +59,7 @@ def main(stage: Stage) -> None:
     results = policy_results(run, TRAINED)
     tables, notes = tables_or_reason([run])
     data = ReportData(
-        title=f"skillpress: {run.environment}, seed {run.seed}",
+        title=f"skillpress: {run.played}, seed {run.seed}",
         policies=results,
         curves=curves(run, TRAINED),
         comparisons=comparisons(RESULTS),
@@ -96,7 +96,7 @@ def some_episodes(run: FinishedRun) -> str:
     """A page with a sample of the evaluation's episodes and of those that training learned from."""
     home = Path()
     sources = [rollout_source(home, path, path.stem) for path in (EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS)]
-    title = f"Episodes of {run.environment}, seed {run.seed}"
+    title = f"Episodes of {run.played}, seed {run.seed}"
     with closing(Catalogue(title, sources, known_phrases(home))) as catalogue:
         chosen = sample(catalogue.table(), run.seed)
         return episodes_page(catalogue, chosen.groups, chosen.note)

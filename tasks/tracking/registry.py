@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,6 +11,11 @@ import mlflow
 
 from skillpress.params import Params
 from tasks.tracking.identity import pipeline_run_id
+
+
+def registered_name(params: Params) -> str:
+    """``skillpress-<environment>``; MLflow takes neither slashes nor colons in it."""
+    return "skillpress-" + re.sub(r"[^\w.-]+", "-", params.environment.title)
 
 
 def register_policy(run_id: str, params: Params, folder: Path) -> None:
@@ -28,6 +34,6 @@ def register_policy(run_id: str, params: Params, folder: Path) -> None:
             name="policy",
             task="text-generation",
             pip_requirements=[f"{name}=={version(name)}" for name in ("torch", "transformers")],
-            registered_model_name=f"skillpress-{params.environment.name}",
+            registered_model_name=registered_name(params),
             metadata={"pipeline_run_id": pipeline_run_id(params)},
         )

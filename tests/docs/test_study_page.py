@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -17,7 +18,9 @@ from docs.study.page import parts
 from docs.study.results import assembled, read_results
 from docs.study.sections import findings, levels, what_would_tell
 from docs.study.summary import methods_in_short, starts, summary
+from skillpress.storage import read_json
 from skillpress.study.behavior_signs import TRAINED
+from skillpress.study.compression import MODEL
 from skillpress.study.contrasts import OPEN, YES, Finding
 from skillpress.study.plan import Claim, read_plan
 from tasks.study.store import FOLDER, Record
@@ -27,6 +30,24 @@ def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:
     results = read_results(repository, repository / "params" / "study", repository / FOLDER)
     for path, text in files(results, repository).items():
         assert (repository / path).read_text() == text, f"{path}: run python -m docs.study"
+
+
+def test_the_page_states_the_model_that_is_fitted(repository: Path) -> None:
+    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    assert MODEL == "gap ~ measure + length + corpus + step"
+    assert page.count(f"`{MODEL}`") == 3, "the plan, its amendment and the findings"
+    assert not re.search(r"gap ~ (?!measure \+ length \+ corpus \+ step)", page)
+
+
+def test_the_null_simulation_stands_on_the_page_as_it_was_recorded(repository: Path) -> None:
+    page = (repository / "docs/study.md").read_text(encoding="utf-8")
+    recorded = read_json(repository / "benchmarks/results/compression_null.json")
+    rows = {"length": "length", "length_and_corpus": "length and corpus",
+            "within_seeds": "length, corpus and the seed's level"}  # fmt: skip
+    for name, words in rows.items():
+        cells = (recorded[truth]["partial_correlation"][name] for truth in ("alike", "seeds_differ"))
+        shown = (f"{each['mean']:+.2f} ({each['low']:+.2f} to {each['high']:+.2f})" for each in cells)
+        assert f"| {words} | {' | '.join(shown)} |" in page
 
 
 WON = {"grpo": ([3, 0], [0, 0], [2, 0], [0, 0]), "segcost": ([3, 0], [5, 0], [2, 1], [0, 0])}

@@ -75,6 +75,11 @@ class GymnasiumTextParameters(EnvironmentParameters):
     """``module:function`` from this section to a demonstrator; empty where there is none."""
 
     @property
+    def title(self) -> str:
+        """The environment's own id, without the module that gymnasium may find before it."""
+        return self.id.rpartition(":")[2]
+
+    @property
     def has_oracle(self) -> bool:
         """Whether one is named."""
         return bool(self.oracle)

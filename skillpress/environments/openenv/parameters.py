@@ -64,6 +64,11 @@ class OpenEnvParameters(EnvironmentParameters):
     skills: StatedRules = Field(default_factory=StatedRules)
 
     @property
+    def title(self) -> str:
+        """The server that plays it."""
+        return f"{self.name} at {urlsplit(self.url).netloc}"
+
+    @property
     def has_oracle(self) -> bool:
         """Nobody demonstrates."""
         return False

@@ -19,7 +19,14 @@ from skillpress.evaluation.episodes import EPISODE_KEY, EvaluationSteps, carried
 from skillpress.paper.figures import EnvironmentBehavior
 from skillpress.trajectory import Task
 
-FAILURE_MODES = ("never_picked_target", "two_partial_deliver", "picked_no_transform", "other")
+LABELS = {
+    "never_picked_target": "Failures without the target picked up",
+    "two_partial_deliver": "Failures with one of two delivered",
+    "picked_no_transform": "Failures with the target not transformed",
+    "other": "Other failures",
+}
+"""Failure mode to its label, as a count over all tasks."""
+FAILURE_MODES = tuple(LABELS)
 TRANSFORMS = {
     "pick_clean_then_place_in_recep": "clean",
     "pick_heat_then_place_in_recep": "heat",
@@ -83,10 +90,11 @@ def redundant_visits(steps: EvaluationSteps) -> BehaviorFigure:
 
 
 def failure_counts(steps: EvaluationSteps) -> tuple[BehaviorFigure, ...]:
-    """Number of failed episodes of each mode (Table 7)."""
+    """Number of failed episodes of each mode, of all tasks; Table 7 has those out of distribution."""
     modes = steps.filter(~pl.col("won")).per_episode(_failure_modes)
     return tuple(
-        count(f"failures_{mode}", mode, modes, pl.col("mode") == mode, "Table 7") for mode in FAILURE_MODES
+        count(f"failures_{mode}", LABELS[mode], modes, pl.col("mode") == mode, "Table 7")
+        for mode in FAILURE_MODES
     )
 
 

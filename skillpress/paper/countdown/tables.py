@@ -1,4 +1,9 @@
-"""Countdown-Stepwise's rows of the paper's tables."""
+"""Countdown-Stepwise's rows of the paper's tables.
+
+Table 9 tells failures apart by their length, as the paper's labels do: whether an episode took all T steps.
+An episode that gets stuck at step T did, though its outcome is ``stuck``. So these two rows have labels of
+their own, beside the shares of outcomes that ``evaluation/behavior.py`` counts.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,9 @@ import polars as pl
 
 from skillpress.evaluation.behavior import (
     BehaviorFigure,
-    failure_share,
     invalid_rate_of_successes,
     repetition_rate,
+    share,
     success_length,
 )
 from skillpress.paper.countdown.behavior import (
@@ -21,7 +26,7 @@ from skillpress.paper.countdown.behavior import (
 )
 from skillpress.paper.layout import Panel
 from skillpress.paper.main_table import table_1
-from skillpress.paper.method_episodes import TIMEOUT, MethodEpisodes
+from skillpress.paper.method_episodes import MethodEpisodes
 
 
 def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
@@ -46,16 +51,24 @@ def table_9(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
         repetition_rate(played.episodes),
         multiply_divide_share(episodes),
         unique_operations(episodes),
-        *(failure_share(by_length(played), end) for end in ("timeout", "stuck")),
+        *failures_by_length(played),
     )
 
 
-def by_length(played: MethodEpisodes) -> pl.DataFrame:
-    """The episodes with their outcomes as Table 9 has them: an episode that took all T steps timed out,
-    also one that got stuck at the last of them."""
-    at_the_end = (pl.col("outcome") == "stuck") & (pl.col("length") == played.max_steps)
-    return played.episodes.with_columns(
-        outcome=pl.when(at_the_end).then(pl.lit(TIMEOUT)).otherwise(pl.col("outcome"))
+def failures_by_length(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """Shares of the failures that took all T steps and that got stuck before; they add up to 1.
+
+    The keys are those under which the paper's figures are kept.
+    """
+    failed = played.episodes.filter(~pl.col("won"))
+    stuck_before = (pl.col("outcome") == "stuck") & (pl.col("length") < played.max_steps)
+    return (
+        share(
+            "failures_timeout", "Took all T steps, of failures", failed, ~stuck_before, pl.lit(1), "Table 9"
+        ),
+        share(
+            "failures_stuck", "Stuck before step T, of failures", failed, stuck_before, pl.lit(1), "Table 9"
+        ),
     )
 
 

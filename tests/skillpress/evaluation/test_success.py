@@ -15,6 +15,8 @@ from skillpress.evaluation.episodes import (
     evaluation_steps,
     pooled,
 )
+from skillpress.evaluation.intervals import wilson
+from skillpress.evaluation.scores import Scores
 from skillpress.evaluation.success import pass_at_1, self_consistency
 
 
@@ -39,6 +41,17 @@ def test_the_interval_counts_tasks_and_not_repeated_runs_of_them(outcomes):
     once = pass_at_1(table(outcomes({"a": "1", "b": "0"})))
     thrice = pass_at_1(table(outcomes({"a": "111", "b": "000"})))
     assert (once.low, once.high) == (thrice.low, thrice.high)
+
+
+def test_tasks_that_only_some_seeds_share_count_as_in_the_comparison_of_methods(outcomes):
+    """``a`` was played by both seeds, the others by one each: not quite three tasks' worth."""
+    frames = [outcomes({"a": "1", "b": "0"}), outcomes({"a": "1", "c": "0"})]
+    steps = [evaluation_steps(frame, seed) for seed, frame in enumerate(frames)]
+    rate = pass_at_1(episode_table(pooled(steps)))
+    shares = [episode_table(one).group_by("task_id").agg(score=pl.col("won").mean()) for one in steps]
+    expected = wilson(0.5, Scores.of(shares).effective_tasks())
+    assert (rate.low, rate.high, rate.tasks) == (expected.low, expected.high, 3)
+    assert rate.high - rate.low > wilson(0.5, 3).high - wilson(0.5, 3).low
 
 
 def test_self_consistency_takes_the_majority_of_each_task_in_each_run(outcomes):

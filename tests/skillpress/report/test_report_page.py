@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from skillpress.report import Curve, Example, ExampleStep, ReportData, render_report
+from skillpress.report.theme import BASELINE_COLORS, DARK, FAMILY_COLORS, KIND_COLORS, METHOD_COLORS
 
 PATIENCE = 300_000
 """Milliseconds: how long a page takes says something of the machine's other work, not of the page."""
@@ -18,9 +19,9 @@ MARKS = ".scatterlayer .trace, .barlayer .trace"
 class Opened:
     """A page that was opened, and what it complained about and asked for."""
 
-    def __init__(self, browser: Browser, html: str, folder, width: int = 1280) -> None:
+    def __init__(self, browser: Browser, html: str, folder, width: int = 1280, scheme="light") -> None:
         (folder / "report.html").write_text(html, encoding="utf-8")
-        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -97,6 +98,72 @@ def test_the_page_is_never_wider_than_the_screen(experiment, browser, tmp_path, 
         ".map(drawing => drawing.getBoundingClientRect().right))"
     )
     assert widest <= width
+
+
+def flat(experiment: ReportData) -> ReportData:
+    """An experiment whose curves hardly move: where few decimals are shown, ticks read alike."""
+    (curve,) = experiment.curves
+    hardly = curve.frame.with_columns(
+        success=0.04 + 0.01 * pl.col("success"),
+        invalid=0.01 + 1e-5 * pl.col("invalid"),
+        success_length=pl.lit(1 / 3),
+        entropy=1000 + 1e-3 * pl.col("entropy"),
+    )
+    return dataclasses.replace(experiment, curves=[dataclasses.replace(curve, frame=hardly)])
+
+
+def test_no_two_ticks_of_an_axis_read_alike(experiment, browser, tmp_path):
+    axes = Opened(browser, render_report(flat(experiment)), tmp_path).page.evaluate(
+        "[...document.querySelectorAll('.plot')].flatMap(plot => ['.xtick', '.ytick']"
+        ".map(tick => [...plot.querySelectorAll(tick + ' text')].map(text => text.textContent)))"
+    )
+    assert len(axes) > 30 and all(axes[:2])
+    assert [labels for labels in axes if len(set(labels)) < len(labels)] == []
+
+
+LOOKS = """() => {
+  const channels = (color) => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = (color) => channels(color).reduce((sum, part) => sum + part, 0) / 765;
+  const words = [...document.querySelectorAll("p, td, th, figcaption, dd, small, code")];
+  return {
+    ground: light(getComputedStyle(document.body).backgroundColor),
+    ink: words.map((each) => light(getComputedStyle(each).color)),
+    ticks: [...document.querySelectorAll(".xtick text, .ytick text")]
+      .map((each) => light(getComputedStyle(each).fill)),
+    wide: [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth)
+      .map((each) => getComputedStyle(each).backgroundImage),
+    page: document.documentElement.scrollWidth,
+  };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_of_either_scheme_can_be_read_and_shows_where_tables_go_on(
+    experiment, browser, tmp_path, scheme
+):
+    looks = Opened(browser, render_report(experiment), tmp_path, 400, scheme).page.evaluate(LOOKS)
+    assert (looks["ground"] > 0.9) == (scheme == "light")
+    assert len(looks["ticks"]) > 50 and len(looks["ink"]) > 100
+    assert min(abs(shade - looks["ground"]) for shade in looks["ink"] + looks["ticks"]) > 0.35
+    assert len(looks["wide"]) > 5 and all("gradient" in image for image in looks["wide"])
+    assert looks["page"] <= 400
+
+
+def test_every_colour_has_a_shade_for_dark_pages_that_is_mapped_once():
+    assert not set(DARK) & set(DARK.values())
+    assert {*METHOD_COLORS, *BASELINE_COLORS, *KIND_COLORS, *FAMILY_COLORS} <= set(DARK)
+
+
+def test_the_page_counts_methods_without_baselines_and_speaks_of_seeds_where_there_are_several(
+    experiment, ablation
+):
+    one, many = render_report(experiment), render_report(ablation)
+    assert "1 method and 2 baselines on" in one
+    assert "4 methods and 2 baselines on" in many
+    said = ("Bands span the seeds", "the band spans the seeds", "Other trainings", "one training seed's")
+    assert [words for words in said if words in one] == []
+    assert "Bands span the seeds" in many and "the band spans the seeds" in many
+    assert "{{" not in one.split("<script>")[0]
 
 
 def test_an_episode_is_drawn_as_one_box_per_phrase_and_one_cell_per_step(experiment, browser, tmp_path):

@@ -21,9 +21,8 @@ def made_up(effect: float, runs: int = 12, steps: int = 8) -> pl.DataFrame:
             bits = length + own
             gap = 2 * length + effect * own + level + 0.3 * draw.normal()
             measures = {"description_length": bits, "certificate": draw.normal(), "segments_per_skill": 1.0}
-            rows.append(
-                {"run": str(run), "step": step, "gap": gap, "steps": length, "corpus": 100.0, **measures}
-            )
+            of_row = {"run": str(run), "seed": run // 2, "step": step}
+            rows.append({**of_row, "gap": gap, "steps": length, "corpus": 100.0, **measures})
     return pl.DataFrame(rows)
 
 
@@ -50,6 +49,32 @@ def test_the_partial_correlation_is_that_of_the_textbook_formula() -> None:
     assert partial_correlation(x, y, z) == pytest.approx(wanted)
 
 
+def test_what_both_halves_of_the_gap_and_the_measure_share_is_held_constant() -> None:
+    """The number of successes moves both the gap and the measure, and nothing else joins them."""
+    draw = np.random.default_rng(1)
+    successes = draw.normal(size=96)
+    rows = made_up(0.0).with_columns(
+        corpus=successes,
+        gap=pl.Series(successes + 0.5 * draw.normal(size=96)),
+        certificate=pl.Series(0.5 * draw.normal(size=96) - successes),
+    )
+    assert np.corrcoef(rows["gap"], rows["certificate"])[0, 1] < -0.7
+    found = predict("b", "certificate", rows)
+    assert found.partial == pytest.approx(0, abs=0.2)
+
+
+def test_a_correlation_between_seeds_is_not_one_within_seeds() -> None:
+    draw = np.random.default_rng(2)
+    rows = made_up(0.0)
+    level = rows["seed"].to_numpy().astype(float)
+    rows = rows.with_columns(
+        gap=pl.Series(level + draw.normal(size=96)), certificate=pl.Series(level + draw.normal(size=96))
+    )
+    found = predict("b", "certificate", rows)
+    assert found.partial is not None and found.partial > 0.6
+    assert found.within_seeds == pytest.approx(0, abs=0.2)
+
+
 def test_the_gap_is_training_less_unseen_success_of_the_same_step() -> None:
     common = {
         "steps": 4.0,
@@ -59,8 +84,8 @@ def test_the_gap_is_training_less_unseen_success_of_the_same_step() -> None:
         "segments_per_skill": 0.5,
     }
     rows = [
-        {"run": "a", "step": 0, "split": "train", "success": 0.75, **common},
-        {"run": "a", "step": 0, "split": "unseen", "success": 0.25, **common},
-        {"run": "a", "step": 10, "split": "train", "success": 0.9, **common},
+        {"run": "a", "seed": 1, "step": 0, "split": "train", "success": 0.75, **common},
+        {"run": "a", "seed": 1, "step": 0, "split": "unseen", "success": 0.25, **common},
+        {"run": "a", "seed": 1, "step": 10, "split": "train", "success": 0.9, **common},
     ]
     assert gaps(pl.DataFrame(rows))["gap"].to_list() == [0.5]

@@ -11,7 +11,9 @@ import pytest
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.evaluation.behavior import general_behavior
 from skillpress.evaluation.episodes import evaluation_steps
+from skillpress.paper.countdown.behavior import countdown_behavior
 from skillpress.paper.countdown.tables import PANELS, table_4, table_9
 from skillpress.paper.method_episodes import MethodEpisodes
 from skillpress.trajectory import rollout_frame
@@ -60,7 +62,7 @@ def test_table_9_describes_successes_and_partitions_failures(played, episodes):
     assert found["failures_stuck"].episodes == lost.total()
 
 
-def test_who_gets_stuck_at_the_last_step_timed_out_as_table_9_counts_it(played, episodes):
+def test_who_gets_stuck_at_the_last_step_took_all_steps_as_table_9_counts_it(played, episodes):
     """Timeout is a length of T there, stuck a smaller one (Table 9's row labels)."""
     steps = {len(t.steps) for t in episodes[1] if t.outcome == "stuck"}
     last = max(steps)
@@ -81,3 +83,15 @@ def test_the_rows_are_those_that_the_paper_printed(played, printed_rows):
     for panel in PANELS:
         keys = [figure.key for figure in panel.figures(played)]
         assert keys == printed_rows(panel.table, "countdown")
+
+
+def test_a_figure_of_one_name_has_one_value_under_behaviour_and_in_the_tables(played, episodes):
+    last = max(len(t.steps) for t in episodes[1] if t.outcome == "stuck")
+    shorter = replace(played, max_steps=last)
+    behavior = (*general_behavior(shorter.episodes), *countdown_behavior(shorter.steps).figures)
+    named = {figure.label: figure.value for figure in behavior}
+    in_tables = [figure for panel in PANELS for figure in panel.figures(shorter)]
+    both = [figure for figure in in_tables if figure.label in named]
+    assert len(both) > 8
+    assert {figure.label: figure.value for figure in both} == {f.label: named[f.label] for f in both}
+    assert named["Timeout, of failures"] != next(f for f in in_tables if f.key == "failures_timeout").value
