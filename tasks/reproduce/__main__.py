@@ -20,8 +20,10 @@ from pathlib import Path
 
 from skillpress.arguments import Parser
 from skillpress.errors import UserError
+from skillpress.params import load_params
 from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
+from tasks.files import RESULTS
 from tasks.reproduce.dvc_call import call_dvc
 from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
@@ -97,7 +99,12 @@ def reproduce(
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        print(f"report: {workspace / 'results' / 'report.html'}")
+        from tasks.finished.effect import effect_line  # seconds of importing, for a run that is done
+
+        results = workspace / RESULTS
+        print(f"report: {results / 'report.html'}")
+        if line := effect_line(results, load_params(workspace / "params.yaml").training.steps):
+            print(line)
     return code
 
 
