@@ -12,7 +12,6 @@ are tested against the first one listed. Starting an interrupted ablation again 
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -24,12 +23,13 @@ from pathlib import Path
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.children import children_stopped, process_stopped
+from flows.following import Following, log_of, tail
 from flows.machines import LIMIT_SECONDS, Machines
 from skillpress.arguments import Parser, any_seed, real
 from skillpress.errors import UserError
@@ -43,7 +43,7 @@ from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from tasks.reproduce.workspace import FOLDER, Variant
 from tasks.revision import revision
 from tasks.settings import ROOT
-from tasks.tracking.runs import FLOW_RUN_VARIABLE, create_database, log_comparison
+from tasks.tracking.comparison_run import ComparisonRun, comparison_run
 
 METHODS = tuple(
     f"params/{method}.yaml"
@@ -112,16 +112,6 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         raise ExperimentFailedError(f"{variant.name} failed with exit code {code}; see {log}\n{tail(log)}")
 
 
-def log_of(variant: Variant) -> Path:
-    """Where a variant's process here prints to."""
-    return ROOT / FOLDER / f"{variant.name}.log"
-
-
-def tail(log: Path, lines: int = 15) -> str:
-    """The end of a log."""
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-
-
 @flow(name="ablation", task_runner=ThreadPoolTaskRunner(max_workers=AT_ONCE))
 def ablation(
     methods: Sequence[str] = METHODS,
@@ -142,16 +132,19 @@ def ablation(
     try:
         found = [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
         processes = [values["processes"] for values in found]
-        create_database()
+        compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
         with (
             exclusive(ROOT / FOLDER / ".ablation.lock", "the ablation", wait_seconds),
             places(machines, processes) as at_once,
+            comparison_run("ablation", compared, str(flow_run.id)) as run,
             children_stopped(),
         ):
             parent.name_this_process()
             finished, failures = run_all(methods, seeds, common, min(AT_ONCE, at_once), machines)
+            for experiment in finished:
+                run.adopt(experiment.params)
             if finished:
-                publish(finished)
+                publish(finished, run)
     except UserError as error:
         return Failed(message=str(error))
     if failures:
@@ -178,16 +171,15 @@ def run_all(
 ) -> tuple[list[FinishedRun], list[str]]:
     """(finished experiments by method and seed, what the others failed of)."""
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
+    following = Following(len(methods) * len(seeds), at_once, here=machines is None)
     for wave in (methods[:1], methods[1:]):
-        running: set[PrefectFuture[FinishedRun]] = set()
         for seed in seeds:
             for method in wave:
-                if len(running) == at_once:
-                    running.remove(next(as_completed(list(running))))
+                following.until_fewer_than(at_once)
                 variant = Variant((*map(Path, common), Path(method)), seed)
                 futures[method, seed] = run_experiment.submit(variant, machines)
-                running.add(futures[method, seed])
-        wait(list(running))
+                following.begins(variant, futures[method, seed])
+        following.until_fewer_than(1)
     finished, failures = [], []
     for method in methods:
         for seed in seeds:
@@ -199,21 +191,16 @@ def run_all(
     return finished, failures
 
 
-def publish(experiments: Sequence[FinishedRun]) -> None:
-    """The comparison: results/ablation.{json,html}, an MLflow run, a Prefect artifact, and a print."""
+def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
+    """The comparison: results/ablation.{json,html}, MLflow's run, a Prefect artifact, and a print."""
     rows, tests = table(experiments), paired_tests(experiments)
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))
     versions = {"code": revision(), "Python": platform.python_version(), "machine": platform.platform()}
     write_text(html, page(experiments, tests, versions))
-    os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
-    parameters = {
-        "methods": sorted({e.label for e in experiments}),
-        "seeds": sorted({e.seed for e in experiments}),
-    }
     metrics = {f"{row.method}/pass_at_1".replace(" ", "_"): row.pass_at_1 for row in rows}
     metrics |= {f"{row.method}/budget_area".replace(" ", "_"): row.budget_area for row in rows}
-    log_comparison("ablation", parameters, metrics, [html, values])
+    run.log(metrics, [html, values])
     create_table_artifact([asdict(row) for row in rows], key="ablation", description="Methods compared")
     for line in text(rows, tests):
         print(line)

@@ -28,6 +28,8 @@ from skillpress.arguments import Parser, real
 from skillpress.errors import UserError
 from skillpress.storage import read_json
 from tasks import exit_codes, parent
+from tasks.files import RESULTS
+from tasks.finished.effect import effect_line
 from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from tasks.reproduce.repair import repair
 from tasks.reproduce.workspace import Variant, add_variant_options, prepare_workspace
@@ -55,7 +57,7 @@ def experiment(
     """
     variant = Variant(tuple(map(Path, params)), seed)
     try:
-        variant.values(ROOT)
+        steps = variant.values(ROOT)["training"]["steps"]
         create_database()
         workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
         with exclusive(workspace_lock(workspace), str(workspace), wait_seconds):
@@ -63,9 +65,10 @@ def experiment(
             repair(workspace)
             with chdir(workspace):
                 walk(workspace)
+        change = effect_line(workspace / RESULTS, steps)
     except EXPECTED as error:
         return Failed(message=str(error))
-    return Completed(message=f"{workspace / 'results' / 'report.html'}")
+    return Completed(message="\n".join(filter(None, (str(workspace / RESULTS / "report.html"), change))))
 
 
 def walk(workspace: Path) -> None:
@@ -81,10 +84,10 @@ def walk(workspace: Path) -> None:
     finally:
         del os.environ[FLOW_RUN_VARIABLE]
         create_table_artifact(rows, key="stages", description=f"Stages of {workspace}")
-    figures = read_json(workspace / "results" / "metrics.json")
+    figures = read_json(workspace / RESULTS / "metrics.json")
     table = [{"policy": policy, **values} for policy, values in figures.items()]
     create_table_artifact(table, key="metrics", description="Evaluation on held-out tasks")
-    report = workspace / "results" / "report.html"
+    report = workspace / RESULTS / "report.html"
     create_markdown_artifact(f"Report: [{report}]({report.as_uri()})", key="report")
 
 

@@ -22,6 +22,7 @@ from tasks.reproduce.remote import RevisionError
 from tasks.reproduce.workspace import Variant
 from tasks.revision import revision
 from tasks.settings import ROOT
+from tasks.tracking.runs import PARENT_VARIABLE
 
 if TYPE_CHECKING:
     import ray
@@ -80,7 +81,8 @@ class Machines:
         options = [*self.options(variant), "--revision", revision()]
         # A server's address is the same everywhere; a file is the head's own.
         tracking = os.environ[_TRACKING]
-        variables = {_TRACKING: tracking} if tracking.startswith("http") else {}
+        shared = (_TRACKING, PARENT_VARIABLE) if tracking.startswith("http") else ()
+        variables = {name: os.environ[name] for name in shared if name in os.environ}
         task = ray.remote(num_cpus=processes, max_retries=0)(reproduce_here)
         running = task.remote(variant.name, options, variables)
         try:

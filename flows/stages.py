@@ -5,7 +5,6 @@ DVC decides whether a stage has to run at all, so a retried or repeated task doe
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import networkx as nx
@@ -17,10 +16,10 @@ from prefect.tasks import Task
 
 from flows.children import children_stopped
 from tasks import exit_codes
+from tasks.reproduce.dvc_call import stage_exit_code
 
 RETRY_DELAYS_SECONDS = [10.0, 60.0]
 STAGE_TIMEOUT_SECONDS = 24 * 3600.0
-_EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 
 
 class StageFailedError(RuntimeError):
@@ -65,7 +64,7 @@ def reproduce_stage(stage: str) -> bool:
         try:
             return bool(repo.reproduce(stage, single_item=True))
         except ReproductionError as error:
-            found = _EXIT_CODE.search(str(error.__cause__))  # DVC tells it in this text only
-            if found is None:
+            code = stage_exit_code(error)
+            if code is None:
                 raise
-            raise StageFailedError(stage, int(found[1])) from error
+            raise StageFailedError(stage, code) from error

@@ -212,9 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
     parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
-    parser.add_argument(
-        "--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)"
-    )
+    parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
     parser.add_argument(
         "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
     )

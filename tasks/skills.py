@@ -209,6 +209,8 @@ def _tell(folder: Path, content: Content) -> None:
     if log.bad_lines:
         lines = "1 bad line was" if log.bad_lines == 1 else f"{log.bad_lines:,} bad lines were"
         exit_codes.say(f"skills: {lines} passed over; {folder}/bad_lines.csv names them")
+    if log.doubt is not None:
+        exit_codes.say(f"skills: {log.doubt}")
     of = "successes" if content.of_successes else "traces"
     routines = "routine" if len(content.routines) == 1 else "routines"
     print(f"{len(log):,} traces, {sum(log.steps):,} steps, {len(log.alphabet)} skills")

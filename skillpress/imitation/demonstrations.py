@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from skillpress.environments import EnvironmentBundle, EnvironmentParameters
 from skillpress.environments.bundle import AdvisingOracle, Oracle
+from skillpress.errors import TaskError
 from skillpress.interface import AgentState, Environment, Info, RememberingRendering, Rendering, StateUpdate
 from skillpress.rollout.worker_vector import cannot
 from skillpress.seeds import derive
@@ -28,6 +31,8 @@ from skillpress.workers.worker import Failure, Limits
 
 _BATCH = 4
 """Demonstrations asked for in one message: few, so that progress is seen."""
+PATIENCE = 16
+"""Demonstrations of which one must win its task."""
 _THREADS = 8
 """Demonstrations at once in threads, which wait for most of their time."""
 
@@ -44,6 +49,13 @@ class DemonstratedStep:
     """What was answered instead, where a detour was taken: the next state goes on from it."""
 
 
+class Demonstration(NamedTuple):
+    """One task, played by an oracle."""
+
+    steps: list[DemonstratedStep]
+    won: bool
+
+
 @dataclass(frozen=True)
 class Demonstrator:
     """What one process needs; made there from parts that can be pickled."""
@@ -54,24 +66,26 @@ class Demonstrator:
     update_state: StateUpdate
     detour_rate: float
 
-    def __call__(self, wish: tuple[Task, int]) -> list[DemonstratedStep]:
+    def __call__(self, wish: tuple[Task, int]) -> Demonstration:
         """The demonstration of a task that a seed gives."""
         task, seed = wish
-        return list(self._follow(task, self.oracle(task, self.detour_rate, seed)))
+        return self._follow(task, self.oracle(task, self.detour_rate, seed))
 
-    def _follow(self, task: Task, words: Sequence[str]) -> Iterator[DemonstratedStep]:
+    def _follow(self, task: Task, words: Sequence[str]) -> Demonstration:
         observation, info = self.environment.reset(task)
+        steps: list[DemonstratedStep] = []
         state = AgentState(task=task, observation=observation, info=info)
         for word in words:
             advised = self.oracle.advise(state) if isinstance(self.oracle, AdvisingOracle) else None
             observation, _, _, info = self.environment.step(word)
             thought, played = self._answer(state, word, info)
             if advised is None or advised == word:
-                yield DemonstratedStep(state, played)
+                steps.append(DemonstratedStep(state, played))
             else:
                 _, response = self._answer(state, advised, replace(info, action=advised))
-                yield DemonstratedStep(state, response, played)
+                steps.append(DemonstratedStep(state, response, played))
             state = self.update_state(state, thought, word, observation, info)
+        return Demonstration(steps, info.won)
 
     def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:
         """(thought, response); nobody demonstrates thoughts, but what is remembered stands in one."""
@@ -101,30 +115,54 @@ def demonstrate(
 
     Raises:
         BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
+        TaskError: none of the first demonstrations wins its task.
     """
 
     def wish(number: int) -> tuple[Task, int]:
         return tasks[number % len(tasks)], derive(seed, "demonstration", number)
 
     make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
+    with closing(_played(make, wish, range(first, count), bundle, section, processes)) as shown:
+        won = 0
+        for number, demonstration in enumerate(shown, 1):
+            won += demonstration.won
+            if number == min(count - first, PATIENCE) and not won:
+                raise TaskError(
+                    f"imitation.demonstrations: none of the first {number} wins its task, such as "
+                    f"{tasks[first % len(tasks)].task_id}, so they show nothing worth learning: look at what "
+                    f"counts as won and at the oracle of environment {section.name}"
+                )
+            yield demonstration.steps
+
+
+def _played(
+    make: Callable[[], Demonstrator],
+    wish: Callable[[int], tuple[Task, int]],
+    wanted: range,
+    bundle: EnvironmentBundle,
+    section: EnvironmentParameters,
+    processes: int | None,
+) -> Iterator[Demonstration]:
+    """The demonstrations of these numbers in their order, made where the environment lives."""
     if bundle.hosting == "threads" and bundle.share is not None:
         shared = bundle.share(section, _THREADS)
         own = [replace(make(), environment=shared()) for _ in range(_THREADS)]
-        yield from _beside_each_other(own, range(first, count), wish, shared.close)
+        yield from _beside_each_other(own, wanted, wish, shared.close)
         return
     if bundle.hosting != "workers":
-        yield from map(make(), map(wish, range(first, count)))
+        yield from map(make(), map(wish, wanted))
         return
     size = processes or cores()
-    numbers = [range(start, min(start + _BATCH, count)) for start in range(first, count, _BATCH)]
+    numbers = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
     pool = WorkerPool(make, size, Limits())
     try:
-        done: dict[int, list[DemonstratedStep]] = {}
-        following = first
-        for number, steps in pool.run({worker: numbers[worker::size] for worker in range(size)}, wish):
-            if isinstance(steps, Failure):
-                raise cannot("be demonstrated", wish(number)[0], steps)
-            done[number] = steps
+        done: dict[int, Demonstration] = {}
+        following = wanted.start
+        jobs = {worker: numbers[worker::size] for worker in range(size)}
+        for number, found in pool.run(jobs, wish):
+            if isinstance(found, Failure):
+                raise cannot("be demonstrated", wish(number)[0], found)
+            done[number] = found
             while following in done:
                 yield done.pop(following)
                 following += 1
@@ -137,7 +175,7 @@ def _beside_each_other(
     numbers: Sequence[int],
     wish: Callable[[int], tuple[Task, int]],
     close: Callable[[], None],
-) -> Iterator[list[DemonstratedStep]]:
+) -> Iterator[Demonstration]:
     """The demonstrations in their order, as many at once as there are demonstrators; then ``close``."""
     size = len(demonstrators)
     try:

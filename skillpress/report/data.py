@@ -105,6 +105,10 @@ class ReportData:
     facts: Mapping[str, str] = field(default_factory=dict)
     """What was measured and how, to stand above the figures of given models; empty where the policies are
     trainings of an experiment, whose methods and seeds are counted in its place."""
+    verdict: str = ""
+    """What training did to success, which the page begins with; empty where nothing was trained."""
+    advice: str = ""
+    """Where a page says what to try, seen from this one; empty where nothing needs to be tried."""
     curves: Sequence[Curve] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     """``"trained against start"`` to the paired tests."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillpress.analysis.mdl_report import Overlap, Savings, overlap, savings
+from skillpress.errors import did_you_mean
 from skillpress.skills.dictionary import SkillDictionary, Skills
 from skillpress.skills.fit import fit
 from skillpress.skills_page.certificate import Certificate, certify
@@ -230,7 +231,8 @@ def _chosen(counts: Counter[str], between: tuple[str, str] | None) -> tuple[str,
         for name in between:
             if name not in counts:
                 known = ", ".join(repr(version) for version, _ in counts.most_common(10))
-                raise TracesError(f"--between: no trace is of version {name!r}; there are {known}")
+                near = did_you_mean(name, counts)
+                raise TracesError(f"--between: no trace is of version {name!r}; there are {known}{near}")
         return between
     if len(counts) < 2:
         return None

@@ -16,6 +16,7 @@ from skillpress.errors import StorageError
 from skillpress.traces.fields import Wanted
 from skillpress.traces.formats import Format, format_of, read_record, unrecognised
 from skillpress.traces.json_files import Value, value_at, values
+from skillpress.traces.missing_fields import NamedFields
 from skillpress.traces.projection import WORDS, TraceProjection
 from skillpress.traces.rollouts import is_parquet, read_rollouts
 from skillpress.traces.trace import Bad, Place, Trace, TracesError, UnreadableTraceError
@@ -60,6 +61,8 @@ class Log:
     """Files of a folder that hold no trace."""
     left_out: int = 0
     """Runs of other agents inside traces."""
+    doubt: str | None = None
+    """What the user should hear of the success that was asked for; None where nothing is odd."""
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -79,13 +82,14 @@ def read_log(
 
     Raises:
         TracesError: nothing to read, a named file without a trace, too many bad lines, or a field that says
-            neither yes nor no.
+            neither yes nor no, or that no trace has.
         StorageError: a file that is named is Parquet and no rollout file of this version; one that was found
             in a folder is passed over.
     """
     named = _files(paths)
     log = Log([path for path, _ in named])
-    reader = _Reader(log, projection, wanted, progress)
+    fields = NamedFields(wanted)
+    reader = _Reader(log, projection, wanted, fields, progress)
     for number, (path, in_folder) in enumerate(named):
         reader.read(number, path, in_folder)
     if not len(log):
@@ -96,6 +100,8 @@ def read_log(
             f"{log.bad_lines:,} of {lines:,} lines are no traces, more than --most-bad {most_bad:g} allows; "
             f"the first: {_first_reason(log)}"
         )
+    fields.check()
+    log.doubt = fields.doubt()
     _settle(log, projection)
     return log
 
@@ -104,9 +110,15 @@ class _Reader:
     """Adds the traces of files to a log."""
 
     def __init__(
-        self, log: Log, projection: TraceProjection, wanted: Wanted, progress: Callable[[int], None]
+        self,
+        log: Log,
+        projection: TraceProjection,
+        wanted: Wanted,
+        fields: NamedFields,
+        progress: Callable[[int], None],
     ) -> None:
         self._log, self._projection, self._wanted, self._progress = log, projection, wanted, progress
+        self._fields = fields
         self._shared: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
 
@@ -118,6 +130,7 @@ class _Reader:
             try:
                 for episode, trace in read_rollouts(path):
                     self._add(trace, Place(number, episode, episode), ROLLOUTS)
+                    self._fields.rollout()
             except StorageError:
                 if not in_folder:
                     raise
@@ -140,6 +153,7 @@ class _Reader:
                 found += 1
                 assert known is not None
                 self._add(trace, Place(number, value.number, index, value.offset), known.name)
+                self._fields.record(value.value, trace)
                 continue
             passed += 1
             self._log.bad_lines += 1

@@ -20,8 +20,11 @@ from pathlib import Path
 
 from skillpress.arguments import Parser
 from skillpress.errors import UserError
+from skillpress.params import load_params
 from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
+from tasks.files import RESULTS
+from tasks.reproduce.dvc_call import call_dvc
 from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
 from tasks.reproduce.messages import leave_out_routine
@@ -75,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def reproduce(
     variant: Variant, stages: Sequence[str] = (), remote: str | None = None, lock: Path | None = None
 ) -> int:
-    """``dvc repro`` in the variant's workspace, alone there; returns DVC's exit code.
+    """``dvc repro`` in the variant's workspace, alone there; returns an exit code of ``exit_codes``.
 
     Args:
         stages: what to reproduce, with all that it depends on; everything where none is named.
@@ -83,11 +86,9 @@ def reproduce(
         lock: of the machine that has done it.
 
     Raises:
-        ParamsError: its parameters are wrong; nothing was run.
+        ParamsError: its parameters are wrong, or there is no such stage; nothing was run.
         LockTimeoutError: another run holds the workspace.
     """
-    from dvc.cli import main as dvc
-
     lock = lock and lock.resolve()
     workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
     variant.values(ROOT)
@@ -96,9 +97,14 @@ def reproduce(
         os.chdir(prepare_workspace(ROOT, variant))
         repair(workspace)
         leave_out_routine()
-        code = reproduce_with(remote, stages, lock) if remote else int(dvc(["repro", *stages]))
+        code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        print(f"report: {workspace / 'results' / 'report.html'}")
+        from tasks.finished.effect import effect_line  # seconds of importing, for a run that is done
+
+        results = workspace / RESULTS
+        print(f"report: {results / 'report.html'}")
+        if line := effect_line(results, load_params(workspace / "params.yaml").training.steps):
+            print(line)
     return code
 
 

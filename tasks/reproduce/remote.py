@@ -13,9 +13,8 @@ from pathlib import Path
 from skillpress.errors import UserError
 from skillpress.storage import write_text
 from tasks import exit_codes
+from tasks.reproduce.dvc_call import check_stages, exit_code_of
 from tasks.revision import revision
-
-FAILED = 1
 
 
 class RevisionError(UserError):
@@ -38,10 +37,14 @@ def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = 
         remote: what ``dvc remote add`` takes: a URL, or a folder that all machines see.
         stages: what to reproduce, with all that it depends on; everything where none is named.
         lock: the dvc.lock that another machine was left with, whose results are to be had.
+
+    Raises:
+        ParamsError: there is no such stage.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
+    check_stages(stages)
     if lock is not None:
         write_text(Path("dvc.lock"), lock.read_text(encoding="utf-8"))
     try:
@@ -51,5 +54,5 @@ def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = 
     except DvcException as error:
         why = f": {error.__cause__}" if error.__cause__ else ""
         exit_codes.say(f"with the remote {remote}: {error}{why}")
-        return FAILED
+        return exit_code_of(error)
     return 0

@@ -35,6 +35,7 @@ from tasks.files import (
     TRAINED,
     TRAINING_ROLLOUTS,
 )
+from tasks.finished.effect import ADVICE, Effect, effect
 from tasks.finished.paper_tables import tables_or_reason
 from tasks.finished.results import comparisons, curves, policy_results, scaling
 from tasks.finished.run import FinishedRun, read_run
@@ -58,11 +59,15 @@ def main(stage: Stage) -> None:
     run, dictionary = read_run(Path()), load_fitted(DICTIONARY)
     results = policy_results(run, TRAINED)
     tables, notes = tables_or_reason([run])
+    compared = comparisons(RESULTS)
+    change = effect(compared, run.params.training.steps)
     data = ReportData(
         title=f"skillpress: {run.played}, seed {run.seed}",
+        verdict="" if change is None else verdict(change),
+        advice=f"../{ADVICE}" if change is not None and change.worse else "",
         policies=results,
         curves=curves(run, TRAINED),
-        comparisons=comparisons(RESULTS),
+        comparisons=compared,
         dictionary=dictionary,
         phrases=read_phrases(PHRASES),
         history=read_history(HISTORY),
@@ -90,6 +95,12 @@ def main(stage: Stage) -> None:
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in behavior.items() for k, v in row.items()})
     stage.run.log_file(page)
     stage.run.log_file(EPISODES)
+
+
+def verdict(change: Effect) -> str:
+    """The report's first sentences."""
+    said = change.sentence
+    return f"{said[0].upper()}{said[1:]}. In brackets: the 95% interval over tasks, for these two policies."
 
 
 def some_episodes(run: FinishedRun) -> str:

@@ -1,4 +1,5 @@
-"""What came out of a run, in MLflow: one parent run per experiment, one nested run per stage.
+"""What came out of a run, in MLflow: one run per experiment, one nested run per stage. The experiments of an
+ablation stand below its run (``comparison_run.py``).
 
 The parent is found by a tag, ``pipeline_run_id``, which is the hash of the resolved parameters: the
 stages are processes of their own and need tell each other nothing. A stage that was killed finds its
@@ -17,7 +18,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,10 @@ KEY = "skillpress.key"
 """The tag that names all that decides a stage's result."""
 FLOW_RUN_VARIABLE = "SKILLPRESS_FLOW_RUN_ID"
 """A flow names itself here to the stages that it starts."""
+PARENT_VARIABLE = "SKILLPRESS_PARENT_RUN_ID"
+"""A comparison names its run here to the experiments that it starts."""
+_PARENT = "mlflow.parentRunId"
+"""MLflow's own tag of what stands below what."""
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql"
 CREATE_SECONDS = 300
@@ -162,22 +167,27 @@ class StageRun:
 
     def _parent(self, params: Params) -> str:
         identity = pipeline_run_id(params)
-        found = self._search(f"tags.pipeline_run_id = '{identity}' AND tags.level = 'experiment'")
+        above = os.environ.get(PARENT_VARIABLE)
+        found = experiment_run(self._client, self._experiment_id, identity)
         if found is not None:
+            if above:
+                put_below(self._client, found, above)
             self._client.update_run(found.info.run_id, status="RUNNING")
             return str(found.info.run_id)
         folder = Path.cwd()
         workspace = folder.name if folder.parent.name == "workspaces" else "default"
         tags = {"pipeline_run_id": identity, "level": "experiment", "workspace": workspace}
+        tags |= {_PARENT: above} if above else {}
+        method = workspace.removesuffix(f"-seed{params.seed}")
         run = self._client.create_run(
-            self._experiment_id, tags=tags, run_name=f"{workspace} seed {params.seed} {identity[:6]}"
+            self._experiment_id, tags=tags, run_name=f"{method} seed {params.seed} {identity[:6]}"
         )
         values = [Param(name, str(value)) for name, value in flatten(params.model_dump(mode="json"))]
         self._client.log_batch(run.info.run_id, params=values)
         return str(run.info.run_id)
 
     def _nested(self, stage: str, identity: str, key: str) -> str:
-        own = {"mlflow.parentRunId": self.parent_id, "level": "stage", "dvc.stage": stage, KEY: key}
+        own = {_PARENT: self.parent_id, "level": "stage", "dvc.stage": stage, KEY: key}
         tags = {**own, "pipeline_run_id": identity, "dvc.rev": revision()}
         tags |= {f"dvc.dep.{path}": digest for path, digest in data_hashes(stage).items()}
         flow_run = os.environ.get(FLOW_RUN_VARIABLE)
@@ -207,22 +217,14 @@ class StageRun:
         return self._logged_until
 
 
-def log_comparison(
-    name: str, parameters: Mapping[str, Any], metrics: Mapping[str, float], files: Iterable[Path]
-) -> None:
-    """A run of its own for what was found by comparing experiments."""
-    client = MlflowClient()
-    tags = {"level": "comparison", "dvc.rev": revision()}
-    flow_run = os.environ.get(FLOW_RUN_VARIABLE)
-    if flow_run:
-        tags["prefect.flow_run_id"] = flow_run
-    run_id = client.create_run(create_database(), tags=tags, run_name=name).info.run_id
-    now = time.time_ns() // 1_000_000
-    client.log_batch(
-        run_id,
-        metrics=[Metric(key, value, now, 0) for key, value in metrics.items()],
-        params=[Param(key, str(value)) for key, value in parameters.items()],
-    )
-    for path in files:
-        client.log_artifact(run_id, str(path))
-    client.set_terminated(run_id)
+def experiment_run(client: MlflowClient, experiment_id: str, identity: str) -> Run | None:
+    """The run of the experiment with this identity; None where it has recorded nothing."""
+    query = f"tags.pipeline_run_id = '{identity}' AND tags.level = 'experiment'"
+    found = client.search_runs([experiment_id], query, max_results=1)
+    return found[0] if found else None
+
+
+def put_below(client: MlflowClient, run: Run, parent_id: str) -> None:
+    """Have an experiment's run stand below a comparison's in MLflow's pages."""
+    if run.data.tags.get(_PARENT) != parent_id:
+        client.log_batch(run.info.run_id, tags=[RunTag(_PARENT, parent_id)])

@@ -1,6 +1,8 @@
 """The whole experiment, small, with the real DVC and MLflow, in a fresh clone."""
 
+import html
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +36,12 @@ def clone(reproduced: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
 def test_a_run_makes_every_stage_and_says_where_the_report_is(reproduced: Clone) -> None:
     said = (reproduced.folder.parent / SAID).read_text()
     assert reproduced.ran(said) == STAGES
-    assert f"report: {reproduced.folder}/results/report.html" in said
+    *_, report, change = said.splitlines()
+    assert report == f"report: {reproduced.folder}/results/report.html"
+    number = r"[+-]\d+\.\d"
+    assert re.match(rf"training changed success by {number} points \({number} to {number}\)", change)
+    first = (reproduced.folder / "results" / "report.html").read_text().partition("<h1>")[2].splitlines()[1]
+    assert f"T{change[1:].partition('; docs/')[0]}. In brackets" in html.unescape(first)
 
 
 def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,17 @@ def test_versions_of_one_log_are_chosen(skills: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--viewer", "javascript:alert(1)"], "--viewer javascript:alert(1): an address such as"),
+        (["--viewer", "javascript:alert(1)"], r"--viewer javascript:alert\(1\): an address such as"),
         (["--between", "a", "b"], "--between: no trace is of version 'a'; there are 'small'"),
         (["--between", "a", "b", "--compare", "x"], "give one of them"),
         (["--success", "model"], "says neither yes nor no; write model>=NUMBER or model=VALUE"),
+        (
+            ["--success", "slved"],
+            "--success slved: none of 1 traces has it; .*mean 'solved'",
+        ),
+        (["--task", "nowhere"], "--task nowhere: none of 1 traces has it; the first has"),
+        (["--version", "modle"], "--version modle: none of 1 traces has it; .*did you mean 'model'"),
+        (["--time", "model"], "--time model: none of 1 traces has it as a time that can be read"),
         (["--rules", "chess"], "--rules chess: no such file, and no table of ours"),
     ],
 )
@@ -103,7 +111,36 @@ def test_a_mistake_is_one_line_and_writes_nothing(
     log = lines(tmp_path / "log", chat())
     code = main(["skills", str(log), *options, "--output", str(tmp_path / "out")])
     assert code == exit_codes.USER_ERROR and not (tmp_path / "out").exists()
-    assert said in capsys.readouterr().err
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_a_success_that_no_trace_has_is_doubted(
+    skills: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skills(lines(tmp_path / "log", *[chat()] * 3), "--success", "model=smal")
+    assert "--success model=smal: not one of 3 traces succeeded by it" in capsys.readouterr().err
+
+
+def test_a_field_named_for_rollouts_alone_is_refused(
+    explored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--success", "reward>=1", "--output", str(tmp_path)]
+    assert main(["skills", str(explored / "rollouts.parquet"), *options]) == exit_codes.USER_ERROR
+    assert "--success reward: our own rollout files take it from won" in capsys.readouterr().err
+
+
+def test_a_foreign_parquet_beside_traces_is_passed_over(
+    skills: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    lines(tmp_path / "logs" / "a.jsonl", *[chat()] * 3)
+    pl.DataFrame({"mine": [1]}).write_parquet(tmp_path / "logs" / "b.parquet")
+    (tmp_path / "logs" / "c.parquet").write_bytes(b"PAR1 cut off")
+    page = skills(tmp_path / "logs") / "skills.html"
+    assert "3 traces" in capsys.readouterr().out and "b.parquet" in page.read_text()
+    command = ["skills", str(tmp_path / "logs" / "b.parquet"), "--output", str(tmp_path / "other")]
+    assert main(command) == exit_codes.USER_ERROR
+    assert "not a table of skillpress (its columns are mine)" in capsys.readouterr().err
 
 
 def test_traces_that_mlflow_itself_exports_are_read(skills: Run, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from gymnasium.spaces import Text
 
 from skillpress.environments.bundle import Oracle
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
-from skillpress.errors import ParamsError
+from skillpress.errors import ParamsError, did_you_mean
 
 
 def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
@@ -31,10 +30,8 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
     try:
         made: gymnasium.Env[str, str] = gymnasium.make(section.id, disable_env_checker=True, **section.kwargs)
     except UnregisteredEnv as error:
-        near = get_close_matches(section.id, gymnasium.registry, n=3)
-        hint = (
-            f"; registered are {', '.join(near)}" if near else "; environment.module names what registers it"
-        )
+        near = did_you_mean(section.id, gymnasium.registry)
+        hint = near or "; environment.module names what registers it"
         raise ParamsError(f"environment.id: is {section.id!r}: {error}{hint}") from None
     except (Error, TypeError) as error:
         raise ParamsError(
@@ -55,15 +52,7 @@ def given_oracle(section: GymnasiumTextParameters) -> Oracle:
     Raises:
         ParamsError: there is no such function.
     """
-    module, _, attribute = section.oracle.partition(":")
-    make: Callable[[GymnasiumTextParameters], Oracle] | None = getattr(
-        _imported(module, "environment.oracle"), attribute, None
-    )
-    if make is None:
-        raise ParamsError(
-            f"environment.oracle: is {section.oracle!r}; {module} has no {attribute or 'function'}"
-        )
-    return make(section)
+    return _oracle(section.oracle)(section)
 
 
 def identities(section: GymnasiumTextParameters) -> dict[str, str]:
@@ -72,8 +61,10 @@ def identities(section: GymnasiumTextParameters) -> dict[str, str]:
     A module of this repository says in ``LIBRARIES`` which packages it brings.
 
     Raises:
-        ParamsError: a module cannot be found.
+        ParamsError: a module cannot be found, or has no such oracle.
     """
+    if section.oracle:
+        _oracle(section.oracle)  # before minutes are spent
     found = {"gymnasium": version("gymnasium")}
     distributions = packages_distributions()
     for module in filter(None, (section.module, section.oracle.partition(":")[0])):
@@ -92,10 +83,42 @@ def identities(section: GymnasiumTextParameters) -> dict[str, str]:
     return found
 
 
+def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
+    module, colon, attribute = named.partition(":")
+    if not (module and colon and attribute):
+        raise ParamsError(
+            f"environment.oracle: is {named!r}; must be module:function, such as doors:Demonstrator"
+        )
+    imported = _imported(module, "environment.oracle")
+    make: Callable[[GymnasiumTextParameters], Oracle] | None = getattr(imported, attribute, None)
+    if not callable(make):
+        what = "no function" if make is None else f"{type(make).__name__}, no function, as"
+        raise ParamsError(
+            f"environment.oracle: is {named!r}; {module} has {what} {attribute!r}"
+            f"{did_you_mean(attribute, vars(imported))}"
+        )
+    return make
+
+
 def _imported(module: str, parameter: str) -> Any:
     try:
         return import_module(module)
-    except ImportError as error:
-        ours = module.startswith("skillpress.") and error.name is not None
-        hint = f"; pip install --constraint constraints.txt -e '.[{error.name}]'" if ours else ""
-        raise ParamsError(f"{parameter}: {module!r} cannot be imported: {error}{hint}") from error
+    except (ImportError, SyntaxError, ValueError, TypeError) as error:  # such as of "a..b", or of ".a"
+        how = _how(module, error)
+        raise ParamsError(f"{parameter}: {module!r} cannot be imported: {error}{how}") from error
+
+
+def _how(module: str, error: Exception) -> str:
+    """How a module that is missing is found."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is None:
+        return ""
+    if module.startswith("skillpress."):
+        return f"; pip install --constraint constraints.txt -e '.[{missing}]'"
+    if missing.partition(".")[0] != module.partition(".")[0]:
+        return f"; {module} itself was found"
+    file = f"{missing.partition('.')[0]}.py"
+    return (
+        f"; a module of your own is found where PYTHONPATH leads: with {file} in this folder, write "
+        "PYTHONPATH=$PWD before the command"
+    )

@@ -8,11 +8,15 @@ is tried with the first task, since nothing can be replayed or compared without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
 
 from gymnasium.error import Error
 
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
+from skillpress.environments.gymnasium_text.foreign import make_foreign
+from skillpress.environments.gymnasium_text.names import EPISODES, check_info_keys
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.splits import refuse_repetitions
 from skillpress.errors import ParamsError, TaskError
@@ -28,7 +32,7 @@ def make_tasks(parameters: GymnasiumTextParameters, sizes: SplitSizes, seed: int
     """The tasks of all splits, one after the other.
 
     Raises:
-        ParamsError: the environment cannot be made, or cannot be started.
+        ParamsError: the environment cannot be made or started, or never says what the section names.
         TaskError: it starts differently from the same seed.
     """
     environment = GymnasiumText(parameters)
@@ -44,6 +48,8 @@ def make_tasks(parameters: GymnasiumTextParameters, sizes: SplitSizes, seed: int
         )
         if not number:
             _try_twice(environment, task)
+            with closing(make_foreign(parameters)) as fresh:
+                check_info_keys(parameters, fresh, list(islice(_seeds(seed), EPISODES)))
         yield task
 
 

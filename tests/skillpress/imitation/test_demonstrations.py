@@ -10,6 +10,7 @@ from skillpress.agents.state_updates import window
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
+from skillpress.errors import TaskError
 from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.interface import AgentState, Environment
 from skillpress.rollout import BrokenEnvironmentError
@@ -104,3 +105,27 @@ def test_demonstrations_can_be_left_early() -> None:
     endless = demonstrate(TASKS, 10**6, ELSEWHERE, SECTION, words, window(2), 0.4, seed=3, processes=1)
     assert next(endless) == shown(HERE, TASKS, 1)[0]
     endless.close()
+
+
+@pytest.mark.parametrize("environment", [HERE, ELSEWHERE], ids=["here", "in workers"])
+def test_demonstrations_that_never_win_are_refused_before_they_are_all_made(
+    environment: EnvironmentBundle,
+) -> None:
+    lost = dataclasses.replace(environment, oracle=GoesBack)
+    words = HERE.renderings["compact"](SECTION, 2)
+    endless = demonstrate(TASKS, 10**6, lost, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    with pytest.raises(TaskError, match="none of the first 16 wins its task, such as e3"):
+        list(endless)
+    few = demonstrate(TASKS, 5, lost, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    with pytest.raises(TaskError, match="none of the first 5 wins its task"):
+        list(few)
+
+
+class GoesBack:
+    """An oracle that knows no better."""
+
+    def __init__(self, section: CountdownParameters) -> None:
+        pass
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        return ["rollback"]

@@ -172,6 +172,31 @@ def test_an_environment_that_forgets_its_seed_is_refused(doors) -> None:
         list(make_tasks(doors(kwargs={"fickle": True}), SplitSizes(1, 0, 1), 0))
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"won": {"info": "said_"}}, r"environment.won.info: 'said_' is no key .*; did you mean 'said'\?"),
+        ({"info": {"admissible": "dors"}}, r"environment.info.admissible: 'dors' .*; did you mean 'doors'\?"),
+        ({"info": {"admissible": "todo"}}, r"environment.info.admissible: 'todo' is no key of the info"),
+        ({"info": {"action": "done"}}, r"environment.info.action: 'done' is no key of the info"),
+        (
+            {"info": {"invalid": "sad"}},
+            r"environment.info.invalid: 'sad' is no key .*; did you mean 'said'\?",
+        ),
+    ],
+)
+def test_a_key_that_the_info_never_has_is_refused_before_anything_is_played(
+    doors, changed: dict, said: str
+) -> None:
+    with pytest.raises(ParamsError, match=said):
+        next(make_tasks(doors(**changed), SplitSizes(1, 0, 1), 0))
+
+
+def test_a_key_that_may_come_with_a_win_alone_is_warned_about(doors) -> None:
+    with pytest.warns(RuntimeWarning, match="environment.won.info: 'prize' is no key of the info"):
+        list(make_tasks(doors(won={"info": "prize"}), SplitSizes(1, 0, 1), 0))
+
+
 def test_a_task_of_another_environment_is_refused(doors) -> None:
     with pytest.raises(TaskError, match="tests/Other-v0"):
         GymnasiumText(doors()).reset(task(id="tests/Other-v0"))
@@ -180,13 +205,14 @@ def test_a_task_of_another_environment_is_refused(doors) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"id": "tests/Doorz-v0"}, r"environment.id: is 'tests/Doorz-v0'.*registered are tests/Doors-v0"),
+        ({"id": "tests/Doorz-v0"}, r"environment.id: is 'tests/Doorz-v0'.*did you mean 'tests/Doors-v0'"),
         (
             {"id": "tests/Doors-v0", "kwargs": {"walls": 2}},
             "environment.id: tests/Doors-v0 cannot be made with environment.kwargs",
         ),
         ({"id": "tests/Numbers-v0"}, r"environment.id: tests/Numbers-v0 has actions of Discrete\(2\)"),
-        ({"module": "no_such_module"}, "environment.module: 'no_such_module' cannot be imported"),
+        ({"module": "no_such_module"}, "'no_such_module' cannot be imported: .*no_such_module.py in this"),
+        ({"module": "a..b"}, "environment.module: 'a..b' cannot be imported"),
     ],
 )
 def test_what_cannot_be_made_is_refused_with_its_key(doors, changed: dict, said: str) -> None:
@@ -209,8 +235,19 @@ def test_an_oracle_is_what_the_section_names(doors) -> None:
     environment.reset(task())
     actions = BUNDLE.oracle(section)(task(), 0.0, 0)
     assert [environment.step(action) for action in actions][-1][3].won
-    with pytest.raises(ParamsError, match="doors_game has no Nobody"):
-        BUNDLE.oracle(doors(oracle="doors_game:Nobody"))
+    for named, said in (
+        (
+            "doors_game:OpenTheRightDoors",
+            r"has no function 'OpenTheRightDoors'; did you mean 'OpensTheRightDoors'",
+        ),
+        ("doors_game:DOORS", "has tuple, no function, as 'DOORS'"),
+        ("doors_game", "must be module:function"),
+        (":Nobody", "must be module:function"),
+        ("doors_gmae:Nobody", "'doors_gmae' cannot be imported"),
+    ):
+        for refuse in (BUNDLE.oracle, BUNDLE.data):
+            with pytest.raises(ParamsError, match=said):
+                refuse(doors(oracle=named))
 
 
 def test_what_decides_episodes_outside_the_repository_is_pinned(doors, wordle) -> None:
