@@ -22,6 +22,7 @@ from pathlib import Path
 from skillpress.errors import UserError
 from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
+from tasks.redaction import hide_secrets_of_tracebacks
 from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
 from tasks.reproduce.messages import leave_out_routine
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_revision(chosen.revision)
         code = reproduce(variant, chosen.stages, chosen.remote, chosen.lock)
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
@@ -103,5 +104,6 @@ def reproduce(
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     parent.end_with_named_process()
     sys.exit(main())
