@@ -39,6 +39,7 @@ from tasks import exit_codes, parent
 from tasks.files import RESULTS
 from tasks.finished.comparison import as_json, page, paired_tests, table, text
 from tasks.finished.run import FinishedRun, read_run
+from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
 from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from tasks.reproduce.workspace import FOLDER, Variant
 from tasks.revision import revision
@@ -226,9 +227,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machines = Machines(chosen.cluster, chosen.remote, chosen.limit) if chosen.cluster else None
     methods, wait_seconds = chosen.params or METHODS, chosen.wait
     state = ablation(methods, chosen.seeds, chosen.common, wait_seconds, machines, return_state=True)
-    print(f"ablation: {state.message}", file=sys.stdout if state.is_completed() else sys.stderr)
+    print(
+        without_secrets(f"ablation: {state.message}"), file=sys.stdout if state.is_completed() else sys.stderr
+    )
     return 0 if state.is_completed() else exit_codes.USER_ERROR
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     sys.exit(main())

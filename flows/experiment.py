@@ -30,6 +30,7 @@ from skillpress.storage import read_json
 from tasks import exit_codes, parent
 from tasks.files import RESULTS
 from tasks.finished.effect import effect_line
+from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
 from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
 from tasks.reproduce.repair import repair
 from tasks.reproduce.workspace import Variant, add_variant_options, prepare_workspace
@@ -101,9 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     name = Variant(tuple(chosen.params), chosen.seed).name or "default"
     state = experiment([str(p) for p in chosen.params], chosen.seed, chosen.wait, name, return_state=True)
-    print(f"experiment {name}: {state.message}", file=sys.stdout if state.is_completed() else sys.stderr)
+    print(
+        without_secrets(f"experiment {name}: {state.message}"),
+        file=sys.stdout if state.is_completed() else sys.stderr,
+    )
     return 0 if state.is_completed() else exit_codes.USER_ERROR
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     sys.exit(main())

@@ -1,6 +1,10 @@
-"""``prefect server start``, whose SQLite transactions take turns instead of failing.
+"""Prefect's server, with a guard in front of it, and whose SQLite transactions take turns instead of failing.
 
     python -m flows.prefect_server
+
+It answers programs and pages of its own (``PageGuard``): Prefect's server alone takes requests under any
+name and from any page, and a page that registers a deployment makes the worker run its commands. The page
+``/open#SECRET`` logs a browser in.
 
 Prefect's server works on many transactions at once. Its own handling of SQLite then goes wrong twice, and
 longer timeouts make the second worse:
@@ -20,14 +24,18 @@ Reading outside of transactions is not held up. PostgreSQL is not affected.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
 
-from prefect.cli import app
+from prefect.server.api.server import create_app
 from prefect.server.database.configurations import SQLITE_BEGIN_MODE, AioSqliteConfiguration
+from prefect.settings import get_current_settings
 from sqlalchemy.ext.asyncio import AsyncSession, AsyncSessionTransaction
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from skillpress.web import PageGuard, server_of
 
 TURN_SECONDS = 60.0
 """After that a transaction tries SQLite's own lock; it may be inside of the one that it waits for."""
@@ -67,11 +75,37 @@ def take_turns() -> None:
     AioSqliteConfiguration.begin_transaction = begin_immediately  # type: ignore[method-assign]
 
 
+LOG_IN = b"""<!doctype html><title>Prefect</title><script>
+localStorage.setItem("prefect-password", btoa(decodeURIComponent(location.hash.slice(1))));
+location.replace("/");
+</script>"""
+"""What Prefect's own page for logging in does. A browser sends what stands behind # to no server."""
+
+
+class LogInPage:
+    """ASGI middleware that answers ``GET /open``."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer this one page, and pass everything else on."""
+        asked = scope["type"] == "http" and scope["path"] == "/open"
+        await (HTMLResponse(LOG_IN) if asked else self._app)(scope, receive, send)
+
+
 def main() -> None:
-    """``prefect server start``, with its options."""
+    """Serve at the address that Prefect's settings say, until Ctrl-C or SIGTERM."""
     take_turns()
-    sys.argv[1:1] = ["server", "start"]
-    app()
+    settings = get_current_settings().server.api
+    server_of(
+        PageGuard(LogInPage(create_app(final=True)), pages="own"),
+        host=settings.host,
+        port=settings.port,
+        timeout_keep_alive=settings.keepalive_timeout,
+        ws_ping_interval=settings.websocket_ping_interval,
+        ws_ping_timeout=settings.websocket_ping_timeout,
+    ).run()
 
 
 if __name__ == "__main__":

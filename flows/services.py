@@ -4,8 +4,8 @@
     python -m flows.services schedule   the same, the deployments of infra/prefect.yaml, and a worker
 
 Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST, the databases from MLFLOW_TRACKING_URI
-and PREFECT_API_DATABASE_CONNECTION_URL: SQLite where nothing is said, or PostgreSQL. Ctrl-C (or SIGTERM)
-stops all.
+and PREFECT_API_DATABASE_CONNECTION_URL: SQLite where nothing is said, or PostgreSQL. Prefect asks for a
+secret (``secret.py``). Ctrl-C (or SIGTERM) stops all.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from urllib.request import urlopen
 
 import psutil
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import SQLAlchemyError
 
+from flows import secret
 from flows.children import stop
 from skillpress.errors import UserError
+from skillpress.web import is_loopback
 from tasks import exit_codes
+from tasks.redaction import hide_secrets_of_tracebacks
 from tasks.settings import ROOT
-from tasks.tracking.runs import create_database
+from tasks.tracking.runs import check_database, create_database
 
 POOL = "local"
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
@@ -39,6 +41,10 @@ DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
 START_SECONDS = 180.0
 """A server that has not answered by then is given up."""
 POLL_SECONDS = 0.5
+OPEN = (
+    "warning: HOST={host}: other machines can reach both servers, without encryption. MLflow asks for no "
+    "password: whoever reaches port {mlflow} can read and change its records."
+)
 
 
 class ServiceError(UserError):
@@ -57,11 +63,11 @@ class Address:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
     def check_free(self) -> None:
         """Raises ``ServiceError`` where something listens already."""
-        with socket.socket() as probe:
+        with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((self.host, self.port))
@@ -123,19 +129,32 @@ class Services:
             time.sleep(POLL_SECONDS)
 
 
+def check_prefect_database() -> None:
+    """Refuse a database that Prefect's server cannot use.
+
+    Raises:
+        ServiceError: it cannot.
+    """
+    uri = os.environ.get(PREFECT_DATABASE, f"{DRIVERS[0]}://")
+    try:
+        check_database(uri)
+    except ValueError as error:
+        raise ServiceError(f"{PREFECT_DATABASE} cannot be used: {error}") from None
+    scheme = uri.partition("://")[0]
+    if scheme not in DRIVERS:
+        raise ServiceError(f"{PREFECT_DATABASE} begins with {scheme}://, not with {' or '.join(DRIVERS)}")
+
+
 def tracking_experiment() -> str:
     """The id of MLflow's experiment; makes its database where it is missing.
 
     Raises:
-        ServiceError: Prefect's or MLflow's database cannot be used.
+        ServiceError: MLflow's database cannot be used.
     """
-    scheme = os.environ.get(PREFECT_DATABASE, DRIVERS[0]).split("://")[0]
-    if scheme not in DRIVERS:
-        raise ServiceError(f"{PREFECT_DATABASE} begins with {scheme}://, not with {' or '.join(DRIVERS)}")
     try:
         return create_database()
-    except (MlflowException, SQLAlchemyError) as error:
-        raise ServiceError(f"MLFLOW_TRACKING_URI cannot be used: {str(error).splitlines()[0]}") from error
+    except MlflowException as error:
+        raise ServiceError(str(error)) from error
 
 
 def serve(services: Services, schedule: bool) -> None:
@@ -145,10 +164,10 @@ def serve(services: Services, schedule: bool) -> None:
         ServiceError: a port is taken, a database cannot be used, or a service failed.
     """
     host = os.environ.get("HOST", "127.0.0.1")
-    mlflow = Address("MLflow", host, int(os.environ.get("MLFLOW_PORT", "5000")), "MLFLOW_PORT")
-    prefect = Address("Prefect", host, int(os.environ.get("PREFECT_PORT", "4200")), "PREFECT_PORT")
-    for address in (mlflow, prefect):
-        address.check_free()
+    mlflow, prefect = address("MLflow", host, 5000), address("Prefect", host, 4200)
+    for each in (mlflow, prefect):
+        each.check_free()
+    check_prefect_database()
     experiment = tracking_experiment()
     os.environ |= {
         "MLFLOW_BACKEND_STORE_URI": os.environ["MLFLOW_TRACKING_URI"],  # no password where `ps` shows it
@@ -156,20 +175,55 @@ def serve(services: Services, schedule: bool) -> None:
         "SKILLPRESS_ROOT": str(ROOT),
         "PREFECT_SERVER_API_HOST": host,
         "PREFECT_SERVER_API_PORT": str(prefect.port),
-        "PREFECT_SERVER_UI_API_URL": f"{prefect.url}/api",
+        "PREFECT_SERVER_UI_API_URL": "/api",  # the server's own, under whatever name a browser calls it
         "PREFECT_API_URL": f"{prefect.url}/api",
+        secret.OF_CLIENT: os.environ[secret.OF_SERVER],
     }
+    os.environ.setdefault("MLFLOW_SERVER_ALLOWED_HOSTS", ",".join(f"{name}:*" for name in names_of(host)))
     mlflow_command = ["mlflow", "server", "--host", host, "--port", str(mlflow.port), "--workers", "1"]
     services.start("MLflow", mlflow_command)
     services.start("Prefect", ["flows.prefect_server"])
     services.wait_until(f"{prefect.url}/api/health", "Prefect")
     services.wait_until(f"{mlflow.url}/health", "MLflow")
-    print(f"MLflow:  {mlflow.url}/#/experiments/{experiment}/runs\nPrefect: {prefect.url}", flush=True)
+    print(f"MLflow:  {mlflow.url}/#/experiments/{experiment}/runs\n{prefect_link(prefect)}", flush=True)
+    if not is_loopback(host):
+        exit_codes.say(OPEN.format(host=host, mlflow=mlflow.port))
     if schedule:
         deploy()
         services.start("the worker", ["prefect", "worker", "start", "--pool", POOL])
         print("deployments are scheduled; Ctrl-C stops the worker and the servers", flush=True)
     services.run()
+
+
+def address(name: str, host: str, port: int) -> Address:
+    """Where a server is to listen.
+
+    Raises:
+        ServiceError: its variable holds no port.
+    """
+    variable = f"{name.upper()}_PORT"
+    given = os.environ.get(variable, str(port))
+    if not (given.isascii() and given.isdigit() and 0 < int(given) < 65_536):
+        raise ServiceError(f"{variable} is {given!r}, must be a port from 1 to 65535")
+    return Address(name, host, int(given), variable)
+
+
+def names_of(host: str) -> list[str]:
+    """The names under which browsers may address a server that listens on ``host``: MLflow's own list has
+    ``10.*``, and anybody can own a domain that begins so."""
+    names = ["localhost", "127.0.0.1", "0.0.0.0", "[[]::1]", host, socket.gethostname()]
+    if not is_loopback(host):
+        families = (socket.AF_INET, socket.AF_INET6)
+        every = (each for addresses in psutil.net_if_addrs().values() for each in addresses)
+        names += [each.address for each in every if each.family in families]
+    return [f"[[]{name}]" if ":" in name and not name.startswith("[") else name for name in names]
+
+
+def prefect_link(prefect: Address) -> str:
+    """The line that tells where Prefect's pages are; its link logs a browser in."""
+    if secret.made_here:
+        return f"Prefect: {prefect.url}/open#{os.environ[secret.OF_SERVER]}"
+    return f"Prefect: {prefect.url} (it asks for what {secret.OF_SERVER} says)"
 
 
 def deploy() -> None:
@@ -202,7 +256,7 @@ def main(arguments: Sequence[str]) -> int:
         with Services() as services:
             serve(services, schedule=arguments[0] == "schedule")
     except ServiceError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -210,4 +264,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     sys.exit(main(sys.argv[1:]))

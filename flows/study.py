@@ -37,6 +37,7 @@ from skillpress.study.plan import read_plan
 from skillpress.workers import cores
 from tasks import exit_codes, parent
 from tasks.finished.run import read_run
+from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
 from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
 from tasks.reproduce.workspace import FOLDER as WORKSPACES
 from tasks.settings import ROOT
@@ -239,7 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.dry_run:
         return dry_run(choice)
     state = study(choice, return_state=True)
-    print(f"study: {state.message}", file=sys.stdout if state.is_completed() else sys.stderr)
+    said = without_secrets(f"study: {state.message}")
+    print(said, file=sys.stdout if state.is_completed() else sys.stderr)
     return 0 if state.is_completed() else exit_codes.USER_ERROR
 
 
@@ -251,10 +253,11 @@ def dry_run(choice: Choice) -> int:
             print(run.name)
         print("\n".join(forecast(runs, choice)))
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     return 0
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     sys.exit(main())

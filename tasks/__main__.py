@@ -24,6 +24,6 @@ if __name__ == "__main__":
     try:
         code = main()
     except Exception:  # noqa: BLE001  shown whole; only the interpreter's slow end is left out
-        traceback.print_exc()
+        exit_codes.say(traceback.format_exc().rstrip())
         code = 1
     exit_codes.leave(code)

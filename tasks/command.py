@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from skillpress.errors import did_you_mean, is_user_error
 from tasks import exit_codes
+from tasks.redaction import hide_secrets_of_tracebacks
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def enter() -> NoReturn:
 
     It does not wait for requests to a server that is slow to answer, nor for torch to be taken apart.
     """
+    hide_secrets_of_tracebacks()
     exit_codes.leave(main())
 
 

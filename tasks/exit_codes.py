@@ -6,15 +6,17 @@ import os
 import sys
 from typing import NoReturn
 
+from tasks.redaction import without_secrets
+
 USER_ERROR = 2
 """Something to put right before the next run: a parameter, a file, the disk. Retrying does not help."""
 INTERRUPTED = 130
 """Ctrl-C."""
 
 
-def say(message: str) -> None:
-    """A line for the user, on stderr."""
-    print(message, file=sys.stderr, flush=True)
+def say(message: object) -> None:
+    """A line for the user, on stderr, without passwords and keys."""
+    print(without_secrets(str(message)), file=sys.stderr, flush=True)
 
 
 def leave(code: int) -> NoReturn:

@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
         write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
     except UserError as error:
-        print(f"paper_tables: {error}", file=sys.stderr)
+        exit_codes.say(f"paper_tables: {error}")
         return exit_codes.USER_ERROR
     print(f"paper_tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
     return 0

@@ -24,6 +24,7 @@ from skillpress.params import load_params
 from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
 from tasks.files import RESULTS
+from tasks.redaction import hide_secrets_of_tracebacks
 from tasks.reproduce.dvc_call import call_dvc
 from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_revision(chosen.revision)
         code = reproduce(variant, chosen.stages, chosen.remote, chosen.lock)
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
@@ -109,5 +110,6 @@ def reproduce(
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     parent.end_with_named_process()
     sys.exit(main())

@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
         print(describe(Variant(tuple(chosen.params), chosen.seed), rates))
     except UserError as error:
-        print(error, file=sys.stderr)
+        exit_codes.say(error)
         return exit_codes.USER_ERROR
     return 0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
 from tasks.tracking.runs import create_database
 
+hide_secrets_of_tracebacks()
 create_database()
-print(f"tracking database: {os.environ['MLFLOW_TRACKING_URI']}")
+print(f"tracking database: {without_secrets(os.environ['MLFLOW_TRACKING_URI'])}")

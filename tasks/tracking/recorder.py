@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from skillpress.errors import UserError
 from skillpress.params import Params, check_params
 from tasks.exit_codes import leave
+from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
 from tasks.tracking.episode_sample import most_traces
 
 
@@ -153,7 +154,7 @@ def main(stage: str, key: str) -> int:
             message = json.loads(line)
             by_name[message["call"]](**message["arguments"])
     except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
-        _reply(replies, error=f"{stage}'s run in MLflow: {str(error).splitlines()[0]}")
+        _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {str(error).splitlines()[0]}"))
         return 1
     return 0
 
@@ -164,4 +165,5 @@ def _reply(replies: TextIO, **message: str) -> None:
 
 
 if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
     leave(main(*sys.argv[1:]))

@@ -26,9 +26,11 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import NullPool, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.params import Params
+from tasks.redaction import without_secrets
 from tasks.revision import revision
 from tasks.tracking.dependencies import data_hashes
 from tasks.tracking.episode_trace import StageRecord
@@ -55,10 +57,34 @@ def create_database() -> str:
     """Make the tracking database and the experiment where they are missing; returns its id.
 
     Raises:
-        MlflowException: what MLFLOW_TRACKING_URI names cannot be used.
-        SQLAlchemyError: the same.
+        MlflowException: what MLFLOW_TRACKING_URI names cannot be used; the message holds no password.
     """
     uri = os.environ["MLFLOW_TRACKING_URI"]
+    try:
+        if "@" in uri:
+            check_database(uri)
+        return _created(uri)
+    except (MlflowException, SQLAlchemyError, ValueError) as error:
+        why = without_secrets(str(error).partition("\n")[0])
+        raise MlflowException(f"MLFLOW_TRACKING_URI cannot be used: {why}") from None
+
+
+def check_database(uri: str) -> None:
+    """Refuse a database's address that cannot be read; what libraries say of one may hold half a password.
+
+    Raises:
+        ValueError: it cannot be.
+    """
+    try:
+        make_url(uri)
+    except (ArgumentError, ValueError):
+        raise ValueError(
+            "it is no address such as postgresql://user:password@host/name; in a password write "
+            "/ as %2F, : as %3A, @ as %40"
+        ) from None
+
+
+def _created(uri: str) -> str:
     if uri.startswith(_SQLITE):
         folder = Path(uri.removeprefix(_SQLITE)).resolve().parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +184,7 @@ class StageRun:
 
     def log_error(self, trace: str) -> None:
         """Keep the traceback of an error whose message alone is shown."""
-        self._client.log_text(self.run_id, trace, "error.txt")
+        self._client.log_text(self.run_id, without_secrets(trace), "error.txt")
 
     def finish(self, status: str) -> None:
         """End both runs as ``FINISHED``, ``FAILED`` or ``KILLED``; the parent follows its last stage."""

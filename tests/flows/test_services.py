@@ -1,19 +1,28 @@
 """``make ui`` and ``make schedule``: what is told apart before anything is started."""
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from base64 import b64encode
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
+import httpx
 import pytest
 from clone import Clone
 from mlflow import MlflowClient
 from postgresql import cluster
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from flows.secret import OF_CLIENT, OF_SERVER
 
 STAGES = dict.fromkeys(
     (
@@ -62,6 +71,11 @@ def test_a_port_in_use_is_one_clear_message_and_nothing_is_started(taken: str, r
             "PREFECT_API_DATABASE_CONNECTION_URL",
             "postgresql://user:secret@127.0.0.1/prefect",
             "begins with postgresql://, not with sqlite+aiosqlite or postgresql+asyncpg",
+        ),
+        (
+            "PREFECT_API_DATABASE_CONNECTION_URL",
+            "postgresql+asyncpg:/user:secret@127.0.0.1/prefect",
+            "it is no address such as postgresql://user:password@host/name",
         ),
         (
             "MLFLOW_TRACKING_URI",
@@ -141,6 +155,8 @@ def run_schedule(clone: Clone, log: Path) -> None:
     deployments.write_text(deployments.read_text().replace('cron: "0 2 * * *"', "interval: 10"))
     mlflow, prefect = free_port(), free_port()
     clone.environment |= {"MLFLOW_PORT": str(mlflow), "PREFECT_PORT": str(prefect)}
+    for name in (OF_SERVER, OF_CLIENT):  # as this process has made them up for servers of its own
+        clone.environment.pop(name, None)
     with log.open("w") as output:
         services = clone.start("flows.services", "schedule", output=output)
     try:
@@ -150,6 +166,10 @@ def run_schedule(clone: Clone, log: Path) -> None:
             assert time.monotonic() < deadline, "no scheduled run has finished: " + log.read_text()
             time.sleep(1)
         assert (clone.folder / "results" / "report.html").exists()
+        link = re.search(r"Prefect: (http://\S+)/open#(\S+)", log.read_text())
+        assert link is not None
+        assert_no_web_page_commands_prefect(link[1], link[2])
+        assert_no_web_page_reaches_mlflow(f"http://127.0.0.1:{mlflow}")
         for port in (mlflow, prefect):
             with urlopen(f"http://127.0.0.1:{port}/", timeout=30) as page:
                 assert page.status == 200
@@ -161,6 +181,49 @@ def run_schedule(clone: Clone, log: Path) -> None:
     for port in (mlflow, prefect):
         with pytest.raises(OSError, match="refused"), urlopen(f"http://127.0.0.1:{port}/", timeout=5):
             pass
+
+
+def assert_no_web_page_commands_prefect(url: str, secret: str) -> None:
+    """Requests as pages of other origins and other users of this machine send them; then the user's own."""
+    knows = {"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
+    typed = {"Content-Type": "application/json"}
+    foreign = {"Origin": "http://evil.example"}
+    rebound = {"Host": "evil.example", "Origin": "http://evil.example"}
+    with httpx.Client(base_url=f"{url}/api", trust_env=False, timeout=60) as http:
+
+        def plant(headers: Mapping[str, str]) -> int:
+            return http.post("/flows/", headers=headers, content='{"name": "planted"}').status_code
+
+        for page in (foreign, rebound, {"Host": "evil.example"}, {"Origin": "null"}):
+            for kind in ({}, {"Content-Type": "text/plain"}, typed):
+                assert {plant(page | kind), plant(page | kind | knows)} == {403}
+            for path in ("/csrf-token?client=page", "/admin/settings", "/events/out"):
+                assert http.get(path, headers=page | knows).status_code == 403
+            asked = http.options("/flows/", headers=page | {"Access-Control-Request-Method": "POST"})
+            assert "access-control-allow-origin" not in asked.headers
+        assert plant(typed) == plant(typed | knows) == 403, "a token is needed"
+        assert http.get("/csrf-token?client=other").status_code == 401, "and for that the secret"
+        token = http.get("/csrf-token?client=mine", headers=knows).json()["token"]
+        mine = knows | {"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "mine"}
+        assert plant(mine | typed | {"Authorization": "Basic d3Jvbmc="}) == 401
+
+        def planted() -> bool:
+            found = http.post("/flows/filter", headers=mine, json={}).json()
+            return "planted" in [flow["name"] for flow in found]
+
+        assert not planted()
+        assert plant(mine | typed | {"Origin": url}) == 201 and planted(), "its own page may"
+    socket_url = f"{url.replace('http', 'ws')}/api/events/in"
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(socket_url, proxy=None, origin=Origin("http://evil.example"))
+
+
+def assert_no_web_page_reaches_mlflow(url: str) -> None:
+    """Whether a page is foreign by its origin, or by a name that it gave to this machine."""
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}, {"Host": "10.evil.example"}):
+        with httpx.Client(base_url=url, headers=headers, trust_env=False) as http:
+            searched = http.post("/api/2.0/mlflow/experiments/search", json={"max_results": 1})
+            assert searched.status_code == 403
 
 
 def has_completed(log: Path) -> bool:

@@ -36,6 +36,8 @@ class ServerParameters(EngineParameters):
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
                 raise ValueError(f"{url!r} is no server; allowed: http://HOST:PORT")
+            if parts.username or parts.password:
+                raise ValueError("holds a password, which would be recorded with the parameters")
         if len({url.rstrip("/") for url in urls}) < len(urls):
             raise ValueError("names a server twice")
         return [url.rstrip("/") for url in urls]

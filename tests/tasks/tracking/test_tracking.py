@@ -1,11 +1,13 @@
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
 
 from skillpress.params import Params, load_params
 from tasks.tracking import runs
@@ -59,6 +61,31 @@ def test_processes_that_create_the_database_at_once_take_turns(tmp_path: Path, r
     command = [sys.executable, "-m", "tasks.tracking.runs"]
     both = [subprocess.Popen(command, env=environment, cwd=repository) for _ in range(3)]
     assert [process.wait() for process in both] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://user:hunter2@127.0.0.1:1/mlflow",
+        "postgresql://user:hunt/er2@127.0.0.1/mlflow",
+        "postgresql://user:hunter2@127.0.0.1:port/mlflow",
+        "postgresql+nothing://user:hunter2@127.0.0.1/mlflow",
+        "postgress://user:hunter2@127.0.0.1/mlflow",
+        "postgresql:/user:hunter2@127.0.0.1/mlflow",
+        "mysql+nothing://user:hunter2@127.0.0.1/mlflow",
+        "http://user:hunter2@127.0.0.1:1",
+    ],
+)
+def test_a_database_that_cannot_be_used_is_an_error_of_one_line_without_its_password(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(MlflowException, match="MLFLOW_TRACKING_URI cannot be used: ") as refused:
+        create_database()
+    shown = "".join(traceback.format_exception(refused.value))
+    assert len(str(refused.value).splitlines()) == 1
+    assert "hunt" not in shown
 
 
 def test_stages_with_the_same_parameters_share_a_parent_and_others_do_not(params: Params) -> None:
