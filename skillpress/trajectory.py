@@ -542,8 +542,8 @@ def scan_table(
     lacking = {**older, _version(kind): ()}.get(version)
     if lacking is None or dict(columns) != {name: schema[name] for name in schema if name not in lacking}:
         raise StorageError(
-            f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again with the "
-            "command or stage that made it"
+            f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again "
+            "with the command or stage that made it"
         )
     empty = {name: pl.lit(None, schema[name]) for name in lacking}
     return lazy.with_columns(**empty).select(list(schema)) if empty else lazy
