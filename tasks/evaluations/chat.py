@@ -65,7 +65,8 @@ class Chat:
                 f"policy.state_update: is {params.policy.state_update!r}, which goes on from the tokens of "
                 "the last response, and a text API has none; take window, with policy.history turns"
             )
-        return {"model": self.server.model, "omit": sorted(set(self.server.omit))}
+        omitted = sorted(set(self.server.omit))
+        return {"model": self.server.model} | ({"omit": omitted} if omitted else {})
 
     def play(
         self,

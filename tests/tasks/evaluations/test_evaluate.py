@@ -212,7 +212,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         "uncounted": 0,
     }  # fmt: skip
     assert content["tokens"] == {"prompt": 0, "response": 0}
-    assert content["deciding"] == {"model": "toy", "omit": []}
+    assert content["deciding"] == {"model": "toy"}
     assert content["parameters"]["policy"]["rendering"] == "paper"
 
 
