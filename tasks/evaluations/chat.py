@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -114,8 +115,8 @@ def player(options: Namespace) -> Chat:
         UserError: no server can be asked so, or none is there.
     """
     deadline = DEADLINE_SECONDS if options.deadline is None else options.deadline
-    if deadline <= 0:
-        raise ParamsError(f"--deadline: is {deadline:g}; must be a number of seconds above 0")
+    if not 0 < deadline < math.inf:
+        raise ParamsError(f"--deadline: is {deadline:g}; must be a finite number of seconds above 0")
     omitted = tuple(name.strip() for name in (options.omit or "").split(",") if name.strip())
     server = ChatServer(model_of(options), options.name or "", options.key_variable or "", deadline, omitted)
     server.check()
