@@ -82,6 +82,11 @@ BUSY = frozenset({408, 409, 425, 429})
 """Statuses below 500 that pass by themselves."""
 NEVER = frozenset({501, 505})
 """Statuses from 500 on that do not."""
+NAMED = {
+    "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "not_found_error": 404,
+    "model_not_found": 404, "rate_limit_error": 429, "rate_limit_exceeded": 429, "overloaded_error": 529,
+}  # fmt: skip
+"""Codes and types, in small letters, to the status that they usually come with."""
 UPSTREAM_FAILED = 502
 """The status of an error that came with HTTP 200 and names none: a gateway passes on that another server
 failed."""
@@ -109,7 +114,7 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
     texts = [readable(text) for text in _texts(said)]
     words = "\n".join(texts).lower()[:LONGEST_READ]
     marks = {text.strip().lower() for text in texts}
-    status = _status(reply.status, said)
+    status = _status(reply.status, said, marks)
     reason = f"HTTP {reply.status}: {_short(texts, reply)}"
     if 300 <= status < 400:
         to = in_one_line(reply.headers.get("location", "nowhere"))[:LONGEST_REASON]
@@ -162,12 +167,14 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _texts(inner, depth + 1)
 
 
-def _status(status: int, said: Any) -> int:
+def _status(status: int, said: Any, marks: Collection[str]) -> int:
     """The status of an error; where it came with HTTP 200, the status that it names."""
     if status != 200:
         return status
     named = str(said.get("code", said.get("status")) if isinstance(said, Mapping) else None)
-    return int(named) if re.fullmatch("[45][0-9][0-9]", named) else UPSTREAM_FAILED
+    if re.fullmatch("[45][0-9][0-9]", named):
+        return int(named)
+    return next((status for mark, status in NAMED.items() if mark in marks), UPSTREAM_FAILED)
 
 
 def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -65,7 +66,8 @@ class Chat:
                 f"policy.state_update: is {params.policy.state_update!r}, which goes on from the tokens of "
                 "the last response, and a text API has none; take window, with policy.history turns"
             )
-        return {"model": self.server.model, "omit": sorted(set(self.server.omit))}
+        omitted = sorted(set(self.server.omit))
+        return {"model": self.server.model} | ({"omit": omitted} if omitted else {})
 
     def play(
         self,
@@ -113,8 +115,8 @@ def player(options: Namespace) -> Chat:
         UserError: no server can be asked so, or none is there.
     """
     deadline = DEADLINE_SECONDS if options.deadline is None else options.deadline
-    if deadline <= 0:
-        raise ParamsError(f"--deadline: is {deadline:g}; must be a number of seconds above 0")
+    if not 0 < deadline < math.inf:
+        raise ParamsError(f"--deadline: is {deadline:g}; must be a finite number of seconds above 0")
     omitted = tuple(name.strip() for name in (options.omit or "").split(",") if name.strip())
     server = ChatServer(model_of(options), options.name or "", options.key_variable or "", deadline, omitted)
     server.check()

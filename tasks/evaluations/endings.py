@@ -14,7 +14,7 @@ from skillpress.evaluation.episodes import malformed
 
 MALFORMED = "malformed"
 TOLD = {
-    "cut_off": "{count:,} cut off at {longest} tokens (raise {option})",
+    "cut_off": "{count:,} cut off at {limit}",
     "refused": "{count:,} refused by the model or by a filter",
     "tool_call": "{count:,} tool calls without text (turn tools off at the server)",
     "prompt_too_long": "{count:,} not asked for, since the prompt does not fit (serve a longer context, or "
@@ -36,15 +36,14 @@ def count_endings(rollouts: pl.LazyFrame) -> dict[str, int]:
     return {name: int(count) for name, count in counts.collect(engine="streaming").row(0, named=True).items()}
 
 
-def endings_told(counts: Mapping[str, int], total: int, longest: int, option: str) -> str:
+def endings_told(counts: Mapping[str, int], total: int, limit: str) -> str:
     """A sentence; empty where no answer has one of the endings of ``TOLD``.
 
     Args:
-        longest: tokens of a response at most.
-        option: what raises it.
+        limit: the longest response, and how to raise it.
     """
     told = [
-        sentence.format(count=counts[name], longest=longest, option=option)
+        sentence.format(count=counts[name], limit=limit)
         for name, sentence in TOLD.items()
         if counts.get(name)
     ]

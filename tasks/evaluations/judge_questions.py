@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{chosen.output}: {said[True]} fit, {said[False]} unfit, {said[None]} without a readable verdict "
         f"(kept); name it in environment.objectivity"
     )
-    if told := endings_told(ended, ended.total(), chosen.max_new_tokens, "--max-new-tokens"):
+    limit = f"{chosen.max_new_tokens} tokens (raise --max-new-tokens)"
+    if told := endings_told(ended, ended.total(), limit):
         print(f"answers: {told}")
     return 0
 

@@ -136,11 +136,16 @@ def facts(record: EvaluationRecord) -> dict[str, str]:
         f"{whole.votes}x{runs}: {whole.pass_at_1.episodes:,} episodes, T = {record.max_steps} steps at most",
     }
     if counted := tokens_told(record):
+        longest = record.parameters["sampling"]["max_new_tokens"]
+        chosen = {
+            "temperature": f"temperature {sampling['temperature']:g}",
+            "top_p": f"top-p {sampling['top_p']:g}",
+            "max_tokens": f"at most {longest} tokens a response",
+        }
+        sent = [told for name, told in chosen.items() if name not in record.left_out]
         found["Sampling"] = (
-            f"temperature {sampling['temperature']:g}, top-p {sampling['top_p']:g}, at most "
-            f"{record.parameters['sampling']['max_new_tokens']} tokens a response; "
-            f"prompts {policy['rendering']}, state update {policy['state_update']}, "
-            f"history {policy['history']}"
+            f"{', '.join(sent) or 'as the server likes'}; prompts {policy['rendering']}, "
+            f"state update {policy['state_update']}, history {policy['history']}"
         )
         if unsent := left_out_told(record):
             found["Not sent"] = unsent
@@ -174,7 +179,10 @@ def answers_told(record: EvaluationRecord) -> str:
     if not record.endings:
         return ""
     longest = record.parameters["sampling"]["max_new_tokens"]
-    return endings_told(record.endings, record.endings[TOTAL], longest, "sampling.max_new_tokens")
+    limit = f"{longest} tokens (raise sampling.max_new_tokens)"
+    if "max_tokens" in record.left_out:
+        limit = "the server's own limit (raise it there)"
+    return endings_told(record.endings, record.endings[TOTAL], limit)
 
 
 def lines(record: EvaluationRecord) -> Iterator[str]:

@@ -225,6 +225,10 @@ LINES: Mapping[str, Line] = {
         always(lambda good: {"error": {"message": "no credits", "code": 402}}), "no credits"
     ),
     "no quota": Line(always(lambda good: error(429, "quota", code="insufficient_quota")), "HTTP 429: quota"),
+    "a wrong key, in a 200": Line(
+        always(lambda good: {"error": {"message": "bad key", "type": "authentication_error"}}),
+        "HTTP 200: bad key.*--key-variable",
+    ),
     "a redirect": Line(
         always(lambda good: (308, {"Location": "https://elsewhere/v1"}, "")),
         "redirect to https://elsewhere/v1",

@@ -83,7 +83,9 @@ def test_what_a_server_was_not_sent_is_said_on_console_and_page(
     assert all({"seed", "top_p"}.isdisjoint(body) for body in heard.bodies)
     said = "seed, temperature, top_p: the server&#39;s own values"
     assert said.replace("&#39;", "'") in capsys.readouterr().out
-    assert said in (tmp_path / "out" / "page.html").read_text()
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert said in page and "at most 512 tokens a response; prompts paper" in page
+    assert "temperature 0.4" not in page, "it was not sent"
     found = json.loads((tmp_path / "out" / "evaluation.json").read_text())
     assert found["left_out"] == ["seed", "temperature", "top_p"]
     assert found["deciding"] == {"model": "toy", "omit": ["seed", "top_p"]}
