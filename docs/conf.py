@@ -6,7 +6,7 @@ from sphinx.application import Sphinx
 
 project = "skillpress"
 author = "the authors of skillpress"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.build.formulas"]
 html_theme = "furo"
 html_title = "skillpress"
 html_copy_source = True  # llms.txt leads to the pages as they are written
@@ -17,6 +17,8 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_theme_options = {"top_of_page_buttons": []}
 
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 4  # as GitHub makes them
 myst_links_external_new_tab = False
 

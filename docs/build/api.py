@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
 MODULES = {
     "The contracts": (
         "skillpress.interface",
@@ -45,8 +49,8 @@ MODULES = {
 HEAD = """# API
 
 The library works without the pipeline: `import skillpress` needs neither DVC nor MLflow nor Prefect. These
-are the modules that code outside of the repository may import; [extending.md](extending.md) shows how they
-are used. The pages are made from the signatures and docstrings.
+are the modules that code outside of the repository may import; [Extending skillpress](extending.md) shows
+how they are used. The pages are made from the signatures and docstrings.
 """
 
 PAGE = """# `{module}`
@@ -65,9 +69,8 @@ def pages() -> dict[str, str]:
     """Path of a page, from the folder of pages, to its Markdown."""
     parts, found = [HEAD], {}
     for heading, modules in MODULES.items():
-        parts.append(
-            f"## {heading}\n\n" + "\n".join(f"- [`{module}`](api/{module}.md)" for module in modules) + "\n"
-        )
+        rows = "".join(f"- [`{module}`](api/{module}.md): {summary(module)}\n" for module in modules)
+        parts.append(f"## {heading}\n\n{rows}")
         for module in modules:
             found[f"api/{module}.md"] = PAGE.format(
                 module=module, imported="   :imported-members:\n" if module in PACKAGES else ""
@@ -75,3 +78,11 @@ def pages() -> dict[str, str]:
     listed = "\n".join(f"api/{module}" for modules in MODULES.values() for module in modules)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
     return found | {"api.md": "\n".join(parts)}
+
+
+def summary(module: str) -> str:
+    """The first sentence of a module's docstring; the module is read and not imported."""
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None, module
+    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return " ".join(said.partition("\n\n")[0].split()).replace("``", "`")

@@ -27,9 +27,9 @@ BY_NAME = {
 
 HEAD = """# Parameters
 
-Every key of [params.yaml](../params.yaml), which is the whole default experiment. This page is made from that
-file and from the classes that check it ([skillpress/params.py](../skillpress/params.py)), so it cannot say
-anything else than they do. A file of [params/](../params) is laid over it and names only what it changes; a
+Every key of [one file](../params.yaml), which is the whole default experiment. This page is made from that
+file and from the classes that check it (`skillpress/params.py`), so it cannot say anything else
+than they do. A file of [params/](../params) is laid over it and names only what it changes; a
 section that gives another `name` replaces the one below whole.
 
 Everything is checked before any work is done. An unknown key, a wrong type, a value out of range and a

@@ -21,6 +21,7 @@ from docs.build.sources import BrokenLinkError, for_the_site
 FILE = re.compile(r"(skillpress|tasks|flows|tests|benchmarks|infra|params|docs)(/[\w.-]+)+/?")
 GYMNASIUM = re.compile(r"-v\d+$")
 """The name of a registered environment, ``skillpress/Countdown-v0``, is no file."""
+FILE_NAME = re.compile(r"[\w.*/-]+\.[a-z]{2,7}(#[\w-]+)?")
 DEFINITION = re.compile(r"^\[([\w-]+)\]: (\S+)$", re.MULTILINE)
 REFERENCE = re.compile(r"\]\[([\w-]+)\]")
 
@@ -41,6 +42,13 @@ def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
         place = (page.parent / target).resolve() if target else page
         assert place.exists() and place.is_relative_to(ROOT), f"{page.name}: {match['target']}"
         assert not anchor or anchor in anchors(place), f"{page.name}: {match['target']}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_no_link_is_called_by_the_name_of_a_file(page: Path) -> None:
+    for match in links(page.read_text()):
+        text = match["text"].strip("`")
+        assert match["image"] or not FILE_NAME.fullmatch(text), f"{page.name}: [{match['text']}]"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

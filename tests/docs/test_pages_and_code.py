@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 from pages import ROOT
 
+from docs.build import api
 from docs.build.command_line import options, parser_of
 from docs.build.command_line import page as command_page
+from docs.build.markdown import links
 from docs.build.parameters import page as parameters_page
 from docs.build.parameters import params_file
+from docs.build.sources import generated
 from docs.build.variables import read_by_code
 from docs.figures import FIGURES
 from skillpress import registry
@@ -65,6 +70,43 @@ def test_the_page_of_methods_says_of_every_algorithm_what_its_section_and_class_
 
 def test_every_file_of_the_page_of_methods_is_there() -> None:
     assert all((ROOT / file).is_file() for file in re.findall(r"`(skillpress/\S+\.py)`", METHODS))
+
+
+def test_the_first_page_has_every_command_and_every_target() -> None:
+    page = (ROOT / "docs" / "start.md").read_text()
+    commands = set(re.findall(r"^\| `skillpress ([\w-]+)", page, re.MULTILINE))
+    assert commands == set(COMMANDS)
+    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (`make .+?) \| ", page, re.MULTILINE)
+    assert set(re.findall(r"`make ([\w-]+)`", " ".join(rows))) == set(targets.split())
+
+
+def test_the_index_of_the_library_says_what_each_module_is_for() -> None:
+    lines = re.findall(r"^- \[`(.+)`\]\(api/\1\.md\): (.+)$", api.pages()["api.md"], re.MULTILINE)
+    assert [module for module, _ in lines] == [
+        module for modules in api.MODULES.values() for module in modules
+    ]
+    assert all(said[-1] in ".?" and len(said) > 20 for _, said in lines)
+
+
+def test_everything_that_a_page_of_the_library_shows_says_what_it_is() -> None:
+    for module in (import_module(name) for names in api.MODULES.values() for name in names):
+        gathered = getattr(module, "__all__", ())
+        own = (
+            name
+            for name, thing in vars(module).items()
+            if not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
+        )
+        for name in gathered or own:
+            thing = getattr(module, name)
+            documented = inspect.isclass(thing) or inspect.isroutine(thing)
+            assert not documented or inspect.getdoc(thing), f"{module.__name__}.{name}"
+
+
+def test_no_page_that_is_made_from_the_code_calls_a_link_by_the_name_of_a_file() -> None:
+    for name, text in generated(ROOT).items():
+        called = [match["text"].strip("`") for match in links(text)]
+        assert not [text for text in called if re.fullmatch(r"[\w.*/-]+\.(md|yaml|py|json)", text)], name
 
 
 def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
