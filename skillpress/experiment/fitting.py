@@ -20,11 +20,11 @@ from skillpress.training.learner import read_configuration
 
 MARGIN = 0.1
 """Share of a device's memory that is left free: for the context and the graphs of CUDA, NCCL's buffers, the
-gaps of an allocator, and what else is not counted."""
+gaps of an allocator, and everything else that the estimate does not count."""
 STAGES = 4
-"""ZeRO's, from 0."""
+"""Number of ZeRO's stages, from 0."""
 RANK = 32
-"""Of the adapter that is proposed where nothing else makes a model fit."""
+"""Rank of the adapter that is proposed."""
 
 Changes = Mapping[str, Any]
 """Dotted keys of params.yaml to values."""

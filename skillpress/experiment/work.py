@@ -67,13 +67,13 @@ def _work(params: Params, episodes: int) -> Work:
 
 
 def imitated(params: Params) -> Work:
-    """What imitation demonstrates, and learns from in each of its epochs; ``imitation.thoughts`` not among
-    it, whose number stands in no parameter."""
+    """The demonstrations, from which imitation learns in each of its epochs. The thoughts of
+    ``imitation.thoughts`` are not counted: no parameter says how many there are."""
     return _work(params, params.imitation.demonstrations)
 
 
 def scored(params: Params) -> dict[str, int]:
-    """What training passes through the model once more, without a way back, to the tokens of it."""
+    """Passes that training makes through the model without a way back, by their reason, in tokens."""
     training, algorithm = params.training, params.algorithm
     learned = work(params)["train_policy"].tokens + replayed(params).tokens
     longest = params.policy.context_tokens + params.sampling.max_new_tokens

@@ -29,7 +29,7 @@ class Schedule:
         return cls(updates, max(1, min(parameters.warmup_updates, updates // MOST)))
 
     def factor(self, done: int) -> float:
-        """That of the update after ``done`` others."""
+        """The factor of the update that follows ``done`` others."""
         return min(1.0, (done + 1) / self.warmup) * (1 - done / self.updates)
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillpress.experiment.fitting import Devices
 
 GB = 10**9
-"""As cards are sold; one of 80 GB has a little more."""
+"""The unit that cards are sold by; a card of 80 GB has a little more."""
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:

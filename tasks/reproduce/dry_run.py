@@ -29,7 +29,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
 from skillpress.experiment.disk import disk
-from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
+from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.fitting import Devices, changed, demand, fits, remedies
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.work import imitated, replayed, scored, work
@@ -110,8 +110,8 @@ def _sizes(params: Params) -> Iterator[str]:
     yield f"tasks: {tasks.train} train, {tasks.validation} validation, {tasks.test} test"
     shown = imitated(params)
     yield (
-        f"demonstrations: {shown.episodes:,}, at most {shown.environment_steps:,} samples of "
-        f"{shown.tokens:.3g} tokens, each learned {params.imitation.epochs} times"
+        f"demonstrations: {shown.episodes:,}, at most {shown.environment_steps:,} samples with "
+        f"{shown.tokens:.3g} tokens in all, each learned {params.imitation.epochs} times"
     )
     yield "at most:"
     for part, amount in work(params).items():
@@ -131,9 +131,8 @@ def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
     for part, size in parts.items():
         yield f"  {part}: {size / 2**30:.2f} GiB"
     for place, on_gpu in (("on a GPU", True), ("on CPUs", False)):
-        phases = memory_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag == 1)
-        most = max(phases, key=lambda phase: phases[phase])
-        yield f"  together, {place}: {phases[most] / 2**30:.2f} GiB, while {most}"
+        most = demand(params, shape, on_gpu)
+        yield f"  together, {place}: {most.size / 2**30:.2f} GiB, while {most.phase}"
     if params.engine.shared:
         yield "  and the memory of the engine's servers, wherever they are"
 
@@ -165,9 +164,7 @@ def _fit(values: Mapping[str, Any], params: Params, shape: ModelShape, devices: 
 
 
 def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
-    """Args:
-    free: bytes; None where the disk is another machine's.
-    """
+    """What it takes, and whether so many free bytes suffice; None where the disk is another machine's."""
     parts = disk(params, shape)
     asked = sum(parts.values())
     yield f"disk, at most: {asked / GB:.2f} GB"
@@ -180,10 +177,12 @@ def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
 def _time(params: Params, rates: Rates) -> Iterator[str]:
     parts, processes = work(params), params.processes
     shown, training = imitated(params), parts["train_policy"].tokens + replayed(params).tokens
-    every = parts.values()
+    # What samples outside serves all processes; one of them then plays all that is not training.
+    players = {part: 1 if params.engine.shared and "train" not in part else processes for part in parts}
+    acted = sum(amount.environment_steps / players[part] for part, amount in parts.items())
     per_second = 1000 / rates.step_ms if rates.step_ms else None
     forward = rates.training and rates.training * (4 if params.training.gradient_checkpointing else 3)
-    sampled = sum(part.tokens for part in every)
+    sampled = sum(amount.tokens for amount in parts.values())
     amounts = [
         ("demonstrations", shown.environment_steps / processes, per_second, "--step-ms"),
         ("imitation", params.imitation.epochs * shown.tokens / processes, rates.training, "--training-rate"),
@@ -193,7 +192,7 @@ def _time(params: Params, rates: Rates) -> Iterator[str]:
             (f"scoring {reason}", tokens / processes, forward, "--training-rate")
             for reason, tokens in scored(params).items()
         ),
-        ("environment", sum(part.environment_steps for part in every) / processes, per_second, "--step-ms"),
+        ("environment", acted, per_second, "--step-ms"),
     ]
     share = f"shared by {processes} processes" if processes > 1 else "in one process"
     yield f"time, {share}, at most, from the stated rates alone:"

@@ -1,4 +1,4 @@
-"""What fits into which devices, and what is said to make an experiment fit."""
+"""Experiments fit into the devices of which that is said, and with the parameters that are named."""
 
 from __future__ import annotations
 
