@@ -37,7 +37,7 @@ def with_training(params: Params, **changes: object) -> Params:
     return params.model_copy(update={"training": params.training.model_copy(update=changes)})
 
 
-def test_passes_are_bounded_by_what_bounds_trainings_and_layers_are_checkpointed_as_its_are(
+def test_passes_are_bounded_and_layers_checkpointed_as_the_section_training_asks(
     params: Params, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed: list[tuple[str, int]] = []
