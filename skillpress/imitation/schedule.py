@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from skillpress.params import ImitationParameters
 
 MOST = 10
-"""One in so many updates warms up, at most. The largest rate is then at least 0.9 of the one asked for."""
+"""At most one update in ten warms up, so that the largest rate is at least 0.9 of the one asked for."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Schedule:
     """What ``imitation.learning_rate`` is multiplied by in each update."""
 
     updates: int
-    """All of them."""
+    """Number of all updates."""
     warmup: int
-    """Those that warm up: the last of them is the first at which the line down is reached."""
+    """Number of updates that warm up. The last of them has the largest rate."""
 
     @classmethod
     def of(cls, parameters: ImitationParameters, updates: int) -> Schedule:
@@ -29,7 +29,7 @@ class Schedule:
         return cls(updates, max(1, min(parameters.warmup_updates, updates // MOST)))
 
     def factor(self, done: int) -> float:
-        """That of the update after ``done`` others."""
+        """The factor of the update that follows ``done`` others."""
         return min(1.0, (done + 1) / self.warmup) * (1 - done / self.updates)
 
     @property

@@ -21,7 +21,7 @@ from skillpress.policy.scoring import pack_responses
 FAN_OUT = 4
 """Tokens of keys and values that one pass may fan out to its responses, per token of its limit."""
 PASS_TOKENS = 16_384
-"""Tokens in a pass at most where no parameter says so: nothing is kept for a way back there."""
+"""Tokens in a pass at most, where no parameter sets a limit and nothing is kept for a way back."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class _Sequence:
 
     rows: range
     prompt: TokenIds
-    """That of the first."""
+    """The first pair's prompt."""
     width: int
-    """Tokens behind it, without the last."""
+    """Tokens that follow the prompt, without the last."""
 
     @property
     def octave(self) -> int:
-        """Of several pairs: sequences of one octave differ less than twofold in width."""
+        """A class of widths for sequences of several pairs: those of one octave differ less than twofold."""
         return self.width.bit_length() if len(self.rows) > 1 else 0
 
 

@@ -122,4 +122,5 @@ def _base(environment: str, model: str, overlaid: bool) -> tuple[dict[str, Any],
     values, overlay = read_yaml(ROOT / "params.yaml"), ROOT / "params" / f"paper_{environment}.yaml"
     if overlaid or not overlay.is_file():
         return values, "params.yaml"
-    return merge(values, read_yaml(overlay)), f"params.yaml + params/{overlay.name}"
+    paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # those that it names are for its training
+    return paper, f"params.yaml + params/{overlay.name}"

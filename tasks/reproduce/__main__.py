@@ -25,6 +25,7 @@ from tasks import exit_codes, parent
 from tasks.cluster import add_cluster_options, name_gang
 from tasks.files import RESULTS
 from tasks.redaction import hide_secrets_of_tracebacks
+from tasks.reproduce.devices import add_device_options, asked_for
 from tasks.reproduce.dvc_call import call_dvc
 from tasks.reproduce.launch_script import Machines, add_launch_options, launch_script
 from tasks.reproduce.lock import exclusive, workspace_lock
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--stages", nargs="+", default=[], help="the stages to reproduce; all without it")
     add_rate_options(parser)
+    add_device_options(parser)
     add_launch_options(parser)
     add_cluster_options(parser)
     parser.add_argument("--remote", help="DVC remote: take from there what other machines have done")
@@ -61,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.dry_run:
             from tasks.reproduce.dry_run import describe  # seconds of importing, for a dry run alone
 
-            print(describe(variant, Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)))
+            rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
+            print(describe(variant, rates, asked_for(chosen)))
             return 0
         if chosen.cluster:
             name_gang(chosen, int(variant.values(ROOT)["processes"]))

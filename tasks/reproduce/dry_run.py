@@ -1,18 +1,25 @@
-"""What an experiment would do, without doing it: its parameters, its size, its memory and its time.
+"""What an experiment would do, without doing it: its parameters, its size, its memory, its time and its disk.
 
-    python -m tasks.reproduce.dry_run --params params/paper_alfworld.yaml
+    python -m tasks.reproduce.dry_run --params params/paper_alfworld.yaml --devices 8 --device-memory 80
     python -m tasks.reproduce.dry_run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
 
 The same as ``python -m tasks.reproduce --dry-run``. No task is made and no weights are read. All sizes
-are upper bounds. Time is estimated from the rates that are given and from nothing else: tokens per
-second of one process through the model (or through its update), and the milliseconds that an
-environment step takes.
+are upper bounds. Whether the memory suffices is asked of this machine, or of the devices that are named;
+where it does not, parameters are named with which it would.
+
+Time is estimated from the rates that are given and from nothing else: tokens per second of one process
+through the model (or through its update), and the milliseconds that an environment step takes. What
+processes share is divided by their number. A token that training scores without a way back takes a third
+of the time of one that it learns from, with gradient checkpointing a quarter.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from shutil import disk_usage
+from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -20,25 +27,23 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from skillpress.arguments import Parser
 from skillpress.errors import UserError
 from skillpress.experiment import Experiment
-from skillpress.experiment.estimate import (
-    KNOWN_SHAPES,
-    ModelShape,
-    memory_by_phase,
-    replayed,
-    training_memory,
-    work,
-)
+from skillpress.experiment.disk import disk
+from skillpress.experiment.estimate import imitation_memory, training_memory
+from skillpress.experiment.fitting import Devices, changed, demand, fits, remedies
+from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.work import imitated, replayed, scored, work
 from skillpress.params import SCRATCH, Params, check_params
 from skillpress.policy.logits import SOFT_CAP
 from skillpress.training.learner import read_configuration
 from skillpress.yaml_files import write_yaml
 from tasks import exit_codes
+from tasks.reproduce.devices import GB, add_device_options, asked_for
 from tasks.reproduce.rates import Rates, add_rate_options
 from tasks.reproduce.workspace import Variant, add_variant_options
 from tasks.settings import ROOT
 
 
-def describe(variant: Variant, rates: Rates) -> str:
+def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
     """The variant's dry run as text.
 
     Raises:
@@ -46,7 +51,16 @@ def describe(variant: Variant, rates: Rates) -> str:
     """
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
-    return "\n".join([write_yaml(values), *_sizes(params), *_memory(params), *_time(params, rates)])
+    lines = [write_yaml(values), *_sizes(params)]
+    shape, source = model_shape(params)
+    if shape is None:
+        missing = f"since the configuration of {params.policy.model} is not on this machine"
+        lines.append(f"memory: unknown, {missing}")
+    else:
+        lines.append(f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})")
+        lines += [*_memory(params, shape), *_fit(values, params, shape, devices)]
+        lines += _disk(params, shape, disk_usage(ROOT).free if devices.here else None)
+    return "\n".join([*lines, *_time(params, rates)])
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
@@ -88,14 +102,18 @@ def shape_of(config: object, parameters: int) -> ModelShape:
         or getattr(config, "n_inner", None)
         or 4 * hidden,
         soft_cap=getattr(config, SOFT_CAP, None) is not None,
+        positions=getattr(config, "max_position_embeddings", None),
     )
 
 
 def _sizes(params: Params) -> Iterator[str]:
-
     tasks = params.tasks
     yield f"tasks: {tasks.train} train, {tasks.validation} validation, {tasks.test} test"
-    yield f"demonstrations: {params.imitation.demonstrations}"
+    shown = imitated(params)
+    yield (
+        f"demonstrations: {shown.episodes:,}, at most {shown.environment_steps:,} samples with "
+        f"{shown.tokens:.3g} tokens in all, each learned {params.imitation.epochs} times"
+    )
     yield "at most:"
     for part, amount in work(params).items():
         yield (
@@ -107,42 +125,84 @@ def _sizes(params: Params) -> Iterator[str]:
         yield f"  learned from again, not played: {again.episodes:,} episodes, {again.tokens:.3g} tokens"
 
 
-def _memory(params: Params) -> Iterator[str]:
-
-    shape, source = model_shape(params)
-    if shape is None:
-        yield f"memory: unknown, since the configuration of {params.policy.model} is not on this machine"
-        return
-    yield f"model: {params.policy.model}, {shape.parameters:,} parameters ({source})"
+def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
     parts = training_memory(params, shape, read_configuration(params.training.deepspeed))
+    parts |= imitation_memory(params, shape)
     yield f"memory of one of {params.processes} training processes, at most:"
     for part, size in parts.items():
         yield f"  {part}: {size / 2**30:.2f} GiB"
     for place, on_gpu in (("on a GPU", True), ("on CPUs", False)):
-        phases = memory_by_phase(parts, params.engine.sleeps, on_gpu, beside=params.training.lag == 1)
-        most = max(phases, key=lambda phase: phases[phase])
-        yield f"  together, {place}: {phases[most] / 2**30:.2f} GiB, while {most}"
+        most = demand(params, shape, on_gpu)
+        yield f"  together, {place}: {most.size / 2**30:.2f} GiB, while {most.phase}"
     if params.engine.shared:
         yield "  and the memory of the engine's servers, wherever they are"
 
 
-def _time(params: Params, rates: Rates) -> Iterator[str]:
+def _fit(values: Mapping[str, Any], params: Params, shape: ModelShape, devices: Devices) -> Iterator[str]:
+    """Whether it fits, and if not, with what it would."""
 
-    parts = work(params)
-    every, training = parts.values(), parts["train_policy"]
-    amounts = (
-        ("sampling", sum(part.tokens for part in every), rates.sampling, "--sampling-rate"),
-        ("training", training.tokens + replayed(params).tokens, rates.training, "--training-rate"),
-        (
-            "environment",
-            sum(part.environment_steps for part in every),
-            1000 / rates.step_ms if rates.step_ms else None,
-            "--step-ms",
+    def asked(params: Params) -> str:
+        found = demand(params, shape, devices.count is not None)
+        return f"{found.size / GB:.1f} GB while {found.phase}"
+
+    room, processes = devices.room(params.processes) / GB, params.processes
+    each = f"each of {processes} processes" if processes > 1 else "the process"
+    if fits(params, shape, devices):
+        yield f"fits {devices.words}: {each} takes at most {asked(params)}, of {room:.1f} GB"
+        return
+    if devices.suffice(processes):
+        yield f"does not fit {devices.words}: {each} may take {asked(params)}, and has {room:.1f} GB"
+    else:
+        yield f"does not fit {devices.words}: {each} needs one"
+    found = remedies(values, shape, devices)
+    for changes in found:
+        other = changed(values, changes)
+        assert other is not None
+        keys = ", ".join(f"{key}: {json.dumps(value)}" for key, value in changes.items())
+        yield f"  it would fit with {keys} ({asked(other)})"
+    if not found:
+        yield "  no key of params.yaml makes it fit: take a smaller model, shorter prompts, or larger devices"
+
+
+def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
+    """What it takes, and whether so many free bytes suffice; None where the disk is another machine's."""
+    parts = disk(params, shape)
+    asked = sum(parts.values())
+    yield f"disk, at most: {asked / GB:.2f} GB"
+    for part, size in parts.items():
+        yield f"  {part}: {size / GB:.2f} GB"
+    if free is not None and asked > free:
+        yield f"  does not fit: {free / GB:.2f} GB are free here; free {(asked - free) / GB:.2f} GB more"
+
+
+def _time(params: Params, rates: Rates) -> Iterator[str]:
+    parts, processes = work(params), params.processes
+    shown, training = imitated(params), parts["train_policy"].tokens + replayed(params).tokens
+    # What samples outside serves all processes; one of them then plays all that is not training.
+    players = {part: 1 if params.engine.shared and "train" not in part else processes for part in parts}
+    acted = sum(amount.environment_steps / players[part] for part, amount in parts.items())
+    per_second = 1000 / rates.step_ms if rates.step_ms else None
+    forward = rates.training and rates.training * (4 if params.training.gradient_checkpointing else 3)
+    sampled = sum(amount.tokens for amount in parts.values())
+    amounts = [
+        ("demonstrations", shown.environment_steps / processes, per_second, "--step-ms"),
+        ("imitation", params.imitation.epochs * shown.tokens / processes, rates.training, "--training-rate"),
+        ("sampling", sampled / (1 if params.engine.shared else processes), rates.sampling, "--sampling-rate"),
+        ("training", training / processes, rates.training, "--training-rate"),
+        *(
+            (f"scoring {reason}", tokens / processes, forward, "--training-rate")
+            for reason, tokens in scored(params).items()
         ),
-    )
-    yield "time of one process, at most, from the stated rates alone:"
-    for name, amount, rate, option in amounts:
-        yield f"  {name}: {amount / rate / 3600:.1f} hours" if rate else f"  {name}: unknown without {option}"
+        ("environment", acted, per_second, "--step-ms"),
+    ]
+    share = f"shared by {processes} processes" if processes > 1 else "in one process"
+    yield f"time, {share}, at most, from the stated rates alone:"
+    amounts = [each for each in amounts if each[1]]
+    hours = [amount / rate / 3600 if rate else None for _, amount, rate, _ in amounts]
+    for (name, _, _, option), takes in zip(amounts, hours, strict=True):
+        yield f"  {name}: unknown without {option}" if takes is None else f"  {name}: {takes:.1f} hours"
+    if all(rate for _, _, rate, _ in amounts):
+        yield f"  one after the other: {sum(filter(None, hours)):.1f} hours"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -150,10 +210,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(description=__doc__)
     add_variant_options(parser)
     add_rate_options(parser)
+    add_device_options(parser)
     chosen = parser.parse_args(arguments)
     try:
         rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
-        print(describe(Variant(tuple(chosen.params), chosen.seed), rates))
+        print(describe(Variant(tuple(chosen.params), chosen.seed), rates, asked_for(chosen)))
     except UserError as error:
         exit_codes.say(error)
         return exit_codes.USER_ERROR

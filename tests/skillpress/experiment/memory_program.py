@@ -17,8 +17,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.algorithms.scored_tokens import ScoredTokens
-from skillpress.experiment.estimate import ModelShape, training_memory
+from skillpress.experiment.estimate import imitation_memory, training_memory
+from skillpress.experiment.model_shapes import ModelShape
+from skillpress.imitation.trainer import add_gradients
 from skillpress.params import LoraParameters, Params, load_params
+from skillpress.policy.precision import MasterWeights
 from skillpress.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.training.learner import read_configuration
 from skillpress.training.lora import LoraAdapter
@@ -36,7 +39,10 @@ CASES = {
     "activations": (2047, 1, 1, 2048, 64, 256, "float32"),
     "checkpointed": (1020, 4, 4, 4096, 64, 256, "float32"),
     "low-rank changes": (2047, 1, 1, 2048, 64, 256, "float32"),
+    "imitation": (508, 4, 16, 1024, 64, 256, "float32"),
 }
+BATCH = ("activations", "keys and values fanned out", "logits")
+"""Parts of imitation's memory that a pass takes; the others are there before."""
 
 
 LORA = LoraParameters(rank=16, alpha=16)
@@ -76,6 +82,13 @@ def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
     loss.backward()
 
 
+def imitated(model: LlamaForCausalLM, prompt: int, response: int, rows: int, tokens: int) -> None:
+    """The gradients of a batch of imitation, whose prompts all differ."""
+    scorer = choose_scorer(model.train())
+    batch = [((1 + row, *(1,) * (prompt - 1)), (2,) * response) for row in range(rows)]
+    add_gradients(scorer, MasterWeights(scorer.parameters()), batch, rows * response, tokens)
+
+
 def samples(prompt: int, response: int, rows: int) -> Samples:
     """So many responses to one prompt."""
     step = Step((1,) * prompt, (2,) * response, (-1.0,) * response, "", "", "", None, ())
@@ -105,15 +118,20 @@ def main() -> None:
         LoraAdapter(model, LORA.rank, LORA.alpha, seed=0)
     shape = ModelShape(0, 4, width, 2, width // 8, vocabulary, 8, 3 * width)
     name = "zero1_bf16" if dtype == "bfloat16" else "zero1_fp32"
-    estimate = training_memory(
-        experiment(prompt, response, tokens, dtype, case), shape, read_configuration(name)
-    )
-    scorer = choose_scorer(model)
-    there_and_back(scorer, samples(2, 2, 1), tokens)  # gradients and work space have their memory
-    before = resident()
-    there_and_back(scorer, samples(prompt, response, rows), tokens)
-    peak = most_resident()
-    print(json.dumps({"measured": peak - before, **estimate}))
+    params = experiment(prompt, response, tokens, dtype, case)
+    if case == "imitation":
+        parts = imitation_memory(params, shape)
+        estimate = {f"batch: {part}": parts[f"imitation: {part}"] for part in BATCH}
+        imitated(model, 2, 2, 1, tokens)
+        before = resident()
+        imitated(model, prompt, response, rows, tokens)
+    else:
+        estimate = training_memory(params, shape, read_configuration(name))
+        scorer = choose_scorer(model)
+        there_and_back(scorer, samples(2, 2, 1), tokens)  # gradients and work space have their memory
+        before = resident()
+        there_and_back(scorer, samples(prompt, response, rows), tokens)
+    print(json.dumps({"measured": most_resident() - before, **estimate}))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from memory_program import CASES
 PROGRAM = Path(__file__).parent / "memory_program.py"
 
 
-USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed"}
+USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed", "imitation"}
 """Cases of every run; the others, of which bfloat16 takes a CPU minutes, are thorough."""
 
 

@@ -277,6 +277,7 @@ def test_parameters_come_from_the_models_experiment_or_else_from_the_papers_over
     assert own.policy.rendering == "compact" and own.evaluation.top_k == 5 and own.evaluation.votes == 7
     paper = evaluation_params("alfworld", "Qwen/Qwen2.5-1.5B-Instruct")
     assert (paper.tasks.test, paper.evaluation.votes, paper.evaluation.temperature) == (274, 7, 0.4)
+    assert paper.processes == 1, "the overlay's eight are for its training"
     overlaid = evaluation_params("alfworld", "m", overlays=[repository / "params" / "alfworld.yaml"])
     assert overlaid.policy.rendering == "compact"
     assert evaluation_params("countdown", "m", assignments=["processes=3"]).processes == 3

@@ -106,14 +106,14 @@ def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoi
 
 def test_what_is_replayed_is_learned_from_and_not_played(capsys: pytest.CaptureFixture[str]) -> None:
     """From the second step on 16 groups of 8 episodes, 30 steps each of 2048 prompt and 4 sampled tokens;
-    beside them 48 groups are played in each of 150 steps."""
+    beside them 48 groups are played in each of 150 steps. Two processes share them."""
     options = ["--params", str(ROOT / "params" / "replay.yaml"), "--training-rate", "1000"]
     assert dry_run.main(options) == 0
     shown, episode = capsys.readouterr().out, 30 * (2048 + 4)
     again, played = 149 * 16 * 8, 150 * 48 * 8
     assert f"learned from again, not played: {again:,} episodes, {again * episode:.3g} tokens" in shown
     assert f"train_policy: {played:,} episodes, {played * 30:,} environment steps" in shown
-    assert f"training: {(again + played) * episode / 1000 / 3600:.1f} hours" in shown
+    assert f"training: {(again + played) * episode / 1000 / 2 / 3600:.1f} hours" in shown
 
 
 def test_zero_stages_share_what_they_say() -> None:
@@ -145,7 +145,7 @@ def test_low_rank_changes_alone_have_gradients_and_moments_and_need_no_reference
     )
     params = paper("alfworld")
     section = params.training.model_copy(update={"lora": LoraParameters(rank=2, alpha=4)})
-    params = params.model_copy(update={"training": section})
+    params = params.model_copy(update={"training": section, "processes": 1})
     changes = 2 * 3 * (16 + 12 + 12 + 16 + 3 * 24)
     memory = training_memory(params, shape, read_configuration("zero2_bf16"))
     assert memory["learner: weights"] == 2 * (1000 + changes)
@@ -269,6 +269,81 @@ def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
     assert f"environment: {steps / 1000:.1f} hours" in shown
     assert "training: unknown without --training-rate" in shown
     assert "(built from the parameters)" in shown
+
+
+def hours(shown: str) -> dict[str, float]:
+    """What is said of the time, by its name."""
+    lines = shown.partition("time, ")[2].splitlines()[1:]
+    return {name.strip(): float(took.split()[0]) for name, took in (line.rsplit(": ", 1) for line in lines)}
+
+
+def test_processes_share_the_time_and_passes_without_a_way_back_take_a_third(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The paper's ALFWorld has a reference policy, and the default experiment a start from demonstrations."""
+    rates = ["--sampling-rate", "900", "--training-rate", "90", "--step-ms", "5"]
+    found = {}
+    for processes in (1, 8):
+        (tmp_path / "overlay.yaml").write_text(
+            f"{{processes: {processes}, imitation: {{demonstrations: 3000}}}}"
+        )
+        overlays = [ROOT / "params" / "paper_alfworld.yaml", tmp_path / "overlay.yaml"]
+        assert dry_run.main([*rates, *(o for each in overlays for o in ("--params", str(each)))]) == 0
+        found[processes] = hours(capsys.readouterr().out)
+    one, eight = found[1], found[8]
+    assert one.keys() == eight.keys() and len(one) == 8
+    for name, took in one.items():
+        assert eight[name] == pytest.approx(took / 8, abs=0.06), name
+    assert one["scoring by the reference policy"] == pytest.approx(one["training"] / 3, abs=0.1)
+    assert one["imitation"] == pytest.approx(2 * 3000 * 50 * 2560 / 90 / 3600, abs=0.1)
+    assert one["demonstrations"] == pytest.approx(3000 * 50 * 0.005 / 3600, abs=0.06)
+    compared = 300 * 64 * 2560 / (3 * 90) / 3600
+    assert one["scoring to compare engine and learner"] == pytest.approx(compared, abs=0.1)
+    assert one["one after the other"] == pytest.approx(
+        sum(took for name, took in one.items() if name != "one after the other"), abs=0.5
+    )
+
+
+def test_servers_sample_for_all_processes_at_their_own_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    took = {}
+    for engine in ("local", "server"):
+        (tmp_path / "overlay.yaml").write_text(
+            "engine: {name: local}" if engine == "local"
+            else "engine: {name: server, urls: ['http://a:1'], answer_seconds: 60.0}"
+        )  # fmt: skip
+        options = ["--params", str(tmp_path / "overlay.yaml"), "--sampling-rate", "1000"]
+        assert dry_run.main(options) == 0
+        line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("  sampling: "))
+        took[engine] = float(line.split()[1])
+    assert took["server"] == pytest.approx(2 * took["local"], rel=0.01)
+
+
+def test_what_does_not_fit_is_said_with_what_would(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--params", str(ROOT / "params" / "paper_alfworld.yaml")]
+    assert dry_run.main([*options, "--devices", "8", "--device-memory", "80"]) == 0
+    shown = capsys.readouterr().out
+    assert "fits 8 devices of 80 GB: each of 8 processes takes at most 48." in shown
+    assert dry_run.main([*options, "--devices", "8", "--device-memory", "40"]) == 0
+    shown = capsys.readouterr().out
+    assert "does not fit 8 devices of 40 GB: each of 8 processes may take 48." in shown
+    assert "it would fit with training.microbatch_tokens: 4096 (" in shown
+    assert "it would fit with training.gradient_checkpointing: true (" in shown
+
+
+def test_the_disk_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two models of 1.5 billion weights of two bytes; weights, copy and moments of them, twice."""
+    assert dry_run.main(["--params", str(ROOT / "params" / "paper_alfworld.yaml")]) == 0
+    shown, count = capsys.readouterr().out, 1_543_714_304
+    assert f"models: start and trained policy: {2 * 2 * count / 1e9:.2f} GB" in shown
+    assert f"checkpoints: two while one replaces the other: {2 * 14 * count / 1e9:.2f} GB" in shown
+
+
+@pytest.mark.parametrize("options", [["--devices", "8"], ["--device-memory", "80"], ["--devices", "0"]])
+def test_devices_are_named_by_number_and_size(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce.main(["--dry-run", *options]) == 2
+    assert "give both, such as --devices 8 --device-memory 80" in capsys.readouterr().err
 
 
 def test_a_model_that_is_not_here_has_no_memory_estimate(

@@ -1,0 +1,90 @@
+"""How much an experiment does at most: episodes, their steps, and the tokens that pass through the model.
+
+Everything comes from the parameters alone: every episode and every demonstration lasts T steps, every prompt
+fills its budget, every response its length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillpress.algorithms.clipped_surrogate import SurrogateParameters
+from skillpress.algorithms.corrected import CorrectedParameters
+from skillpress.params import Params
+from skillpress.training.mismatch import RESPONSES
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one part of an experiment asks for at most."""
+
+    episodes: int
+    environment_steps: int
+    prompt_tokens: int
+    sampled_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that pass through the model."""
+        return self.prompt_tokens + self.sampled_tokens
+
+
+def work(params: Params) -> dict[str, Work]:
+    """Part of the experiment to its work; the explorer's episodes have no tokens."""
+    evaluated = params.evaluation.runs * params.evaluation.votes * params.tasks.test
+    training = params.training
+    most_played = 1 + params.algorithm.select.most_refills
+    tried_again = min(params.experience.most_per_group, training.rollouts_per_task)
+    group = training.rollouts_per_task + tried_again
+    episodes = most_played * training.steps * training.tasks_per_step * group
+    validations = -(-training.steps // training.checkpoint_every) if training.keep == "best" else 0
+    probe, splits = training.probe, 2 if params.tasks.unseen else 1
+    probes = len({*range(0, training.steps, probe.every), training.steps}) if probe is not None else 0
+    probed = probes * splits * probe.tasks if probe is not None else 0
+    return {
+        "collect_rollouts": _work(params, params.rollouts.tasks * params.rollouts.per_task),
+        "train_policy": _work(params, episodes),
+        "train_policy: validation": _work(params, validations * params.tasks.validation),
+        "train_policy: probes": _work(params, probed),
+        "play_floors: explorer": Work(evaluated, evaluated * params.environment.max_steps, 0, 0),
+        "play_floors: start": _work(params, evaluated),
+        "evaluate_policy": _work(params, evaluated),
+    }
+
+
+def replayed(params: Params) -> Work:
+    """What training learns from once more; nobody samples it or acts again."""
+    training = params.training
+    if training.replay is None:
+        return Work(episodes=0, environment_steps=0, prompt_tokens=0, sampled_tokens=0)
+    groups = max(training.steps - 1, 0) * training.replay.groups
+    return _work(params, groups * training.rollouts_per_task)
+
+
+def _work(params: Params, episodes: int) -> Work:
+    steps = episodes * params.environment.max_steps
+    return Work(episodes, steps, steps * params.policy.context_tokens, steps * params.sampling.max_new_tokens)
+
+
+def imitated(params: Params) -> Work:
+    """The demonstrations, from which imitation learns in each of its epochs. The thoughts of
+    ``imitation.thoughts`` are not counted: no parameter says how many there are."""
+    return _work(params, params.imitation.demonstrations)
+
+
+def scored(params: Params) -> dict[str, int]:
+    """Passes that training makes through the model without a way back, by their reason, in tokens."""
+    training, algorithm = params.training, params.algorithm
+    learned = work(params)["train_policy"].tokens + replayed(params).tokens
+    longest = params.policy.context_tokens + params.sampling.max_new_tokens
+    reasons = {
+        "by the reference policy": bool(algorithm.kl_coefficient),
+        "by the learner, for importance weights": isinstance(algorithm, CorrectedParameters)
+        and algorithm.importance != "none",
+        "by the learner, for trajectories' ratios": isinstance(algorithm, SurrogateParameters)
+        and algorithm.ratio == "trajectory",
+        "for the values of states": algorithm.needs_values,
+    }
+    found = {reason: learned for reason, given in reasons.items() if given}
+    responses = max(RESPONSES, params.processes)
+    return {**found, "to compare engine and learner": training.steps * responses * longest}
