@@ -23,7 +23,7 @@ GRID = "#e8ebee"
 EDGE = "#c5ccd3"
 PAPER = "#ffffff"
 FITTING = 'style="max-width:100%;height:auto"'
-"""Of an SVG file, so that it is never wider than the screen."""
+"""The attribute of an SVG file that keeps it from being wider than the screen."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 METHOD_COLORS = ("#0b6fa4", "#c4501b", "#1b7f5c", "#9a4f96", "#a77400", "#2a9fc9", "#b03a5b")
