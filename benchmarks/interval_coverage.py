@@ -2,8 +2,8 @@
 
     python -m benchmarks.interval_coverage [--draws 2000] [--result FILE]
 
-A simulated policy wins a game with a probability whose logit has four parts: how easy the game is, a liking of
-the method for the game, the luck of a training, and that of the training with the game. A result is the share
+A simulated policy wins a game with a probability whose logit has four parts: how easy the game is, a liking
+of the method for it, the luck of a training, and that of the training with the game. A result is the share
 of ``--draws`` experiments whose interval holds the mean over all games and trainings, by the number of games:
 
 - ``level_over_trainings``: a method's success by several trainings that play the same games;
