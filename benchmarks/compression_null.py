@@ -7,14 +7,14 @@ measured by the code that measures the study's. An episode is won by chance alon
 34.8% on unseen ones, as in the study. Two truths, both without any relation between compression and the gap:
 
 ``alike``
-    Every probe is of one policy, with tasks of its own.
+    One policy plays every probe, each time with new tasks.
 ``seeds_differ``
     The runs of a seed share the tasks of their probes, and a seed's unseen tasks are easier or harder than
     another's (a deviation of 7 points, as seen). What its training tasks ask for says nothing about that.
 
-Of every repeat it keeps the partial correlation of the certificate and the gap given the length of successes
-alone, as the study first had it, given their number too, as it has it now, that within seeds, and whether the
-slope's test finds an effect.
+Each repeat gives four figures: the partial correlation of the certificate and the gap given the length of
+successes alone (as the study first had it), given their number too (as it has it now), the same within seeds,
+and whether the slope's test finds an effect.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.interval_coverage [--draws 2000] [--result FILE]
 
-A simulated policy wins a game with a probability on the logit scale: how easy the game is, a liking of the
-method for the game, the luck of a training, and that of the training with the game. A result is the share of
-``--draws`` experiments whose interval holds the mean over all games and trainings, by the number of games:
+A simulated policy wins a game with a probability whose logit has four parts: how easy the game is, a liking
+of the method for it, the luck of a training, and that of the training with the game. A result is the share
+of ``--draws`` experiments whose interval holds the mean over all games and trainings, by the number of games:
 
 - ``level_over_trainings``: a method's success by several trainings that play the same games;
 - ``difference_over_trainings``: two methods that differ by luck alone: the rest is the error of the test;
@@ -37,7 +37,7 @@ EASE = {"67% won": 1.0, "86% won": 2.5, "95% won": 4.0}
 EASIER, LIKING, LUCK, OWN = 1.5, 0.3, 0.2, 0.3
 """Deviations of the logit's parts, in the order of the docstring."""
 EPISODES = 3
-"""Of a game, where trainings are compared."""
+"""How often a policy plays each game where trainings are compared."""
 Ends = tuple[float, float] | None
 
 
@@ -62,7 +62,7 @@ def truth(ease: float) -> float:
 
 
 def level(rng: np.random.Generator, ease: float, seeds: int, games: int) -> Ends:
-    """Of one experiment, the interval of a method's success."""
+    """The interval of a method's success in one experiment."""
     won = rng.binomial(EPISODES, wins(rng, ease, 1, seeds, games)[0])
     found = over_trainings(Scores(won / EPISODES), shares=True)
     return (found.low, found.high) if found else None
@@ -106,13 +106,13 @@ def invalid(rng: np.random.Generator, games: int) -> tuple[float, float]:
 
 
 def length(rng: np.random.Generator, games: int) -> Ends:
-    """That of an episode's mean length."""
+    """The interval of an episode's mean length."""
     found = clustered_mean(steps(rng, games)[1], np.ones(games, dtype=np.int64))
     return (found.low, found.high) if found else None
 
 
 def success(rng: np.random.Generator, ease: float, games: int) -> tuple[float, float]:
-    """That of a trained policy's success; the luck of its training is not part of it."""
+    """The interval of a trained policy's success; the luck of its training is not part of it."""
     won = rng.binomial(1, sigmoid(ease + EASIER * rng.standard_normal(games)))
     found = wilson(float(won.mean()), games)
     return found.low, found.high

@@ -1,15 +1,22 @@
-"""SVG by hand: boxes, arrows and words on a white page, the same bytes on every machine."""
+"""SVG by hand: boxes, arrows and words on a white page, or a dark one; the same bytes on every machine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
 
+from skillpress.report.theme import DARK, FITTING, PAPER, scheme_style
+
 INK, MUTED, LINE = "#1f2933", "#5b6673", "#8a949f"
 BLUE, GREEN, ORANGE, VIOLET, RED, YELLOW, GREY = (
     "#cfe6f4", "#d8efdc", "#fde3c8", "#e7dcf3", "#f9d9dc", "#f3ecb8", "#eef0f2"
 )  # fmt: skip
 STRONG = "#0b6fa4"
+SHADES = DARK | {
+    LINE: "#74808d", GREY: "#262d34", "#b45309": "#f0a04b", "#2f7d4f": "#5fc48a", "#b3261e": "#f2857e",
+    "#e3e6ea": "#39424b",
+}  # fmt: skip
+"""Colour on a white page to its shade on a dark one."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 
@@ -75,16 +82,17 @@ class Drawing:
 
     def svg(self) -> str:
         """The file."""
-        size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}"'
+        size = (
+            f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}" {FITTING}'
+        )
         about = f'role="img" aria-label="{escape(self.about)}" font-family="{escape(FONT)}"'
         marker = (
             'id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"'
         )
-        lines = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {about}>',
+        parts = (
             f'<defs><marker {marker}><path d="M0 0 L10 5 L0 10 z" fill="{INK}"/></marker></defs>',
-            f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>',
+            f'<rect width="{self.width}" height="{self.height}" fill="{PAPER}"/>',
             *self.parts,
-            "</svg>",
         )
-        return "\n".join(lines) + "\n"
+        opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {about}>'
+        return "\n".join((opening, scheme_style(parts, SHADES), *parts, "</svg>")) + "\n"

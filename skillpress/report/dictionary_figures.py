@@ -157,8 +157,8 @@ def _labels(phrases: Sequence[str]) -> list[str]:
     labels = []
     for label in short:
         seen[label] += 1
-        again = f" ({seen[label]})"
-        labels.append(label if seen[label] == 1 else label[: LABEL - 1 - len(again)] + "…" + again)
+        number = f"… ({seen[label]})" if seen[label] > 1 else ""
+        labels.append(label[: LABEL - len(number)].rstrip("…") + number if number else label)
     return labels
 
 

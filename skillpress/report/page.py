@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from skillpress.evaluation.intervals import FEW_TASKS
+from skillpress.evaluation.intervals import FEW_TASKS, ROUGH
 from skillpress.report import figures, tables
 from skillpress.report.boxes import example_boxes, phrase_box
 from skillpress.report.data import ReportData, by_method
@@ -63,6 +63,7 @@ def render_report(data: ReportData) -> str:
             data.policies, lambda summary: summary.strata_self_consistency if votes > 1 else {}
         ),
         few_tasks=FEW_TASKS,
+        rough=ROUGH if data.policies[0].summary.tasks < ROUGH else 0,
         comparison_table=tables.comparison_table(data.comparisons),
         budget_figure=_html(figures.budget(data.policies, styles), "budget"),
         learning=list(_learning(data, styles, figures.METRICS)),

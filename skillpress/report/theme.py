@@ -10,7 +10,7 @@ reader's system asks for dark pages: the page's script looks it up when it draws
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -22,6 +22,8 @@ MUTED = "#5b6673"
 GRID = "#e8ebee"
 EDGE = "#c5ccd3"
 PAPER = "#ffffff"
+FITTING = 'style="max-width:100%;height:auto"'
+"""The attribute of an SVG file that keeps it from being wider than the screen."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 METHOD_COLORS = ("#0b6fa4", "#c4501b", "#1b7f5c", "#9a4f96", "#a77400", "#2a9fc9", "#b03a5b")
@@ -47,6 +49,22 @@ DARK = {
 def both(color: str) -> str:
     """The colour as a value of CSS that follows the page's scheme."""
     return f"light-dark({color}, {DARK[color]})"
+
+
+def scheme_style(parts: Iterable[str], shades: Mapping[str, str] = DARK) -> str:
+    """The style element of an SVG file whose elements take their shades where dark pages are asked for.
+
+    Args:
+        parts: the file's elements; ``fill`` and ``stroke`` hold its colours.
+    """
+    drawn = "".join(parts)
+    rules = [
+        f'[{kind}="{light}"]{{{kind}:{dark}}}'
+        for light, dark in shades.items()
+        for kind in ("fill", "stroke")
+        if f'{kind}="{light}"' in drawn
+    ]
+    return f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
 
 
 PERCENT_STOPS = [

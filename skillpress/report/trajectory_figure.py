@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from skillpress.analysis.trajectory_ratio import Spread
-from skillpress.report.theme import FONT, GRID, INK, METHOD_COLORS, MUTED
+from skillpress.report.theme import FITTING, FONT, GRID, INK, METHOD_COLORS, MUTED, PAPER, scheme_style
 
 WIDTH, HEIGHT, LEFT, RIGHT = 760, 440, 74, 740
 UPPER, LOWER = (48, 268), (318, 396)
@@ -32,7 +32,7 @@ def draw(spreads: Sequence[Spread]) -> str:
     color = METHOD_COLORS[0]
     parts = [
         _text(LEFT, 24, "log ratio of turns 0 to k, in nats: median, middle 50% and 90%", bold=True),
-        *_rules(y, _ticks(low, high), "{:g}"),
+        *_rules(y, _ticks(low, high), _form(low, high)),
         _area(x, y, quantiles["p05"], quantiles["p95"], color, 0.15),
         _area(x, y, quantiles["p25"], quantiles["p75"], color, 0.3),
         _line(x, y, quantiles["p50"], color),
@@ -47,12 +47,13 @@ def draw(spreads: Sequence[Spread]) -> str:
         _text((LEFT + RIGHT) / 2, LOWER[1] + 36, "turn k", color=MUTED, anchor="middle"),
     ]
     about = f"The spread of the log ratio over {len(spreads)} turns, and the effective share of the weights"
-    head = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img"'
+    head = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" {FITTING}'
+    parts.insert(0, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>')
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" {head} aria-label="{about}" '
             f'font-family="{escape(FONT)}">',
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+            scheme_style(parts),
             *parts,
             "</svg>\n",
         )
@@ -65,12 +66,23 @@ def _scale(values: tuple[float, float], pixels: tuple[float, float]) -> Scale:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Four to nine round numbers from ``low`` to ``high``."""
+    """Three to nine round numbers from ``low`` to ``high``."""
+    step = _step(low, high)
+    first = int(-(-low // step))
+    return [step * number for number in range(first, int(high // step) + 1)]
+
+
+def _step(low: float, high: float) -> float:
+    """The distance of two of them: 1, 2 or 5 times a power of ten."""
     rough = max(high - low, 1e-9) / 5
     power = 10.0 ** _floor_log10(rough)
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-    first = int(-(-low // step))
-    return [round(step * number, 10) for number in range(first, int(high // step) + 1)]
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+
+
+def _form(low: float, high: float) -> str:
+    """The format of their labels: as many decimals as the step has, so that no two read alike."""
+    decimals = max(0, -_floor_log10(_step(low, high)))
+    return f"{{:.{decimals}f}}"
 
 
 def _floor_log10(value: float) -> int:

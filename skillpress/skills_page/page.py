@@ -14,7 +14,6 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillpress.analysis.mdl_report import coverage, parts
-from skillpress.report.theme import FAMILY_COLORS, both
 from skillpress.skills.dictionary import Skills
 from skillpress.skills_page.comparison import Comparison, Contrast
 from skillpress.skills_page.content import Content
@@ -22,6 +21,8 @@ from skillpress.skills_page.episodes import CONTRASTS, ROUTINES, Episode
 from skillpress.skills_page.visible import line, visible
 
 _HERE = Path(__file__).parent
+COLORS = 8
+"""Fills of cells in ``skills.css``, taken in turn by the alphabet's skills."""
 LONGEST_CELL = 28
 BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN = 20, 12, 12
 
@@ -32,7 +33,6 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters["both"] = both
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def render(
         viewer: address of a viewer of the same rollout files; None where there is none.
     """
     log = content.log
-    color = {skill: number % len(FAMILY_COLORS) for number, skill in enumerate(log.alphabet)}
+    color = {skill: number % COLORS for number, skill in enumerate(log.alphabet)}
     known = {episode.position: episode for episode in episodes}
     counts: Counter[str] = Counter()
     for skills, times in Counter(log.skills).items():
@@ -74,7 +74,6 @@ def render(
         content=content,
         log=log,
         title=line(title, 120),
-        fills=FAMILY_COLORS,
         projected_by=line(projected_by, 120),
         viewer=viewer,
         cells=lambda phrase: _cells(phrase, color),

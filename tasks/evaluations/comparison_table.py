@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skillpress.evaluation import PairedTest
 from skillpress.evaluation.bootstrap import RESAMPLES
+from skillpress.evaluation.intervals import FEW_TASKS, ROUGH
 from tasks.evaluations.folder import differences
 from tasks.evaluations.pairs import Pair
 
@@ -51,9 +52,9 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         "whole budget. SC@k counts a task as solved in a run when more than half of its k episodes were won."
     )
     yield (
-        f"These weights: 95% interval and p of a bootstrap over tasks ({RESAMPLES:,} resamples), each task "
-        "with all its episodes. It covers other tasks of the same kind, for these same weights; it says "
-        "nothing about another training, prompt or temperature."
+        f"These weights: 95% interval and p of a bootstrap over tasks ({RESAMPLES:,} resamples; of Student's "
+        f"t below {FEW_TASKS} tasks), each task with all its episodes. It covers other tasks of the same "
+        "kind, for these same weights; it says nothing about another training, prompt or temperature."
     )
     yield (
         "McNemar: exact, on the first episode of each task (shown: tasks that only A won : only B won); made "
@@ -63,6 +64,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         yield f"Other trainings: 95% t interval over {len(pairs)} trainings of each method and the tasks."
     else:
         yield "Other trainings: not tested, since each method is here with one training; --pair adds more."
+    if len(first.tasks) < ROUGH:
+        yield f"Intervals over fewer than {ROUGH} tasks are rough: they hold in about 90%, not 95%."
     yield "Many tests: of twenty, one falls below 0.05 by luck alone."
     differing = list(differences(*({**one.record.deciding, **one.deciding} for one in (first, second))))
     yield f"In what the evaluations differ (A's value first): {'; '.join(differing) or 'nothing'}."

@@ -164,6 +164,14 @@ def test_every_entry_of_the_comparison_about_others_has_a_source_or_says_that_no
             assert all("](" in cell or "][" in cell or cell == "not found" for cell in others), name
 
 
+def test_every_colour_of_a_figure_has_a_shade_for_dark_pages() -> None:
+    for file in (ROOT / "docs" / "figures").glob("*.svg"):
+        text = file.read_text(encoding="utf-8")
+        style, _, drawn = text.partition("</style>")
+        colors = set(re.findall(r"(?:fill|stroke)=\"#[0-9a-f]{6}\"", drawn))
+        assert [color for color in colors if f"[{color}]" not in style] == [], file.name
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_what_its_code_draws(name: str) -> None:
     kept = (ROOT / "docs" / "figures" / f"{name}.svg").read_text()

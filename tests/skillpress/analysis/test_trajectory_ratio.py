@@ -23,7 +23,7 @@ from skillpress.analysis.trajectory_ratio import (
 )
 from skillpress.analysis.turn_logprobs import TurnScorer
 from skillpress.interface import TokenIds
-from skillpress.report.trajectory_figure import draw
+from skillpress.report.trajectory_figure import _form, _ticks, draw
 from skillpress.trajectory import Step, Summary, Trajectory
 
 
@@ -148,6 +148,12 @@ def test_the_figure_is_an_image_of_every_turn(turns: int) -> None:
 
 def test_ratios_of_nothing_but_ones_are_drawn_too() -> None:
     ElementTree.fromstring(draw([Spread.of(np.zeros(4))] * 3))
+
+
+def test_ticks_of_a_figure_differ_however_little_the_ratio_moves() -> None:
+    for low, high in ((-3e-8, 2e-8), (-0.0004, 0.0), (-40.0, 3.0), (-123456.0, 0.0)):
+        labels = [_form(low, high).format(tick) for tick in _ticks(low, high)]
+        assert 2 < len(labels) == len(set(labels))
 
 
 def test_the_table_of_no_trajectory_has_the_schema() -> None:

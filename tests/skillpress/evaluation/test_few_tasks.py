@@ -24,8 +24,8 @@ def test_intervals_over_few_tasks_hold_the_truth_in_95_percent(figure: str, task
         for name, case, draw, true in cases()
         if name == figure
     ]
-    assert np.mean(found) > 0.95 - 2 * SPREAD
-    assert min(found) > 0.95 - 0.03 - 2 * SPREAD  # counts of few wins are coarse and skewed
+    assert np.mean(found) > 0.935 - 2 * SPREAD
+    assert min(found) > 0.92 - 2 * SPREAD  # counts of few wins are coarse and skewed
 
 
 def test_tasks_that_all_tie_leave_open_what_others_would_do() -> None:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from skillpress.report import Curve, Example, ExampleStep, ReportData, render_report
+from skillpress.report.dictionary_figures import LABEL, _labels
 from skillpress.report.theme import BASELINE_COLORS, DARK, FAMILY_COLORS, KIND_COLORS, METHOD_COLORS
 
 PATIENCE = 300_000
@@ -164,6 +165,21 @@ def test_the_page_counts_methods_without_baselines_and_speaks_of_seeds_where_the
     assert [words for words in said if words in one] == []
     assert "Bands span the seeds" in many and "the band spans the seeds" in many
     assert "{{" not in one.split("<script>")[0]
+
+
+def test_a_page_of_very_few_tasks_says_that_its_intervals_are_rough(experiment):
+    few = [
+        dataclasses.replace(p, summary=dataclasses.replace(p.summary, tasks=6)) for p in experiment.policies
+    ]
+    said = "Intervals over fewer than 10 tasks are rough"
+    assert said in render_report(dataclasses.replace(experiment, policies=few))
+    assert said not in render_report(experiment)
+
+
+def test_phrases_that_are_cut_alike_have_labels_of_their_own():
+    long = "OP_Add-small-small → OP_Sub-large-near_target"
+    labels = _labels([f"{long} → {end}" for end in ("Reset", "Rollback", "OP_Mul")])
+    assert len(set(labels)) == 3 and max(map(len, labels)) <= LABEL
 
 
 def test_an_episode_is_drawn_as_one_box_per_phrase_and_one_cell_per_step(experiment, browser, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from skillpress.report.theme import DARK, FAMILY_COLORS, INK, PAPER, both
+from skillpress.skills_page import page as page_module
 from skillpress.skills_page.content import Settings, describe
 from skillpress.skills_page.episodes import episodes, frames, place_of, viewer_id
 from skillpress.skills_page.page import render
@@ -79,9 +82,11 @@ def page_from(path: Path, success: str | None = "won", **more: Any) -> str:
 class Opened:
     """A page that was opened, and what it complained about and asked for."""
 
-    def __init__(self, browser: Browser, html: str, folder: Path, width: int = 1280) -> None:
+    def __init__(
+        self, browser: Browser, html: str, folder: Path, width: int = 1280, scheme: Any = "light"
+    ) -> None:
         (folder / "page.html").write_text(html, encoding="utf-8")
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -183,3 +188,23 @@ def test_hidden_letters_become_visible_and_long_texts_are_cut() -> None:
     assert line("a\nb\tc" + "x" * 50, 5) == "a⏎b c…"
     assert visible("e\u0301\u0301\u0301\u0301\u0301\u0301", 99) == "e\u0301\u0301\u0301\u0301"
     assert visible("naïve Ωмега 漢字", 99) == "naïve Ωмега 漢字"
+
+
+def test_the_page_follows_the_readers_scheme(browser: Browser, tmp_path: Path) -> None:
+    """Grounds and letters change sides; cells take the shades of the report's."""
+    path = made_log(tmp_path / "log", ("look", "find", "open"), ("hello",))
+    seen = {}
+    for scheme in ("light", "dark"):
+        page = Opened(browser, page_from(path), tmp_path, 400, scheme).page
+        seen[scheme] = [
+            page.eval_on_selector(where, f"each => getComputedStyle(each).{what}")
+            for where, what in (
+                ("body", "backgroundColor"), ("body", "color"), (".k0", "backgroundColor"),
+            )
+        ]  # fmt: skip
+    light, dark = (["#" + "".join(f"{int(n):02x}" for n in re.findall(r"\d+", each)) for each in seen[s]]
+                   for s in ("light", "dark"))  # fmt: skip
+    assert light == [PAPER, INK, FAMILY_COLORS[0]]
+    assert dark == [DARK[PAPER], DARK[INK], DARK[FAMILY_COLORS[0]]]
+    css = (Path(page_module.__file__).parent / "templates" / "skills.css").read_text(encoding="utf-8")
+    assert all(f".k{n} {{ background: {both(color)}; }}" in css for n, color in enumerate(FAMILY_COLORS))

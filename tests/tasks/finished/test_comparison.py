@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 import yaml
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, t
 
 from skillpress.params import load_params, read_yaml
 from skillpress.training.selected_checkpoint import SelectedCheckpoint
@@ -79,8 +80,13 @@ def test_the_luck_of_training_has_an_interval_of_its_own(make) -> None:
         for seed, wins in shares.items()
     ]
     trained = table(runs)[-1]
-    interval = ttest_1samp([wins / 20 for wins in shares.values()], 0).confidence_interval()
-    assert (trained.trainings_low, trained.trainings_high) == pytest.approx((interval.low, interval.high))
+    rates = [wins / 20 for wins in shares.values()]
+    mean, error = sum(rates) / 3, stdev(rates) / 3**0.5
+    squared = t.ppf(0.975, 2) ** 2
+    for end in (trained.trainings_low, trained.trainings_high):
+        # the error that a share of ``end`` would have, by what this one has (Wilson's form: few tasks)
+        assert (end - mean) ** 2 == pytest.approx(squared * error**2 * end * (1 - end) / (mean * (1 - mean)))
+    assert trained.trainings_low < mean < trained.trainings_high
     assert table(runs[:1])[-1].trainings_low is None
 
 
