@@ -33,7 +33,7 @@ BESIDE_SCALING = ("rope_theta", "partial_rotary_factor")
 
 def make_savable(model: PreTrainedModel) -> None:
     """Mend the generation settings that transformers refuses to save, in place; others stay as they are."""
-    for name in model.config._get_generation_parameters():  # in a folder's generation_config.json by now
+    for name in model.config._get_generation_parameters():  # ignored there, in whatever is generated
         delattr(model.config, name)
     if model.generation_config is not None:
         model.generation_config = _mended(model.generation_config)

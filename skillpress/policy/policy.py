@@ -18,13 +18,14 @@ from typing import Any, Protocol
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.hub import cached_file
 
 from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
 from skillpress.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.policy.chat_template import ChatTemplate, chat_template
 from skillpress.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.storage import atomic_directory
+from skillpress.storage import atomic_directory, read_json
 
 UNBOUNDED = 1 << 20
 """Tokens that a model takes whose configuration names no limit."""
@@ -179,6 +180,7 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
         # tokenizer then encodes every text to nothing.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
         begins = get_tokenizer_config(str(source)).get("add_bos_token")
+        beside = cached_file(source, "chat_template.json", _raise_exceptions_for_missing_entries=False)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise PolicyError(
@@ -188,6 +190,8 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
     if isinstance(begins, bool) and tokenizer.bos_token is not None:
         # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
         tokenizer.add_bos_token = begins
+    if beside and not tokenizer.chat_template:  # multimodal models keep it there, for their processors
+        tokenizer.chat_template = read_json(beside)["chat_template"]
     policy = with_all_ends(Policy(model.eval(), tokenizer))
     _check(policy, source)
     return policy

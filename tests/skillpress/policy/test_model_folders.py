@@ -201,6 +201,14 @@ def test_a_template_that_wants_parts_gets_them(tmp_path: Path) -> None:
     assert parts.encode_response("4") == text.encode_response("4")
 
 
+def test_a_template_that_stands_in_a_file_for_processors_is_found(tmp_path: Path) -> None:
+    source = write_folder(tmp_path / "processor")
+    (source / "chat_template.json").write_text(json.dumps({"chat_template": IN_PARTS}))
+    text = load_policy(write_folder(tmp_path / "text", template=CHATML))
+    for policy in (loaded := load_policy(source), reloaded(loaded, tmp_path / "saved")):
+        assert policy.encode(["2 + 2"]) == text.encode(["2 + 2"])
+
+
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
