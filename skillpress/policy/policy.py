@@ -148,8 +148,10 @@ class Policy:
 
     @cached_property
     def _silent(self) -> frozenset[int]:
-        end = self._chat.turn_end if self._chat else None  # not special in some tokenizers
-        return silent_tokens(self.tokenizer.backend_tokenizer) | ({end} - {None})
+        chat, silent = self._chat, silent_tokens(self.tokenizer.backend_tokenizer)
+        if chat is None or chat.turn_end is None:
+            return silent
+        return silent | {chat.turn_end}  # some tokenizers do not call it special
 
     @property
     def _closing_id(self) -> int:
