@@ -140,7 +140,7 @@ $(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
 # on its path: nothing else differs.
 PINS_OF_TRANSFORMERS4 := tests/skillpress/policy/transformers4-requirements.txt
 $(TRANSFORMERS4)/.installed: $(TRANSFORMERS4)/.created $(PINS_OF_TRANSFORMERS4)
-	@echo "installing transformers 4 into $(TRANSFORMERS4) (a minute, 0.1 GB) ..."
+	@echo "installing transformers 4 into $(TRANSFORMERS4) (a minute, 0.2 GB) ..."
 	$(TRANSFORMERS4)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $(PINS_OF_TRANSFORMERS4)
 	$(TRANSFORMERS4)/bin/python -c 'import pathlib, site; own = pathlib.Path(site.getsitepackages()[0]); \
 	  (own / "ours.pth").write_text(str(own).replace("$(TRANSFORMERS4)", "$(VENV)"))'

@@ -28,14 +28,13 @@ def opened_thought(prompt: str) -> str:
     Chat templates of reasoning models end prompts so. The response then begins inside the thought.
     """
     _, opened, space = prompt.rpartition(THOUGHT)
-    return opened + space if not space.strip() else ""
+    return opened + space if opened and not space.strip() else ""
 
 
 def behind_thought(response: str) -> tuple[str, str | None]:
     """(thought, answer) of a response that begins with a thought.
 
-    The thought is empty where the response begins with anything else, and the answer is None where the
-    thought has no end.
+    The thought is empty where the response begins otherwise. There is no answer where the thought has no end.
     """
     text = response.lstrip()
     if not text.startswith(THOUGHT):
@@ -45,10 +44,10 @@ def behind_thought(response: str) -> tuple[str, str | None]:
 
 
 def silent_tokens(tokenizer: Tokenizer) -> frozenset[int]:
-    """Ids of the special tokens that are no part of a text: ends, padding, headers of turns.
+    """Ids of the special tokens that texts are read without: ends, padding, headers of turns.
 
-    Some tokenizers also list ``<think>`` and ``</think>`` among their special tokens. Such a pair is a part
-    of what the model says, so it is not among these.
+    Some tokenizers also list ``<think>`` and ``</think>`` among their special tokens. Such a pair is part of
+    what the model says, so it is not among these.
     """
     special = {
         token.content: number

@@ -7,13 +7,33 @@ together are too long, an id beyond the vocabulary ends the process, a missing t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from skillpress.errors import UserError
 from skillpress.interface import Request, StateDict
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class EngineError(RuntimeError):
     """An engine did not do what it was asked for; the message names the engine and what to do."""
+
+
+def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
+    """Refuse a model of more than text: vLLM calls its weights otherwise, and asks for its image processor.
+
+    Args:
+        engine: its name in params.yaml.
+
+    Raises:
+        UserError: the model's configuration has parts.
+    """
+    if model.config.get_text_config() is not model.config:
+        raise UserError(
+            f"engine.name: {engine} takes models of text alone, and {type(model).__name__} is multimodal; "
+            "take engine local, or another policy.model"
+        )
 
 
 def check_requests(requests: Iterable[Request], vocabulary: int, longest: int) -> None:

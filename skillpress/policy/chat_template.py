@@ -6,7 +6,7 @@ differ between templates and are found out by rendering a known message:
     content     Most take a message's content as text. Those of multimodal models may want a list of parts,
                 and write nothing where they get text. A template that drops both forms is refused.
     thought     Some end the prompt with ``<think>``, so that the response begins inside a thought.
-    turn's end  The special token that stands behind a response is the one that ends the model's turn.
+    turn's end  The special token that they write behind a response is the one that ends the model's turn.
     date        Some write today's date. They always get the same day here, or prompts would change at
                 midnight.
 
@@ -29,7 +29,7 @@ from skillpress.markup import opened_thought
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
 """A message that is rendered to see what becomes of it."""
 ANSWER = "(any response)"
-"""Stands for a response."""
+"""The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
 """Today, in templates that write the date. Llama's write this day where they are not told another."""
 
@@ -69,7 +69,8 @@ class ChatTemplate:
 
     @cached_property
     def turn_end(self) -> int | None:
-        """The first special token behind a response; None where the template writes none."""
+        """The token that the template writes behind a response, None where it writes none: the first special
+        one, or the first that was added to the vocabulary and is not mere space."""
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER)], asks=False)
         except jinja2.TemplateError:  # it wants the last turn to be the user's
@@ -77,8 +78,12 @@ class ChatTemplate:
         behind = text.partition(ANSWER)[2]
         backend = self.tokenizer.backend_tokenizer
         added = backend.get_added_tokens_decoder()
-        ids = backend.encode(behind, add_special_tokens=False).ids
-        return next((number for number in ids if number in added and added[number].special), None)
+        found = [
+            number
+            for number in backend.encode(behind, add_special_tokens=False).ids
+            if number in added and added[number].content.strip()
+        ]
+        return next((number for number in found if added[number].special), found[0] if found else None)
 
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
         """The turns as the template writes them, with the beginning of the model's next one where it is asked
@@ -124,7 +129,7 @@ def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
         try:
             if QUESTION in template.prompt(QUESTION):
                 return template
-        except (jinja2.TemplateError, TypeError) as error:  # TypeError: a list is no text
+        except (jinja2.TemplateError, TypeError) as error:  # TypeError: a list in place of a text
             reason = reason if in_parts else f"its chat template cannot be rendered: {error}"
     raise PolicyError(
         f"{tokenizer.name_or_path}: {reason}; mend its chat_template.jinja (or chat_template in "

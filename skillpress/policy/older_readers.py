@@ -8,10 +8,10 @@ a default, and the model says something else. transformers 5 reads the older nam
                             a family's own names, beside those that transformers 5 has for all families
     tokenizer_config.json   additional_special_tokens, for a list of extra_special_tokens
                             tokenizer_class: PreTrainedTokenizerFast, for TokenizersBackend. It takes
-                            tokenizer.json as it is, while the classes of families build parts of it anew.
+                            tokenizer.json as it is, while the classes of families rebuild parts of it.
 
-Nor does transformers 5 save every model that it loads: it refuses generation settings that contradict one
-another, and those that stand in config.json, where earlier versions put them.
+transformers 5 does not save every model that it loads. It refuses generation settings that contradict one
+another, and those in config.json, where earlier versions kept them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BESIDE_SCALING = ("rope_theta", "partial_rotary_factor")
 
 def make_savable(model: PreTrainedModel) -> None:
     """Mend the generation settings that transformers refuses to save, in place; others stay as they are."""
-    for name in model.config._get_generation_parameters():  # in a folder's generation_config.json by now
+    for name in model.config._get_generation_parameters():  # transformers ignores them there
         delattr(model.config, name)
     if model.generation_config is not None:
         model.generation_config = _mended(model.generation_config)

@@ -1,9 +1,8 @@
 """A policy on disk and in memory: a Hugging Face model folder, whatever it was made from.
 
-A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. What tells them apart stands in the
-folder: a chat template, the token that texts begin with, and the tokens that end a response. Folders often
-disagree about the last ones, so a response ends with any token that one of its files names
-(``with_all_ends``).
+A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. The folder says what tells them apart:
+a chat template, the token that texts begin with, and the tokens that end a response. A folder's files often
+disagree about the last ones, so a response ends with any token that one of them names (``with_all_ends``).
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ from typing import Any, Protocol
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.hub import cached_file
 
 from skillpress.errors import PolicyError
 from skillpress.interface import TokenIds
 from skillpress.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.policy.chat_template import ChatTemplate, chat_template
 from skillpress.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.storage import atomic_directory
+from skillpress.storage import atomic_directory, read_json
 
 UNBOUNDED = 1 << 20
 """Tokens that a model takes whose configuration names no limit."""
@@ -67,7 +67,7 @@ class Policy:
         tokenizer lets texts begin with, which is a BOS token or nothing.
         """
         chat = self._chat
-        begin = () if chat else self._text_begin
+        begin = () if chat else self.text_begin
         rows = self._encode_texts([chat.prompt(text) for text in prompts] if chat else prompts)
         return [begin + row for row in rows]
 
@@ -108,7 +108,7 @@ class Policy:
         return self._opening + self.text(token_ids)
 
     def text(self, token_ids: TokenIds) -> str:
-        """What tokens say, without those that are no part of a text (``markup.silent_tokens``)."""
+        """What tokens say, but for special tokens that are not words (``markup.silent_tokens``)."""
         spoken = [token for token in token_ids if token not in self._silent]
         return str(self.tokenizer.decode(spoken, skip_special_tokens=False))
 
@@ -140,7 +140,7 @@ class Policy:
         return chat.opening if chat else ""
 
     @property
-    def _text_begin(self) -> TokenIds:
+    def text_begin(self) -> TokenIds:
         """The special tokens that the tokenizer puts before a text."""
         (word,) = self._encode_texts(["a"])
         marked = self.tokenizer.backend_tokenizer.encode("a", add_special_tokens=True).ids
@@ -148,7 +148,10 @@ class Policy:
 
     @cached_property
     def _silent(self) -> frozenset[int]:
-        return silent_tokens(self.tokenizer.backend_tokenizer)
+        chat, silent = self._chat, silent_tokens(self.tokenizer.backend_tokenizer)
+        if chat is None or chat.turn_end is None:
+            return silent
+        return silent | {chat.turn_end}  # some tokenizers do not call it special
 
     @property
     def _closing_id(self) -> int:
@@ -179,16 +182,25 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
         # tokenizer then encodes every text to nothing.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
         begins = get_tokenizer_config(str(source)).get("add_bos_token")
+        beside = cached_file(
+            source,
+            "chat_template.json",
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise PolicyError(
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
     _check_weights(report, type(model).__name__, source)
-    if isinstance(begins, bool) and tokenizer.bos_token is not None:
+    policy = Policy(model.eval(), tokenizer)
+    if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
         # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
         tokenizer.add_bos_token = begins
-    policy = with_all_ends(Policy(model.eval(), tokenizer))
+    if beside and not tokenizer.chat_template:  # multimodal models keep it there, for their processors
+        tokenizer.chat_template = read_json(beside).get("chat_template")
+    with_all_ends(policy)
     _check(policy, source)
     return policy
 

@@ -19,6 +19,7 @@ from skillpress.markup import behind_thought, opened_thought, silent_tokens
         ("<think>\n\n</think>\n\n", ""),  # a thinking mode that is off
         ("Reason in <think> tags.", ""),
         ("", ""),
+        ("\n", ""),
     ],
 )
 def test_a_prompt_opens_a_thought_only_where_it_ends_with_one(prompt: str, opened: str) -> None:

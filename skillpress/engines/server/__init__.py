@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from skillpress.engines.checks import refuse_multimodal
 from skillpress.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ServerParameters(EngineParameters):
         """See ``EngineParameters``."""
         from skillpress.engines.server.engine import ServerEngine
 
+        refuse_multimodal(policy.model, self.name)
         return ServerEngine(policy, demand, self.urls, self.answer_seconds)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
+from skillpress.engines.checks import refuse_multimodal
 from skillpress.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 from skillpress.errors import UserError
 
@@ -32,6 +33,7 @@ class VllmParameters(EngineParameters):
         """See ``EngineParameters``."""
         from skillpress.engines.vllm.engine import VllmEngine
 
+        refuse_multimodal(policy.model, self.name)
         return VllmEngine(policy, demand, self.cache_gib)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:

@@ -12,7 +12,7 @@ import pytest
 from saved_policies import POLICIES, save_and_ask, smollm2
 
 PROGRAM = Path(__file__).with_name("reading_with_vllm_program.py")
-READ = ["scratch", "base", "chat", "domain tokens", "rope, another base", "rope, llama3"]
+READ = ["scratch", "base", "chat", "domain tokens", "another base", "llama3"]
 
 pytestmark = [
     pytest.mark.vllm,

@@ -38,14 +38,17 @@ IN_PARTS = CHATML.replace(
 DATED = "{{ '<|im_start|>system\nToday is ' + strftime_now('%d %b %Y') + '<|im_end|>\n' }}" + CHATML
 
 
+SHAPE: dict[str, Any] = {
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "vocab_size": 280, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
+    "pad_token_id": None, "initializer_range": 0.4,
+}  # fmt: skip
+"""Of a model, as its configuration says it."""
+
+
 def llama(**changes: Any) -> PretrainedConfig:
     """A Llama of two layers."""
-    shape: dict[str, Any] = {
-        "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "vocab_size": 280, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
-        "pad_token_id": None, "initializer_range": 0.4,
-    }  # fmt: skip
-    return LlamaConfig(**{**shape, **changes})
+    return LlamaConfig(**{**SHAPE, **changes})
 
 
 def gemma3() -> PretrainedConfig:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 import transformers
-from folders import CHATML, IN_PARTS, SPECIAL, THINKING, gemma3, llama, tokenizer_with, write_folder
+from folders import CHATML, IN_PARTS, SHAPE, SPECIAL, THINKING, gemma3, llama, tokenizer_with, write_folder
 from reading_program import QUESTION
 
 from skillpress.engines.generate import generate
@@ -26,29 +26,46 @@ TEXT = "Go north. 80 + 28 = 108, isn't it?\n<action>op(+, 80, 28)</action> rollb
 NUMBERS = "7 49 up 3"
 """For the policy that is made from nothing."""
 NEW = 6
-ROPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "another base": ("Llama", {"rope_theta": 70000.0, "rope_type": "default"}),
+WIDE = {"hidden_size": 64, "head_dim": 32}
+"""Heads as large as vLLM's CPU build takes them."""
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "another base": ("Llama", {"rope_parameters": {"rope_theta": 70000.0, "rope_type": "default"}}),
     "llama3": (
         "Llama",
         {
-            "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
-            "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+            "rope_parameters": {
+                "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+            }
         },
     ),
     "yarn": (
         "Qwen3",
-        {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "original_max_position_embeddings": 512},
-    ),
-    "by layer": (
-        "Gemma3Text",
         {
-            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 900.0},
-            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            "rope_parameters": {
+                "rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0,
+                "original_max_position_embeddings": 512,
+            }
         },
     ),
-    "a part": ("Phi", {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5}),
+    "two bases": (
+        "Gemma3Text",
+        {
+            "sliding_window": 8,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 900.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            },
+        },
+    ),
+    "a part rotates": (
+        "Phi",
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5}},
+    ),
+    "experts": ("Qwen3Moe", {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}),
 }  # fmt: skip
-"""Name to a family and its rotary embeddings."""
+"""What is called otherwise in transformers 4: a family, and what its configuration says."""
 
 
 def scratch(home: Path) -> Policy:
@@ -87,25 +104,21 @@ def multimodal(home: Path) -> Policy:
     return load_policy(write_folder(home / "source", gemma3(), template=IN_PARTS))
 
 
-def rope(name: str) -> Callable[[Path], Policy]:
-    """A family with these rotary embeddings."""
+def family(name: str) -> Callable[[Path], Policy]:
+    """A model of this family."""
 
     def make(home: Path) -> Policy:
-        family, rotary = ROPES[name]
-        shape = {**wide().to_dict(), "num_key_value_heads": 1, "rope_parameters": rotary}
-        for key in ("model_type", "architectures", "transformers_version", "layer_types"):
-            shape.pop(key, None)
-        if family == "Gemma3Text":
-            shape |= {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
-        config = getattr(transformers, f"{family}Config")(**shape)
+        kind, changes = FAMILIES[name]
+        shape = {**SHAPE, **WIDE, "num_key_value_heads": 1, **changes}
+        config = getattr(transformers, f"{kind}Config")(**shape)
         return load_policy(write_folder(home / "source", config, template=CHATML))
 
     return make
 
 
 def wide(**changes: Any) -> transformers.PretrainedConfig:
-    """A Llama with heads as large as vLLM's CPU build takes."""
-    return llama(**{"hidden_size": 64, "head_dim": 32, **changes})
+    """A Llama of this width."""
+    return llama(**WIDE, **changes)
 
 
 POLICIES: dict[str, Callable[[Path], Policy]] = {
@@ -114,7 +127,7 @@ POLICIES: dict[str, Callable[[Path], Policy]] = {
     "chat": chat,
     "domain tokens": domain_tokens,
     "multimodal": multimodal,
-    **{f"rope, {name}": rope(name) for name in ROPES},
+    **{name: family(name) for name in FAMILIES},
 }
 
 

@@ -25,6 +25,7 @@ from folders import (
     tokenizer_with,
     write_folder,
 )
+from tokenizers import AddedToken
 
 from skillpress.agents.parsing import plain, tagged
 from skillpress.agents.structured_parsing import json_object, xml
@@ -128,6 +129,16 @@ def test_a_response_ends_with_any_end_that_a_file_names_and_demonstrations_with_
         assert said.token_ids == (end,) and said.finish_reason == "stop"
 
 
+def test_an_end_that_is_no_special_token_ends_responses_and_is_not_read(tmp_path: Path) -> None:
+    backend = tokenizer_with((BOS, EOS))
+    backend.add_tokens([AddedToken(word, special=False, normalized=False) for word in ("<|turn|>", "  ")])
+    template = CHATML.replace("<|im_end|>", "  <|turn|>")
+    policy = load_policy(write_folder(tmp_path / "source", backend=backend, template=template))
+    turn = policy.tokenizer.convert_tokens_to_ids("<|turn|>")
+    assert policy.stop_token_ids == {1, turn} and policy.encode_response("up")[-1] == turn
+    assert policy.decode(policy.encode_response("up")) == "up"
+
+
 def test_a_prompt_that_goes_on_holds_one_end_whichever_the_response_had(tmp_path: Path) -> None:
     policy = load_policy(write_folder(tmp_path / "source", template=CHATML))
     (prompt,) = policy.encode(["7"])
@@ -181,6 +192,7 @@ def test_responses_are_read_from_where_the_prompt_ends(
 
 def test_a_thought_that_the_prompt_opened_and_the_response_never_closes_is_no_action(tmp_path: Path) -> None:
     policy = load_policy(write_folder(tmp_path / "model", template=THINKING))
+    assert policy.encode_beginning(THINK) == ()
     cut = policy.decode(policy.encode_beginning("<think>go up, or {1: 2}? <step>"))
     assert [parse(cut).invalid for parse, _ in FORMS] == ["missing_thought", *["unclosed"] * 3]
 
@@ -199,6 +211,14 @@ def test_a_template_that_wants_parts_gets_them(tmp_path: Path) -> None:
     assert parts.encode(["2 + 2"]) == text.encode(["2 + 2"])
     assert parts.extend([(5, 6)], ["go on"]) == text.extend([(5, 6)], ["go on"])
     assert parts.encode_response("4") == text.encode_response("4")
+
+
+def test_a_template_that_stands_in_a_file_for_processors_is_found(tmp_path: Path) -> None:
+    source = write_folder(tmp_path / "processor")
+    (source / "chat_template.json").write_text(json.dumps({"chat_template": IN_PARTS}))
+    text = load_policy(write_folder(tmp_path / "text", template=CHATML))
+    for policy in (loaded := load_policy(source), reloaded(loaded, tmp_path / "saved")):
+        assert policy.encode(["2 + 2"]) == text.encode(["2 + 2"])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reading_program import read
-from saved_policies import POLICIES, ROPES, save_and_ask, save_trained_and_ask, smollm2
+from saved_policies import FAMILIES, POLICIES, save_and_ask, save_trained_and_ask, smollm2
 
 from skillpress.policy import load_policy
 
@@ -49,7 +49,7 @@ def test_what_is_written_has_names_that_transformers_4_knows(tmp_path: Path, nam
         assert config["rope_scaling"]["rope_type"] == whole["rope_type"]
 
 
-@pytest.mark.parametrize("name", [f"rope, {name}" for name in ROPES])
+@pytest.mark.parametrize("name", FAMILIES)
 def test_a_policy_that_is_saved_again_keeps_its_rotary_embeddings(tmp_path: Path, name: str) -> None:
     policy = POLICIES[name](tmp_path)
     save_and_ask(policy, tmp_path / "once")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from folders import gemma3
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
 from skillpress.engines.local.engine import CACHE_BYTES
@@ -83,6 +84,18 @@ def test_the_table_of_known_models_agrees_with_their_published_architectures(
         config.vocab_size,
         heads,
         config.intermediate_size,
+    )
+
+
+def test_a_multimodal_models_shape_is_its_language_models() -> None:
+    shape = dry_run.shape_of(gemma3(), 1000)
+    assert shape == dry_run.shape_of(gemma3().get_text_config(), 1000)
+    assert (shape.layers, shape.hidden, shape.kv_heads, shape.head_size, shape.vocabulary) == (
+        2,
+        16,
+        1,
+        8,
+        280,
     )
 
 
