@@ -18,7 +18,7 @@ from skillpress.sandbox.tools import Tools
 from skillpress.sandbox.watchdog import watchdog
 
 NUMBER_BYTES = 16
-"""Of the number that a request has and its answer repeats: nobody guesses it."""
+"""Length of a request's number, which its answer repeats. No process can guess it."""
 KILLED_BY_KERNEL = (
     "the kernel killed a process of the sandbox, as the machine or its cgroup had no memory left"
 )

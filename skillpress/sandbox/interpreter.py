@@ -1,8 +1,8 @@
 """The Python that sandboxes run: where it lies on the host, and how it appears inside.
 
 It is the one that runs this program, with its standard library and without the packages that are installed on
-the host. Inside it stands at a place that says nothing of the host, unless it belongs to ``/usr``, which all
-sandboxes see as it is.
+the host. Inside, its place says nothing of the host, unless it belongs to ``/usr``, which all sandboxes see
+as it is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Interpreter:
         return {_inside(path, folder): content for path, content in replaced.items()}
 
     def mounts(self, shown: Callable[[Path], Path]) -> Iterator[str]:
-        """What bwrap is told so that it appears, apart from what is replaced.
+        """bwrap's arguments that make it appear, apart from the replaced files.
 
         Args:
             shown: where the user who starts bwrap finds a path.

@@ -74,7 +74,7 @@ def understood(message: Message) -> Said:
 def _answer(message: Message) -> Answer:
     number = message["done"]
     if not isinstance(number, str):
-        raise FrameError("an answer's number is no text")
+        raise FrameError("an answer's number is not text")
     error = _text(message, "error")
     if error is not None and not error.strip():
         raise FrameError("an answer's error is blank")
@@ -87,7 +87,7 @@ def _text(message: Message, field: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise FrameError(f"an answer's {field} is no text")
+        raise FrameError(f"an answer's {field} is not text")
     return value.encode(errors="replace").decode()
 
 
@@ -101,7 +101,7 @@ def _call(message: Message) -> Call:
 def _piece(message: Message) -> Piece:
     text = message["piece"]
     if not isinstance(text, str):
-        raise FrameError("a piece of an archive is no text")
+        raise FrameError("a piece of an archive is not text")
     try:
         return Piece(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):

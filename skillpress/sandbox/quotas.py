@@ -10,7 +10,7 @@ NAMESPACES = {"user": 2, "mnt": 1, "pid": 1, "net": 1, "ipc": 1, "uts": 1, "cgro
 """Kind to how many of it a bubblewrap sandbox takes."""
 SETTINGS = Path("/proc/sys/user")
 PROCESSES = 3
-"""Of a sandbox in which no code runs."""
+"""Processes of a sandbox in which no code runs."""
 
 
 def room(settings: Path = SETTINGS) -> tuple[int, str]:

@@ -11,11 +11,11 @@ import functools
 from pathlib import Path
 
 BUFFER_BYTES = 212_992
-"""Of a socket's buffer where the kernel does not say."""
+"""The size of a socket's buffer where the kernel does not say."""
 DATAGRAM, QUEUE = b"0002", 12
 """How /proc/net/unix names sockets that take datagrams, and how many of these wait in one."""
 MOST_READ = 1 << 20
-"""Of a list of sockets; what is longer than this is too much anyway."""
+"""Bytes of the list of sockets. A longer list is too much anyway."""
 
 
 @functools.cache

@@ -42,7 +42,7 @@ TIMED_OUT, GONE = "!time-out", "!a crash"
 TEXTS = TypeAdapter(list[str | None])
 """Arguments or values of calls; None where there is no call."""
 OUTCOMES = TypeAdapter(list[tuple[bool, str]])
-"""Of each test whether it passed, and why not."""
+"""For each test, whether it passed, and why not."""
 LINTED = TypeAdapter(tuple[str | None, list[str]])
 """Why a text does not parse, and what is wrong with it."""
 NO_END = "the tests did not end"
@@ -94,7 +94,7 @@ class LintReport:
 
 
 NOT_PARSED = LintReport("it cannot be parsed", 0)
-"""Of a text on which the linter itself has come to its end."""
+"""The report on a text that ended the linter itself."""
 
 
 class Judge:
@@ -334,7 +334,7 @@ def _understood(kind: TypeAdapter[Found], said: str) -> Found | None:
 
 
 def _digest(text: str) -> bytes:
-    """Stands for a program's text where it would fill the memory."""
+    """A short key for a program's text."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=20).digest()
 
 

@@ -8,7 +8,7 @@ from skillpress.environments.notebook_qa.search.backend import Hit, SearchBacken
 from skillpress.environments.remembered import CacheCounts, Remembered
 
 MOST_BYTES = 64 << 20
-"""Of the searches that are remembered, and as many again of the pages."""
+"""The remembered searches may hold this much, and the remembered pages as much again."""
 
 
 class CachedSearch:
@@ -36,7 +36,7 @@ class CachedSearch:
         return self._pages.get(title, lambda: self._backend.read(title))
 
     def counts(self) -> CacheCounts:
-        """Of searches and pages together."""
+        """The counts of searches and pages together."""
         searches, pages = self._searches.counts(), self._pages.counts()
         return CacheCounts(searches.remembered + pages.remembered, searches.asked + pages.asked)
 

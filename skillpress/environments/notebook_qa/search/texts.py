@@ -9,8 +9,8 @@ QUERY_WORDS = 64
 LONGEST_QUERY = 10_000
 """Characters of a query that are looked at. A tool refuses a longer one."""
 LONGEST_TITLE = 1000
-"""Characters of a title. The time of Unicode's normalisation grows with the square of the marks that stand on
-one letter, and an agent may name any title, so a longer one is no title, in a corpus or in a question."""
+"""Characters of a title. Unicode's normalisation takes time that grows with the square of the marks on one
+letter, and an agent may name any title. So no corpus may have a longer title, and none is looked up."""
 SNIPPET_CHARACTERS = 300
 """Of a hit's snippet at most."""
 MOST_HITS = 1000
