@@ -25,6 +25,7 @@ from skillpress.engines.parameters import EngineParameters
 from skillpress.errors import UserError
 from skillpress.registry import ENGINES, lookup
 from skillpress.sandbox import SandboxUnavailableError, find_bwrap, probe
+from skillpress.sandbox.quotas import room
 from tasks import exit_codes
 from tasks.settings import ROOT
 
@@ -147,7 +148,8 @@ def sandbox() -> Finding:
         probe()
     except SandboxUnavailableError as error:
         return Finding("sandboxes", False, str(error))
-    return Finding("sandboxes", True, str(find_bwrap()))
+    count, quota = room()
+    return Finding("sandboxes", True, f"{find_bwrap()}; {quota} has room for {count} of one user at once")
 
 
 def chromium() -> Finding:

@@ -77,7 +77,7 @@ def disagreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int
     The model's own logits exist whole, so of each response no more tokens are compared than one chunk of
     logits holds (``token_scores.py``).
     """
-    most = max(1, token_scores.CHUNK_LOGITS // model.config.vocab_size)
+    most = max(1, token_scores.CHUNK_LOGITS // model.config.get_text_config().vocab_size)
     scored = response_logprobs(choose_scorer(model), pairs, 1.0, token_limit, model.device)
     found = torch.cat([logprobs[:most] for logprobs in scored])
     expected = torch.cat([_own_logprobs(model, prompt, response[:most]) for prompt, response in pairs])

@@ -1,26 +1,25 @@
 """Walls of namespaces: bwrap's command line, where bwrap comes from, and what its refusals mean.
 
-Inside there are /usr (read-only), the interpreter with its standard library, an empty working folder, /tmp
-and /dev/shm in memory, a /proc of its own and nothing else: no network, no other process, no variable of
-the host's environment.
+Inside there are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty
+working folder, /tmp and /dev/shm in memory, a /proc of its own and nothing else: no network, no other
+process, no package and no variable of the host's environment.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from skillpress.sandbox.interpreter import this_interpreter
 from skillpress.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.sandbox.seccomp import seccomp_program
+from skillpress.sandbox.sockets import namespace_bytes
 from skillpress.sandbox.spawner import spawner
 from skillpress.sandbox.walls import Held, Seen, Walls
 
@@ -53,23 +52,6 @@ CURES = {
     "--security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 }
 """A part of what bwrap says, to the cause and the cure."""
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    """A Python that sandboxes run."""
-
-    executable: Path
-    folder: Path | None
-    """What holds it, shown read-only at the same place; None where that is /usr, which all sandboxes see."""
-
-
-@functools.cache
-def this_interpreter() -> Interpreter:
-    """The one that runs this program, without the packages of its environment."""
-    folder = Path(sys.base_prefix).resolve()
-    executable = folder / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    return Interpreter(executable, None if folder.is_relative_to("/usr") else folder)
 
 
 def find_bwrap() -> Path:
@@ -110,21 +92,21 @@ def start_walled(
     Raises:
         SandboxUnavailableError: bwrap or libseccomp is missing, or cannot be reached by nobody.
     """
-    birth = spawner()
-    interpreter = this_interpreter()
-    seen = {} if interpreter.folder is None else {str(interpreter.folder): interpreter.folder}
+    birth, interpreter = spawner(), this_interpreter()
+    data = {**interpreter.replaced, **{place: path.read_bytes() for place, path in (scripts or {}).items()}}
     with ExitStack() as files:
-        filter_fd = _in_memory("seccomp", seccomp_program(), files)
+        filter_fd = _in_memory("seccomp", seccomp_program(limits.ip_sockets), files)
         inherited = [filter_fd, *descriptors]
         arguments = [str(birth.shown(bwrap or find_bwrap())), *_namespaces(), *_environment()]
         arguments += ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
         for name in ("bin", "lib", "lib64"):
             arguments += ["--symlink", f"usr/{name}", f"/{name}"]
-        for place, path in {**seen, **(shown or {})}.items():
+        arguments += interpreter.mounts(birth.shown)
+        for place, path in (shown or {}).items():
             arguments += ["--ro-bind", str(birth.shown(path)), place]
-        for place, path in (scripts or {}).items():
-            inherited.append(_in_memory(path.name, path.read_bytes(), files))
-            arguments += ["--ro-bind-data", str(inherited[-1]), place]
+        for place, content in data.items():
+            inherited.append(_in_memory(place, content, files))
+            arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
         arguments += [*_writable(limits), "--seccomp", str(filter_fd), "--remount-ro", "/", "--chdir", HOME]
         return birth.spawn([*arguments, "--", *command], inherited)
 
@@ -138,6 +120,7 @@ class Bubblewrap(Walls):
         "CapEff": f"{0:016x}",
         "CapBnd": f"{0:016x}",
         "process": 2,
+        "memory": "PermissionError",
         "interfaces": ["lo"],
     }
     program: ClassVar[list[str]] = [f"{INSIDE}/runner.py"]
@@ -155,9 +138,10 @@ class Bubblewrap(Walls):
         probe()
 
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
-        python = [str(this_interpreter().executable), "-I", "-S", "-B", "-X", "utf8"]
+        python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
         told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
         told |= {"filter": None, "outside": None}  # bwrap has set the filter; there is nothing outside
+        told["dumpable"] = False
         command = [*python, *self.program, json.dumps(told)]
         return start_walled(command, self._limits, (descriptor,), scripts=self.scripts, shown=self.shown)
 
@@ -177,7 +161,7 @@ class Bubblewrap(Walls):
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
             inodes += state.f_files - state.f_ffree
-        return Held(inodes=inodes, disk_bytes=0)
+        return Held(inodes, disk_bytes=0, kernel_bytes=namespace_bytes(last))
 
 
 def explain(said: str) -> str:

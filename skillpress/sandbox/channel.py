@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import suppress
 
 from skillpress.sandbox.frames import FrameReader, Message, encode
+from skillpress.sandbox.messages import Said, understood
 from skillpress.sandbox.output import Captured
 
 READ_BYTES = 1 << 16
@@ -26,7 +27,7 @@ class Channel:
         becomes readable when the sandbox has ended; the others are descriptors of its output."""
         self._connection = connection
         self._frames = FrameReader()
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[Said] = deque()
         self._outputs: dict[int, Captured] = {}
         self._stdout, self._stderr = stdout, stderr
         self._selector = selectors.DefaultSelector()
@@ -35,6 +36,8 @@ class Channel:
         for descriptor in (stdout, stderr):
             os.set_blocking(descriptor, False)
         self._process = process
+        self.taken = 0
+        """Bytes of messages since ``capture``."""
         self.sender = 0
         """The process that wrote what was read first, as this process sees its number."""
 
@@ -47,19 +50,26 @@ class Channel:
         """From now on stdout and stderr go here, of which so many characters each are shown."""
         stdout, stderr = Captured(characters), Captured(characters)
         self._outputs = {self._stdout: stdout, self._stderr: stderr}
+        self.taken = 0
         return stdout, stderr
 
     def send(self, message: Message, seconds: float) -> bool:
-        """Whether the sandbox took the message in time; a part of it may be on its way where not."""
+        """Whether the sandbox took the message in time; part of it may be on its way where not. One that has
+        ended takes everything: ``receive`` tells its end."""
         self._connection.settimeout(max(seconds, 0.001))
         try:
             self._connection.sendall(encode(message))
-        except OSError:  # a time-out, or it has ended
+        except TimeoutError:
             return False
+        except OSError:
+            pass  # it has ended
         return True
 
-    def receive(self, until: float) -> Message | None:
+    def receive(self, until: float) -> Said | None:
         """The next message; None when the sandbox has ended, at that time, or when something was printed.
+
+        A sandbox that never stops sending gets a message from every call, whatever the time is, so the
+        caller looks at its limits after each.
 
         Raises:
             FrameError: what came is no message.
@@ -94,7 +104,8 @@ class Channel:
             data = b""
         if not data:
             self._forget(self._connection.fileno())
-        self._waiting.extend(self._frames.feed(data))
+        self.taken += len(data)
+        self._waiting.extend(map(understood, self._frames.feed(data)))
 
     def _first(self) -> bytes:
         """The first bytes, and who sent them. Later reads leave no room for what may travel beside bytes,

@@ -223,7 +223,8 @@ class KernelInterpreter(Interpreter):
         for page in cell.reply.get("payload", ()):
             _show(page)
         if cell.reply["status"] != "ok":
-            raise ExitError(_short("\n".join(cell.reply.get("traceback") or [cell.reply["status"]])))
+            shown = _short("\n".join(cell.reply.get("traceback") or ()))
+            raise ExitError(shown or cell.reply["status"])  # the code may have chosen to show nothing
         return cell.result
 
     def _take(self, cell: Cell, message: Message) -> None:

@@ -19,7 +19,7 @@ class SandboxEndedError(RuntimeError):
 
 
 class SandboxLostError(SandboxEndedError):
-    """Its outermost process was killed from outside: no doing of the code that ran in it."""
+    """It was killed from outside, or by the kernel for want of memory, and not by the code that ran in it."""
 
 
 class ToolError(Exception):
@@ -41,7 +41,8 @@ class Limits:
     start_seconds: float = 30.0
     """Until the interpreter answers for the first time."""
     memory_mb: int = 512
-    """Of all its processes together; each may reserve four times as much address space."""
+    """Of all its processes and their sockets together; each process may reserve four times as much address
+    space."""
     processes: int = 64
     """Processes and threads together."""
     disk_mb: int = 64
@@ -49,14 +50,22 @@ class Limits:
     inodes: int = 20_000
     """Files and folders, empty ones too, in all writable places together."""
     output_mb: int = 16
-    """What one call may print before it is ended."""
+    """What one call may print before it is interrupted."""
+    messages_mb: int = 16
+    """What one call may send to the host, its calls of tools with their arguments, before it is interrupted.
+    An archive is bounded by the disk instead."""
+    tool_calls: int = 10_000
+    """Calls of the host's tools within one call before it is interrupted."""
     shown_characters: int = 10_000
     """Of each of stdout, stderr, result and error; what is in the middle of a longer one is left out."""
+    ip_sockets: bool = False
+    """Whether code may make sockets of IPv4 and IPv6. They reach nothing but its own loopback, and what they
+    hold in the kernel is not counted."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0:
+            if not isinstance(value, bool) and not value > 0:
                 raise UserError(f"sandbox limits: {field.name} is {value}; it must be above 0")
         if self.shown_characters > MOST_SHOWN:
             raise UserError(

@@ -11,8 +11,9 @@ from contextlib import suppress
 from select import poll
 
 from skillpress.sandbox.channel import Channel
-from skillpress.sandbox.frames import MAX_BYTES, FrameError, Message
+from skillpress.sandbox.frames import MAX_BYTES, FrameError
 from skillpress.sandbox.limits import Limits, SandboxEndedError, SandboxLostError, SandboxUnavailableError
+from skillpress.sandbox.messages import Report
 from skillpress.sandbox.walls import Walls
 
 DESCRIPTORS = 128
@@ -121,7 +122,7 @@ class SandboxProcess:
     def _await_walls(self, seconds: float) -> None:
         _, errors = self.channel.capture(10_000)
         until = time.monotonic() + seconds
-        while (message := self._first_message(until)) is None:
+        while (report := self._report(until)) is None:
             if self.returncode is not None:
                 if self.returncode < 0:
                     raise SandboxLostError("the sandbox was killed from outside while it started")
@@ -132,7 +133,7 @@ class SandboxProcess:
                     f"the interpreter of a sandbox did not answer within {seconds:g} seconds: "
                     f"{errors.shown()[0] or 'it said nothing'}"
                 )
-        wrong = self.walls.gaps(message.get("walls"))
+        wrong = self.walls.gaps(report.walls)
         if wrong:
             raise SandboxUnavailableError(f"the walls of the sandbox do not stand: {wrong}. Nothing was run")
         runner = self.channel.sender
@@ -142,11 +143,15 @@ class SandboxProcess:
         except (FileNotFoundError, ProcessLookupError) as error:
             raise SandboxLostError("the sandbox was killed from outside while it started") from error
 
-    def _first_message(self, until: float) -> Message | None:
+    def _report(self, until: float) -> Report | None:
+        """The first message; None while there is none."""
         try:
-            return self.channel.receive(until)
+            said = self.channel.receive(until)
         except FrameError as error:
             raise SandboxUnavailableError(f"the sandbox's first message cannot be read: {error}") from error
+        if said is None or isinstance(said, Report):
+            return said
+        raise SandboxUnavailableError("the sandbox's first message does not say which walls it sees")
 
 
 def _setting(limits: Limits) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which processes there are on this machine, and whose children they are."""
+"""Which processes there are on this machine, whose children they are, and what the kernel kills."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+KERNEL_COUNTS = Path("/proc/vmstat")
+
+
+def kernel_kills() -> int | None:
+    """Processes that the kernel has killed for want of memory since it started, in any memory cgroup of this
+    machine; None where the kernel does not count them."""
+    try:
+        lines = KERNEL_COUNTS.read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
 
 
 def children_of_all() -> dict[int, list[int]]:

@@ -36,7 +36,6 @@ class Sandbox:
         self.backend = backend
         """What it was built with, for a run to record."""
         self._tools = Tools()
-        self._number = 0
         self._closed = False
         self.ends_at = float("inf")
         """``time.monotonic()`` at which it is ended, whatever it does; infinite for never."""
@@ -138,9 +137,10 @@ class Sandbox:
         Raises:
             SandboxEndedError: it is over, or did not answer.
         """
-        talk = self._conversation()
-        self._succeed(talk.hold([{"do": "snapshot", "folder": self._process.walls.home}]))
-        return bytes(talk.archive)
+        archive = bytearray()
+        request = {"do": "snapshot", "folder": self._process.walls.home}
+        self._succeed(self._conversation().hold([request], archive))
+        return bytes(archive)
 
     def reset(self, archive: bytes) -> None:
         """Replace the working folder's contents by those of a snapshot, of this sandbox or another.
@@ -174,5 +174,4 @@ class Sandbox:
         if not self.alive:
             reason = self._process.reason
             raise SandboxEndedError(f"the sandbox is over: {reason or 'its interpreter had ended'}")
-        self._number += 1
-        return Conversation(self._process, self._limits, self._tools, self._number, self.ends_at)
+        return Conversation(self._process, self._limits, self._tools, self.ends_at)

@@ -24,10 +24,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from skillpress.sandbox.bubblewrap import NO_BYTECODE, RUNNER, this_interpreter
+from skillpress.sandbox.bubblewrap import NO_BYTECODE, RUNNER
+from skillpress.sandbox.interpreter import this_interpreter
 from skillpress.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.sandbox.processes import children_of_all, tree
 from skillpress.sandbox.seccomp import seccomp_program
+from skillpress.sandbox.sockets import socket_bytes
 from skillpress.sandbox.spawner import NOBODY, spawner
 from skillpress.sandbox.walls import Held, Seen, Walls
 
@@ -93,8 +95,9 @@ class Sandlock(Walls):
             "socket": 0,  # all descriptors but the first three are closed
             "paths": [str(path) for path in paths],
             "processes": None,  # the kernel counts those of a user, whom all sandboxes share
-            "filter": base64.b64encode(seccomp_program()).decode(),
+            "filter": base64.b64encode(seccomp_program(self._limits.ip_sockets)).decode(),
             "outside": str(self._outside),
+            "dumpable": True,  # or a host that is not root could not count what is open; /proc is forbidden
         }
         supervisor = {
             "socket": descriptor,
@@ -114,7 +117,8 @@ class Sandlock(Walls):
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
         """Counted until it is too much; what cannot be looked into is too much as well."""
-        inodes, occupied, folders = 0, _nameless_bytes(processes), list(self._writable)
+        nameless, sockets = _open_in(processes)
+        inodes, occupied, folders = 0, nameless, list(self._writable)
         while folders and inodes <= self._limits.inodes:
             try:
                 for entry in os.scandir(folders.pop()):
@@ -127,7 +131,7 @@ class Sandlock(Walls):
                 continue
             except OSError:  # forbidden, or deeper than any path can say
                 inodes = sys.maxsize
-        return Held(inodes, occupied)
+        return Held(inodes, occupied, sockets * socket_bytes())
 
     def kill(self, outer: int) -> None:
         """Stop the supervisor, without whom nobody can start a process, and kill all below it."""
@@ -142,12 +146,13 @@ class Sandlock(Walls):
         removal = ["rm", "-rf", "--one-file-system"]
         for command in (removal, ["chmod", "-R", "u+rwx"], removal):
             if self._folder.exists():
-                subprocess.run(
-                    [*command, str(self._folder)],
-                    stderr=subprocess.DEVNULL,
-                    timeout=REMOVAL_SECONDS,
-                    check=False,
-                )
+                with suppress(subprocess.TimeoutExpired):  # what is left then ends no other episode
+                    subprocess.run(
+                        [*command, str(self._folder)],
+                        stderr=subprocess.DEVNULL,
+                        timeout=REMOVAL_SECONDS,
+                        check=False,
+                    )
 
     def _policy(self, folders: Sequence[Path]) -> dict[str, object]:
         """What sandlock is told: these can be read beside what all sandboxes read."""
@@ -185,17 +190,19 @@ def sandlock_package() -> Path:
     return Path(spec.origin).parent
 
 
-def _nameless_bytes(processes: Sequence[int]) -> int:
-    """Of files that are open in these and have no name any more."""
-    found = {}
+def _open_in(processes: Sequence[int]) -> tuple[int, int]:
+    """(bytes of files that have no name any more, number of sockets) that are open in these."""
+    files, sockets = {}, set()
     for pid in processes:
         with suppress(OSError):  # it has ended
             for name in os.listdir(f"/proc/{pid}/fd"):
                 with suppress(OSError):
                     state = os.stat(f"/proc/{pid}/fd/{name}")
                     if stat.S_ISREG(state.st_mode) and not state.st_nlink:
-                        found[state.st_dev, state.st_ino] = state.st_blocks * BLOCK_BYTES
-    return sum(found.values())
+                        files[state.st_dev, state.st_ino] = state.st_blocks * BLOCK_BYTES
+                    elif stat.S_ISSOCK(state.st_mode):
+                        sockets.add(state.st_ino)
+    return sum(files.values()), len(sockets)
 
 
 def refusal(release: str, version: int) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import functools
 import os
+import socket
 import tempfile
 
 from skillpress.sandbox.limits import SandboxUnavailableError
@@ -40,13 +42,21 @@ NEW_NAMESPACES = (
 """CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+PR_SET_DUMPABLE = 4
+INT = 0xFFFFFFFF
+"""What the kernel looks at of an argument that is an int; the rest of its register may hold anything."""
 
 
 @functools.cache
-def seccomp_program() -> bytes:
+def seccomp_program(ip_sockets: bool) -> bytes:
     """The filter, as bwrap reads it. A forbidden call fails with EPERM.
 
-    ``clone3`` answers ENOSYS, since a filter cannot see its flags; libc then takes ``clone``.
+    ``clone3`` answers ENOSYS, since a filter cannot see its flags; libc then takes ``clone``. Asking for
+    larger buffers of a socket succeeds and changes nothing, as a kernel may grant less than is asked for: so
+    it is known what a socket may hold (``sockets.py``).
+
+    Args:
+        ip_sockets: whether sockets of IPv4 and IPv6 can be made.
 
     Raises:
         SandboxUnavailableError: pyseccomp or libseccomp is missing.
@@ -65,11 +75,23 @@ def seccomp_program() -> bytes:
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     for flag in NEW_NAMESPACES:
         rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
-    for family in [0, *range(AF_INET + 1, AF_INET6)]:
-        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.EQ, family))
-    rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.GT, AF_INET6))
+    rules.add_rule(refuse, "socketpair", seccomp.Arg(0, seccomp.NE, AF_UNIX))
+    if ip_sockets:
+        for family in [0, *range(AF_INET + 1, AF_INET6)]:
+            rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.EQ, family))
+        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.GT, AF_INET6))
+    else:
+        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.NE, AF_UNIX))
+
+    def is_int(place: int, value: int) -> object:
+        return seccomp.Arg(place, seccomp.MASKED_EQ, INT, value)
+
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        rules.add_rule(seccomp.ERRNO(0), "setsockopt", is_int(1, socket.SOL_SOCKET), is_int(2, option))
+    rules.add_rule(refuse, "fcntl", is_int(1, fcntl.F_SETPIPE_SZ))
+    rules.add_rule(refuse, "prctl", is_int(0, PR_SET_DUMPABLE), seccomp.Arg(1, seccomp.NE, 0))
     for request in (TIOCSTI, TIOCLINUX):
-        rules.add_rule(refuse, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request))
+        rules.add_rule(refuse, "ioctl", is_int(1, request))
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)

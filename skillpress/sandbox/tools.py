@@ -8,9 +8,13 @@ from typing import Any
 from pydantic import ValidationError, validate_call
 
 from skillpress.errors import UserError
-from skillpress.sandbox.frames import FrameError, Message
+from skillpress.sandbox.frames import Message
 from skillpress.sandbox.limits import ToolError
+from skillpress.sandbox.messages import Call
+from skillpress.sandbox.output import cut_in_the_middle
 
+SHOWN = 1000
+"""Characters at most of what is wrong with a call's arguments; the code that called chose their names."""
 Tool = Callable[..., Any]
 """Called on the host with what the code inside gave, once it fits the annotations; returns what JSON can
 hold. A ToolError is told to the agent; any other exception is the host's own and ends the episode."""
@@ -33,27 +37,22 @@ class Tools:
                 raise UserError(f"sandbox tools: {name!r} cannot be the name of a function")
         self._tools |= {name: validate_call(tool) for name, tool in tools.items()}
 
-    def carry_out(self, message: Message) -> Message:
-        """The reply to a call from inside.
-
-        Raises:
-            FrameError: the message is no call.
-        """
-        name, args, kwargs = message.get("call"), message.get("args"), message.get("kwargs")
-        if not (isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)):
-            raise FrameError("a message is neither an answer nor a call of a tool")
-        if name not in self._tools:
-            return {
-                "value": None,
-                "error": f"there is no tool of this name; there are: {', '.join(self._tools)}",
-            }
+    def carry_out(self, call: Call) -> Message:
+        """The reply to a call from inside."""
+        if call.name not in self._tools:
+            return _refusal(f"there is no tool of this name; there are: {', '.join(self._tools)}")
         try:
-            return {"value": self._tools[name](*args, **kwargs), "error": None}
+            return {"value": self._tools[call.name](*call.args, **call.kwargs), "error": None}
         except ToolError as error:
-            return {"value": None, "error": str(error)}
+            return _refusal(str(error))
         except ValidationError as error:
             wrong = [
                 f"{'.'.join(map(str, part['loc']))}: {part['msg']}"
-                for part in error.errors(include_url=False)
+                for part in error.errors(include_url=False, include_context=False, include_input=False)
             ]
-            return {"value": None, "error": f"{name} cannot be called like that: {'; '.join(wrong)}"}
+            told = cut_in_the_middle("; ".join(wrong), SHOWN)[0]
+            return _refusal(f"{call.name} cannot be called like that: {told}")
+
+
+def _refusal(why: str) -> Message:
+    return {"value": None, "error": why}

@@ -14,11 +14,13 @@ Seen = dict[str, object]
 
 @dataclass(frozen=True)
 class Held:
-    """What the writable places of a sandbox hold now."""
+    """What a sandbox holds now beside the memory of its processes."""
 
     inodes: int
     disk_bytes: int
     """Only where no file system of a fixed size holds them; else 0."""
+    kernel_bytes: int
+    """What its sockets may hold in the kernel."""
 
 
 class Walls(ABC):
@@ -56,7 +58,7 @@ class Walls(ABC):
 
     @abstractmethod
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """What the writable places hold; nothing once the sandbox has ended.
+        """What it holds beside the memory of its processes; nothing once the sandbox has ended.
 
         Args:
             last: the process with whose end all is gone.

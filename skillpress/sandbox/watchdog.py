@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillpress.sandbox.limits import Limits
 from skillpress.sandbox.process import SandboxProcess
-from skillpress.sandbox.processes import children_of_all, tree
+from skillpress.sandbox.processes import children_of_all, kernel_kills, tree
 
 LOOK_SECONDS = 0.1
 COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
@@ -28,6 +28,7 @@ class Use:
     """What a sandbox holds now."""
 
     memory_bytes: int
+    """Of its processes, and what its sockets may hold."""
     inodes: int
     disk_bytes: int
 
@@ -39,6 +40,8 @@ class Watchdog:
         self.owner = os.getpid()
         self._watched: dict[SandboxProcess, Limits] = {}
         self._changed = threading.Condition()
+        self.kernel_kills = kernel_kills()
+        """What ``processes.kernel_kills`` said at the last look, or when the last sandbox came."""
         self._thread = threading.Thread(target=self._work, name="sandbox-watchdog", daemon=True)
         self._thread.start()
 
@@ -50,6 +53,7 @@ class Watchdog:
     def watch(self, process: SandboxProcess, limits: Limits) -> None:
         """Look at it from now on."""
         with self._changed:
+            self.kernel_kills = kernel_kills()
             self._watched[process] = limits
             self._changed.notify()
 
@@ -72,6 +76,7 @@ class Watchdog:
             time.sleep(LOOK_SECONDS)
 
     def _look(self, watched: Mapping[SandboxProcess, Limits]) -> None:
+        self.kernel_kills = kernel_kills()
         children = children_of_all()
         for process, limits in watched.items():
             if reason := excess(use_of(process, children), limits):
@@ -82,7 +87,7 @@ class Watchdog:
 def excess(use: Use, limits: Limits) -> str:
     """What is too much, in words; empty if nothing is."""
     if use.memory_bytes > limits.memory_mb << 20:
-        return f"All processes together used more than {limits.memory_mb} MB of memory."
+        return f"All processes together used more than {limits.memory_mb} MB of memory, sockets counted."
     if use.inodes > limits.inodes:
         return f"There were more than {limits.inodes} files and folders."
     if use.disk_bytes > limits.disk_mb << 20:
@@ -95,7 +100,7 @@ def use_of(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Us
     inside = tree(process.pid, children)[1:]
     memory = sum(_memory(pid) for pid in inside)
     held = process.walls.held(process.first_pid, inside)
-    return Use(memory, held.inodes, held.disk_bytes)
+    return Use(memory + held.kernel_bytes, held.inodes, held.disk_bytes)
 
 
 def _memory(pid: int) -> int:

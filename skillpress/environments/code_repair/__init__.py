@@ -33,5 +33,9 @@ BUNDLE = EnvironmentBundle(
     share=SharedRepairs,
     measures=MEASURES,
     data=data_identity,
-    code=(Path("skillpress/environments/sandboxed.py"), Path("skillpress/sandbox")),
+    code=(
+        Path("skillpress/environments/remembered.py"),
+        Path("skillpress/environments/sandboxed.py"),
+        Path("skillpress/sandbox"),
+    ),
 )

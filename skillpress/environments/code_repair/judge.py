@@ -13,18 +13,24 @@ text plots nothing.
 
 from __future__ import annotations
 
-import json
+import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from sys import getsizeof
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from skillpress.environments.code_repair.programs import Check, Program
+from skillpress.environments.code_repair.verdicts import NOT_PARSED, Answering, LintReport, Verdict
+from skillpress.environments.remembered import Remembered
 from skillpress.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.sandbox.processes import kernel_kills
 from skillpress.sandbox.tools import Tool
+
+Found = TypeVar("Found")
 
 INSIDE = Path(__file__).with_name("inside")
 MOST_CHARACTERS = 50_000
@@ -33,62 +39,23 @@ TEST_SECONDS = 30.0
 """On the clock, for the statements of one test, the calls in it left out where there is one only."""
 TIMED_OUT, GONE = "!time-out", "!a crash"
 """As ``inside/candidate.py`` says them; the second one where nothing is said at all."""
+TEXTS = TypeAdapter(list[str | None])
+"""Arguments or values of calls; None where there is no call."""
+OUTCOMES = TypeAdapter(list[tuple[bool, str]])
+"""For each test, whether it passed, and why not."""
+LINTED = TypeAdapter(tuple[str | None, list[str]])
+"""Why a text does not parse, and what is wrong with it."""
+NO_END = "the tests did not end"
 PROGRAM_MB = 256
 """Address space of the program's process."""
 ATTEMPTS = 3
 """Sandboxes that may be lost, by no fault of the program, before a judgement is given up."""
-KEPT = 20_000
-"""Verdicts that are remembered."""
+KEPT, KEPT_BYTES = 20_000, 64 << 20
+"""Verdicts that are remembered, and linters' reports, and what each of the two may hold."""
 CONCURRENT = 4
 """Judgements at the same time: each mostly waits for its turn of a core."""
 LIMITS = Limits(seconds=240.0, memory_mb=512, processes=32, disk_mb=16)
 """Of the judge's sandboxes; all calls of a program together end long before."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of some tests."""
-
-    passed: int
-    failures: tuple[str, ...]
-    """Of each test that failed, in order: what it says, and why it failed."""
-    timed_out: bool
-    """Whether a test ran out of time."""
-
-    @property
-    def tests(self) -> int:
-        """How many there are."""
-        return self.passed + len(self.failures)
-
-    @property
-    def share(self) -> float:
-        """Of the tests, those passed."""
-        return self.passed / self.tests
-
-    @property
-    def perfect(self) -> bool:
-        """Whether all tests passed; none would be no pass."""
-        return self.passed > 0 and not self.failures
-
-
-@dataclass(frozen=True)
-class LintReport:
-    """What a linter says of a program."""
-
-    syntax: str | None
-    """Why it does not parse; None where it does."""
-    problems: int
-
-
-class Answering(Protocol):
-    """Answers the calls that tests make: a program in its sandbox, or something in front of it."""
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether a call ran out of time."""
-
-    def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
-        """What each of these calls returns, as ``inside/values.py`` writes it; None for None."""
 
 
 class Judge:
@@ -101,14 +68,19 @@ class Judge:
             SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
         """
         self._test_seconds = test_seconds
-        self._pool = SandboxPool(LIMITS, ready=CONCURRENT, max_concurrency=2 * CONCURRENT, wait_seconds=600.0)
+        self._pool = SandboxPool(
+            LIMITS,
+            ready=CONCURRENT,
+            max_concurrency=3 * CONCURRENT,  # of a turn: examiner, candidate, a shared one that waits
+            wait_seconds=600.0,
+        )
         self._turns = threading.Semaphore(CONCURRENT)
         self._examiners: list[_Examiner] = []
         self._shared: list[_Candidate] = []
         """Free sandboxes for texts that are this library's own."""
         self._lock = threading.Lock()
-        self._verdicts: OrderedDict[tuple[str, bool, str], Verdict] = OrderedDict()
-        self._lints: OrderedDict[str, LintReport] = OrderedDict()
+        self._verdicts = Remembered[tuple[str, bool, bytes], Verdict](KEPT, KEPT_BYTES, _verdict_bytes)
+        self._lints = Remembered[bytes, LintReport](KEPT, KEPT_BYTES, _lint_bytes)
 
     def verdict(self, program: Program, text: str, hidden: bool, own: bool = False) -> Verdict:
         """Run the hidden tests of a program, or the visible ones, against this text of its file.
@@ -119,14 +91,14 @@ class Judge:
         Raises:
             SandboxEndedError: no sandbox lasts on this machine.
         """
-        key = (program.key, hidden, text)
-        with self._lock:
-            known = self._verdicts.get(key)
-        if known is None:
-            known = self._judge(program, text, program.hidden if hidden else program.visible, own)
-            with self._lock:
-                _keep(self._verdicts, key, known)
-        return known
+        tests = program.hidden if hidden else program.visible
+        if len(text) > MOST_CHARACTERS:
+            return Verdict(0, tuple(f"{asked(test)}: the file is too long" for test in tests), False)
+
+        def judged() -> Verdict:
+            return self._lasting(lambda: self._judge(program, text, tests, own), lambda found: found.perfect)
+
+        return self._verdicts.get((program.key, hidden, _digest(text)), judged)
 
     def rehearse(
         self, program: Program, text: str, tests: Sequence[Check], front: Callable[[Answering], Answering]
@@ -138,18 +110,19 @@ class Judge:
         Raises:
             SandboxEndedError: no sandbox lasts on this machine.
         """
-        return self._judge(program, text, tests, own=True, front=front)
+        return self._lasting(
+            lambda: self._judge(program, text, tests, own=True, front=front), lambda found: found.perfect
+        )
 
     def lint(self, text: str) -> LintReport:
         """Read a program without running it; what no linter can read has no syntax."""
-        with self._lock:
-            known = self._lints.get(text)
-        if known is None:
-            with self._turns, self._examiner() as examiner:
-                known = examiner.lint(text)
-            with self._lock:
-                _keep(self._lints, text, known)
-        return known
+        if len(text) > MOST_CHARACTERS:
+            return LintReport("the file is too long", 0)
+
+        def read() -> LintReport:
+            return self._lasting(lambda: self._lint(text), lambda found: found != NOT_PARSED)
+
+        return self._lints.get(_digest(text), read)
 
     def close(self) -> None:
         """End all sandboxes."""
@@ -167,17 +140,35 @@ class Judge:
         own: bool,
         front: Callable[[Answering], Answering] = lambda behind: behind,
     ) -> Verdict:
-        if len(text) > MOST_CHARACTERS:
-            return Verdict(0, tuple(f"{asked(test)}: the file is too long" for test in tests), False)
-        for attempt in range(1, ATTEMPTS + 1):
+        with self._turns, self._examiner() as examiner, self._candidate(own) as candidate:
+            candidate.begin(program.entry, text, self._test_seconds * program.patience)
+            return _run(examiner, front(candidate), tests)
+
+    def _lint(self, text: str) -> LintReport:
+        with self._turns, self._examiner() as examiner:
+            return examiner.lint(text)
+
+    def _lasting(self, work: Callable[[], Found], sure: Callable[[Found], bool]) -> Found:
+        """What some work in sandboxes gives, done again where a sandbox was lost. It is done again too where
+        the kernel's memory killer was at work, since a program that was killed seems to have crashed.
+
+        Args:
+            sure: whether a killed process could not have led to this result.
+
+        Raises:
+            SandboxLostError: it went so again and again.
+        """
+        for _ in range(ATTEMPTS):
+            killed = kernel_kills()
             try:
-                with self._turns, self._examiner() as examiner, self._candidate(own) as candidate:
-                    candidate.begin(program.entry, text, self._test_seconds * program.patience)
-                    return _run(examiner, front(candidate), tests)
-            except SandboxLostError:
-                if attempt == ATTEMPTS:
-                    raise
-        raise AssertionError("unreachable")
+                found = work()
+            except SandboxEndedError as error:
+                last = error
+            else:
+                if sure(found) or kernel_kills() == killed:
+                    return found
+                last = SandboxLostError("the kernel's memory killer was at work during a judgement")
+        raise SandboxLostError(f"no judgement could be finished in {ATTEMPTS} attempts: {last}") from last
 
     @contextmanager
     def _examiner(self) -> Iterator[_Examiner]:
@@ -197,9 +188,7 @@ class Judge:
     @contextmanager
     def _borrowed(self, free: list[Kept], make: Callable[[], Kept]) -> Iterator[Kept]:
         """One of those that are free, or a new one; it is free again afterwards unless it was ended."""
-        with self._lock:
-            found = free.pop() if free else None
-        found = found or make()
+        found = self._free_one(free) or make()
         try:
             yield found
         except BaseException:
@@ -210,6 +199,16 @@ class Judge:
                 free.append(found)
         else:
             found.close()
+
+    def _free_one(self, free: list[Kept]) -> Kept | None:
+        """One of those that are free and live; None where there is none."""
+        with self._lock:
+            while free:
+                found = free.pop()
+                if found.alive:
+                    return found
+                found.close()  # it was killed while it waited
+        return None
 
 
 class _Kept:
@@ -247,28 +246,26 @@ class _Examiner(_Kept):
         """(passed, why not) of each test."""
         listed = [(list(test.names), test.helpers, test.source) for test in tests]
         self._candidate = candidate
-        asked = self._do("first_calls", listed, TEST_SECONDS)
-        found = asked and self._do("run_tests", listed, candidate.call_all(asked), TEST_SECONDS)
-        if not found:
-            return [(False, "the tests did not end")] * len(tests)
-        return [(passed is True, str(why)) for passed, why in found]
+        asked = _understood(TEXTS, self._do("first_calls", listed, TEST_SECONDS))
+        if asked is None or len(asked) != len(tests):
+            return [(False, NO_END)] * len(tests)
+        said = self._do("run_tests", listed, candidate.call_all(asked), TEST_SECONDS)
+        found = _understood(OUTCOMES, said)
+        if found is None or len(found) != len(tests):
+            return [(False, NO_END)] * len(tests)
+        return found
 
     def lint(self, text: str) -> LintReport:
         """See ``Judge.lint``."""
-        if len(text) > MOST_CHARACTERS:
-            return LintReport("the file is too long", 0)
-        report = self._do("lint", text)
-        if report is None:
-            return LintReport("it cannot be parsed", 0)
-        syntax, problems = report
-        return LintReport(syntax, len(problems))
+        found = _understood(LINTED, self._do("lint", text))
+        return NOT_PARSED if found is None else LintReport(found[0], len(found[1]))
 
-    def _do(self, name: str, *arguments: object) -> Any:
-        """What a function of ``inside`` returns; None where it did not end well."""
+    def _do(self, name: str, *arguments: object) -> str:
+        """What a function of ``inside`` returns, as JSON; empty where it did not end well."""
         self._said = ""
         if self.alive:
             self._sandbox.execute(f"import json\nreport(json.dumps({name}(*{arguments!r})))")
-        return json.loads(self._said) if self._said else None
+        return self._said
 
     def _call(self, arguments: str) -> str:
         assert self._candidate is not None, "a test runs against a candidate"
@@ -300,7 +297,9 @@ class _Candidate(_Kept):
         if self.alive and not self.timed_out:
             limits = f"{self._seconds}, {PROGRAM_MB}"
             self._sandbox.execute(f"answer(json.dumps(run_calls(source, entry, {list(asked)!r}, {limits})))")
-        answers = _texts(self._answers, len(asked))
+        answers = _understood(TEXTS, self._answers)
+        if answers is None or len(answers) != len(asked):
+            answers = [GONE] * len(asked)
         self.timed_out = self.timed_out or TIMED_OUT in answers
         return answers
 
@@ -308,15 +307,25 @@ class _Candidate(_Kept):
         self._answers = answers
 
 
-def _texts(said: str, count: int) -> list[str | None]:
-    """So many texts; what is no such list came from a sandbox that its program has spoilt."""
+def _understood(kind: TypeAdapter[Found], said: str) -> Found | None:
+    """What a sandbox has said; None where it is not JSON of this kind, as where its program has spoilt it."""
     try:
-        found = json.loads(said)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or len(found) != count:
-        return [GONE] * count
-    return [GONE if answer is not None and not isinstance(answer, str) else answer for answer in found]
+        return kind.validate_json(said, strict=True)
+    except ValidationError:
+        return None
+
+
+def _digest(text: str) -> bytes:
+    """A short key for a program's text."""
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=20).digest()
+
+
+def _verdict_bytes(key: tuple[str, bool, bytes], verdict: Verdict) -> int:
+    return sum(map(getsizeof, verdict.failures))
+
+
+def _lint_bytes(key: bytes, report: LintReport) -> int:
+    return getsizeof(report.syntax)
 
 
 def _run(examiner: _Examiner, candidate: Answering, tests: Sequence[Check]) -> Verdict:
@@ -343,9 +352,3 @@ def _load(sandbox: Sandbox, file: str) -> None:
     done = sandbox.execute((INSIDE / f"{file}.py").read_text(encoding="utf-8"))
     if done.error is not None:
         raise SandboxEndedError(f"{file}.py could not be loaded in a sandbox: {done.error}")
-
-
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: object) -> None:
-    kept[key] = value
-    while len(kept) > KEPT:
-        kept.popitem(last=False)

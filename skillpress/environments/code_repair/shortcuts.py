@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillpress.environments.code_repair.inside.values import Values
-from skillpress.environments.code_repair.judge import Answering, Judge
+from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.programs import Check, Program
+from skillpress.environments.code_repair.verdicts import Answering
 
 CONSTANTS = tuple(Values().write(value) for value in (None, False, True, 0))
 """Answers that a table may give to every call that it does not know, beside those that it holds."""

@@ -54,9 +54,9 @@ def called(action: str) -> str:
     """``edit view``, ``bash ls``, ``test``: the tool, and what of it; the text itself where it is no call."""
     try:
         call = json.loads(action)
+        words = str(call.get("command", "")).split() if isinstance(call, dict) else []
     except (ValueError, RecursionError):
         return action
     if not isinstance(call, dict):
         return action
-    words = str(call.get("command", "")).split()
     return " ".join([str(call.get("tool", "")), *words[:1]])

@@ -34,7 +34,11 @@ BUNDLE = EnvironmentBundle(
     share=share,
     measures=MEASURES,
     notepad=True,
-    code=(Path("skillpress/sandbox"), Path("skillpress/environments/sandboxed.py")),
+    code=(
+        Path("skillpress/environments/remembered.py"),
+        Path("skillpress/environments/sandboxed.py"),
+        Path("skillpress/sandbox"),
+    ),
     libraries=("tantivy",),
     data=data_identity,
     dropped=dropped,

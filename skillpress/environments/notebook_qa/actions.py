@@ -19,7 +19,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillpress.environments.notebook_qa.desk import MOST_TITLES, Desk
+from skillpress.environments.notebook_qa.desk import Desk
 
 COMPUTED = "compared:"
 """What a comparison prints before its result."""
@@ -58,7 +58,7 @@ def read_action(action: str, desk: Desk) -> ReadAction:
 
 def short_words(desk: Desk) -> tuple[str, ...]:
     """The short actions that can be carried out now, in a fixed order."""
-    titles, answers = range(1, len(desk.titles[:MOST_TITLES]) + 1), range(1, len(desk.answers) + 1)
+    titles, answers = range(1, len(desk.titles) + 1), range(1, len(desk.answers) + 1)
     found = ["search question", *(f"search entity {number}" for number in range(1, len(desk.entities) + 1))]
     found += [f"read title {number}" for number in titles]
     found += [f"{verb} candidate {number}" for verb in ("search", "note", "answer") for number in answers]
@@ -75,7 +75,7 @@ def _code_of(words: str, desk: Desk) -> str | None:
     verb, what, number = match[1], match[2], int(match[3])
     named: dict[str, Sequence[str]] = {
         "entity": desk.entities,
-        "title": [found.title for found in desk.titles[:MOST_TITLES]],
+        "title": [found.title for found in desk.titles],
         "candidate": [candidate.text for candidate in desk.answers],
     }
     if not 1 <= number <= len(named[what]):

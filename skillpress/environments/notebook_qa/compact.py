@@ -101,14 +101,14 @@ def _asked(desk: Desk) -> list[str]:
 
 def _titles(desk: Desk) -> list[str]:
     words: list[str] = []
-    for number, found in enumerate(desk.titles[:MOST_TITLES], 1):
+    for number, found in enumerate(desk.titles, 1):
         words += [str(number), "read" if found.title in desk.pages else "new", _near(found.near)]
     return words
 
 
 def _answers(desk: Desk) -> list[str]:
     words: list[str] = []
-    pages = {found.title: str(number) for number, found in enumerate(desk.titles[:MOST_TITLES], 1)}
+    pages = {found.title: str(number) for number, found in enumerate(desk.titles, 1)}
     for number, candidate in enumerate(desk.answers, 1):
         page = pages.get(candidate.page, UNKNOWN)
         words += [str(number), candidate.kind, page, _near(candidate.near)]

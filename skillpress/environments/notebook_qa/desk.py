@@ -20,6 +20,9 @@ from skillpress.environments.notebook_qa.candidates import (
 MOST_ENTITIES, MOST_TITLES, MOST_CANDIDATES = 4, 8, 12
 """What can be named by number: entities of the question, titles found (the first ones), candidates (the
 likeliest of the pages read)."""
+MOST_PAGES = 256
+"""Pages that lie on the desk, the first ones read. Code can read thousands, and the same page under many
+spellings of its title."""
 _ENTITY = re.compile(
     r"[\"“](?P<quoted>[^\"”]{2,60})[\"”]"
     r"|(?P<name>[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|von|van|and|&))* [A-Z0-9][\w'’.-]*)*)"
@@ -52,13 +55,11 @@ class Desk:
     entities: tuple[str, ...]
     """Names and quotations of the question."""
     titles: tuple[Found, ...] = ()
-    """In the order in which they were found."""
+    """The first ones, in the order in which they were found."""
     pages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
     """Title of a page that was read, in that order, to what it offers as an answer."""
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """Title of a page that was read to its text."""
     computed: tuple[str, ...] = ()
-    """Titles that a comparison gave."""
+    """Titles that comparisons gave, the last one first."""
 
     @property
     def answers(self) -> tuple[Candidate, ...]:
@@ -77,24 +78,28 @@ def first_desk(question: str) -> Desk:
 
 def searched(desk: Desk, hits: Sequence[tuple[str, str]]) -> Desk:
     """The desk after a search gave these (title, snippet)."""
+    if len(desk.titles) >= MOST_TITLES:
+        return desk
     about, known = content_words(desk.question), {found.title for found in desk.titles}
     new = [
         Found(title, len(about & content_words(f"{title} {snippet}")))
         for title, snippet in dict(hits).items()
         if title not in known
     ]
-    return replace(desk, titles=(*desk.titles, *new))
+    return replace(desk, titles=(*desk.titles, *new)[:MOST_TITLES])
 
 
 def read(desk: Desk, title: str, text: str) -> Desk:
     """The desk after a page was read."""
+    if title in desk.pages or len(desk.pages) >= MOST_PAGES:
+        return desk
     offered = tuple(candidates(desk.question, title, text))
-    return replace(desk, pages={**desk.pages, title: offered}, texts={**desk.texts, title: text})
+    return replace(desk, pages={**desk.pages, title: offered})
 
 
 def computed(desk: Desk, title: str) -> Desk:
     """The desk after a comparison gave a title."""
-    return replace(desk, computed=tuple(dict.fromkeys((title, *desk.computed))))
+    return replace(desk, computed=tuple(dict.fromkeys((title, *desk.computed)))[:MOST_CANDIDATES])
 
 
 def _without_question_words(name: str) -> str:

@@ -19,11 +19,18 @@ from skillpress.environments.notebook_qa import desk as desks
 from skillpress.environments.notebook_qa.actions import COMPUTED, read_action, short_words
 from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule, has_answer
 from skillpress.environments.notebook_qa.desk import Desk, first_desk
-from skillpress.environments.notebook_qa.notebook import KEEP, SECTIONS, open_notebook, run_cell, shown
+from skillpress.environments.notebook_qa.notebook import (
+    KEEP,
+    MOST_IN_A_SECTION,
+    SECTIONS,
+    open_notebook,
+    run_cell,
+    shown,
+)
 from skillpress.environments.notebook_qa.parameters import PARAGRAPHS, NotebookQaParameters
 from skillpress.environments.notebook_qa.search import CachedSearch, SearchBackend, open_search
 from skillpress.environments.notebook_qa.search.backend import SearchUnansweredError
-from skillpress.environments.notebook_qa.search.texts import MOST_HITS
+from skillpress.environments.notebook_qa.search.texts import LONGEST_QUERY, LONGEST_TITLE, MOST_HITS
 from skillpress.environments.sandboxed import (
     EpisodeSandbox,
     Lease,
@@ -41,6 +48,8 @@ MEASURES = ("exact_match", "f1", "has_answer", "executed")
 WRONG_ANSWER = "wrong_answer"
 REMEMBERED = 4096
 """Searches and pages that are kept in memory."""
+LONGEST_ANSWER = 10_000
+"""Characters of a submitted answer. The answers of the data sets have some hundred at most."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,7 @@ class NotebookEpisode:
 
     def _search(self, query: str, k: int | None = None) -> list[dict[str, str]]:
         """The tool: title and snippet of the best k paragraphs, 1 to 1000 of them."""
+        _refuse_long("query", query, LONGEST_QUERY)
         wanted = self._parameters.top_k if k is None else k
         try:
             hits = self._backend.search(query, max(1, min(wanted, MOST_HITS)))
@@ -143,6 +153,7 @@ class NotebookEpisode:
 
     def _read(self, title: str) -> str:
         """The tool: all paragraphs under a title."""
+        _refuse_long("title", title, LONGEST_TITLE)
         try:
             text = self._backend.read(title)
         except SearchUnansweredError as error:
@@ -154,13 +165,21 @@ class NotebookEpisode:
 
     def _submit(self, answer: str | int | float) -> str:
         """The tool: the first answer counts."""
+        said = str(answer)
+        _refuse_long("answer", said, LONGEST_ANSWER)
         if self._submitted is None:
-            self._submitted = str(answer)
+            self._submitted = said
         return "The answer is submitted."
 
     def _keep(self, sections: dict[str, str]) -> None:
         """The tool by which the notepad comes out."""
-        self._notepad = {name: sections.get(name, "") for name in SECTIONS}
+        self._notepad = {name: sections.get(name, "")[:MOST_IN_A_SECTION] for name in SECTIONS}
+
+
+def _refuse_long(what: str, text: str, most: int) -> None:
+    """Refuse a text that an agent made too long, before anything is done with it."""
+    if len(text) > most:
+        raise ToolError(f"the {what} has {len(text)} characters; at most {most} are read")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from random import Random
 
 from skillpress.environments.notebook_qa import desk as desks
 from skillpress.environments.notebook_qa.answers import POLAR, exact_match, normalized
-from skillpress.environments.notebook_qa.desk import MOST_TITLES, Desk, first_desk
+from skillpress.environments.notebook_qa.desk import Desk, first_desk
 from skillpress.environments.notebook_qa.environment import setting
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.search import SearchBackend
@@ -49,7 +49,7 @@ class CompactOracle:
         desk, words = self._gather(first_desk(task.spec["question"]), task.spec["supporting_titles"])
         if desk is None:
             return None
-        titles = [found.title for found in desk.titles[:MOST_TITLES]]
+        titles = [found.title for found in desk.titles]
         gold = [title for title in titles if title in task.spec["supporting_titles"]]
         for number, title in enumerate(titles, 1):
             if title in gold or (detour() and len(words) + len(gold) + 2 < self.max_steps):
@@ -76,7 +76,7 @@ class CompactOracle:
 
 
 def _missing(desk: Desk, wanted: Sequence[str]) -> int:
-    return len(set(wanted) - {found.title for found in desk.titles[:MOST_TITLES]})
+    return len(set(wanted) - {found.title for found in desk.titles})
 
 
 def _ending(desk: Desk, answers: Sequence[str]) -> list[str] | None:

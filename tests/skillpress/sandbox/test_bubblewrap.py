@@ -63,7 +63,7 @@ def test_unknown_refusal_is_told_as_it_is() -> None:
 
 def test_walls_are_looked_at_from_inside() -> None:
     gaps, whole = Bubblewrap(Limits(), None).gaps, Bubblewrap.whole
-    assert {"Seccomp", "NoNewPrivs", "CapEff", "CapBnd", "process", "interfaces"} == whole.keys()
+    assert {"Seccomp", "NoNewPrivs", "CapEff", "CapBnd", "process", "interfaces", "memory"} == whole.keys()
     assert gaps(whole) == ""
     for name in whole:
         assert name in gaps(whole | {name: "other"})

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from held import held_descriptors
 
 from skillpress.errors import UserError
-from skillpress.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, ToolError
+from skillpress.sandbox import (
+    Limits,
+    Sandbox,
+    SandboxEndedError,
+    SandboxLostError,
+    ToolError,
+    processes,
+)
+
+MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
+"""Of cgroups of version 1, where the tests can make some."""
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +144,58 @@ def test_killed_from_outside_is_no_doing_of_the_agent() -> None:
         sandbox.use_tools({"strike": lambda: os.kill(sandbox.pid, signal.SIGKILL)})
         with pytest.raises(SandboxLostError, match="killed from outside"):
             sandbox.execute("strike()\nimport time\ntime.sleep(100)")
+
+
+SUICIDE = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+
+
+def test_killed_by_the_kernel_for_want_of_memory_is_no_doing_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can see who sent a SIGKILL, but the kernel counts its own."""
+    counts = tmp_path / "vmstat"
+    monkeypatch.setattr(processes, "KERNEL_COUNTS", counts)
+    counts.write_text("nr_free_pages 5\noom_kill 7\n")
+    with Sandbox.start() as sandbox:
+        assert "SIGKILL" in (sandbox.execute(SUICIDE).error or ""), "the agent's own doing"
+
+    def scarce() -> None:
+        counts.write_text("nr_free_pages 5\noom_kill 8\n")
+
+    for call in ("execute", "bash"):
+        counts.write_text("nr_free_pages 5\noom_kill 7\n")
+        with Sandbox.start(tools={"scarce": scarce}) as sandbox:
+            if call == "execute":
+                with pytest.raises(SandboxLostError, match="the kernel killed"):
+                    sandbox.execute(f"scarce()\n{SUICIDE}")
+            else:
+                threading.Timer(0.5, scarce).start()
+                with pytest.raises(SandboxLostError, match="the kernel killed"):
+                    sandbox.bash("sleep 2; sh -c 'kill -9 $$'")
+            assert not sandbox.alive
+
+
+def test_without_a_count_of_the_kernels_a_kill_is_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "KERNEL_COUNTS", tmp_path / "none")
+    with Sandbox.start() as sandbox:
+        assert "SIGKILL" in (sandbox.execute(SUICIDE).error or "")
+
+
+@pytest.mark.skipif(not os.access(MEMORY_GROUPS, os.W_OK), reason="memory cgroups are not ours to make here")
+def test_the_kernels_memory_killer_itself_is_told_from_the_agent() -> None:
+    group = MEMORY_GROUPS / f"skillpress-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(64 << 20))
+        with Sandbox.start() as sandbox:
+            for pid in processes.tree(sandbox.first_pid, processes.children_of_all()):
+                (group / "cgroup.procs").write_text(str(pid))
+            with pytest.raises(SandboxLostError, match="the kernel killed"):
+                sandbox.execute("held = [bytes(b'x' * (1 << 20)) for _ in range(200)]")
+    finally:
+        group.rmdir()
 
 
 def test_nothing_is_left_open() -> None:

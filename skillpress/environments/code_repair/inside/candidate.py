@@ -58,7 +58,7 @@ def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb:
     child = os.fork()
     if not child:
         try:
-            os.close(reading)
+            _keep_only(writing)
             _silence()
             whole = math.ceil(seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 1))
@@ -91,6 +91,13 @@ def _evaluate(source: str, entry: str, arguments: str) -> bytes:
         return values.write(module.__dict__[entry](*args, **kwargs)).encode(errors="replace")
     except BaseException as error:  # noqa: BLE001  whatever the program raises is its answer
         return f"!{type(error).__name__}".encode(errors="replace")
+
+
+def _keep_only(descriptor: int) -> None:
+    """Close all other descriptors: the program has no business with the socket that leads to the host."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, most)
 
 
 def _silence() -> None:

@@ -31,7 +31,8 @@ class Hit:
 
 
 class SearchBackend(Protocol):
-    """Finds paragraphs. Any text is a query: no character has a meaning of its own, and none raises."""
+    """Finds paragraphs. Any text is a query: no character has a meaning of its own, and none raises. Only the
+    first ``texts.LONGEST_QUERY`` characters of a query are looked at."""
 
     def search(self, query: str, top_k: int) -> tuple[Hit, ...]:
         """The best ``top_k`` paragraphs or fewer, best first; none where no word is found.
@@ -46,5 +47,6 @@ class SearchBackend(Protocol):
 
     def read(self, title: str) -> str | None:
         """All paragraphs under a title, in the corpus' order and with an empty line between; None where
-        nothing has this title. Case, spacing and Unicode's forms of a letter do not matter."""
+        nothing has this title, as nothing has one longer than ``texts.LONGEST_TITLE``. Case, spacing and
+        Unicode's forms of a letter do not matter."""
         ...

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from sys import getsizeof
 
 from skillpress.environments.notebook_qa.search.backend import Hit, SearchBackend
+from skillpress.environments.remembered import CacheCounts, Remembered
 
-
-@dataclass(frozen=True)
-class CacheCounts:
-    """How often a search or a page was asked for."""
-
-    remembered: int
-    asked: int
-    """Of the backend."""
+MOST_BYTES = 64 << 20
+"""The remembered searches may hold this much, and the remembered pages as much again."""
 
 
 class CachedSearch:
@@ -23,23 +17,34 @@ class CachedSearch:
     An error is not remembered: the next one who asks lets the backend try again.
     """
 
-    def __init__(self, backend: SearchBackend, size: int) -> None:
+    def __init__(self, backend: SearchBackend, size: int, most_bytes: int = MOST_BYTES) -> None:
         """
         Args:
             size: searches remembered, and as many pages; the ones longest unused are forgotten.
+            most_bytes: of the searches together, and as many of the pages.
         """
-        self._search = lru_cache(size)(backend.search)
-        self._read = lru_cache(size)(backend.read)
+        self._backend = backend
+        self._searches = Remembered[tuple[str, int], tuple[Hit, ...]](size, most_bytes, _search_bytes)
+        self._pages = Remembered[str, str | None](size, most_bytes, _page_bytes)
 
     def search(self, query: str, top_k: int) -> tuple[Hit, ...]:
         """See ``SearchBackend``."""
-        return self._search(query, top_k)
+        return self._searches.get((query, top_k), lambda: self._backend.search(query, top_k))
 
     def read(self, title: str) -> str | None:
         """See ``SearchBackend``."""
-        return self._read(title)
+        return self._pages.get(title, lambda: self._backend.read(title))
 
     def counts(self) -> CacheCounts:
-        """Since it was made."""
-        both = (self._search.cache_info(), self._read.cache_info())
-        return CacheCounts(sum(info.hits for info in both), sum(info.misses for info in both))
+        """The counts of searches and pages together."""
+        searches, pages = self._searches.counts(), self._pages.counts()
+        return CacheCounts(searches.remembered + pages.remembered, searches.asked + pages.asked)
+
+
+def _search_bytes(asked: tuple[str, int], hits: tuple[Hit, ...]) -> int:
+    texts = (text for hit in hits for text in (hit.title, hit.snippet, hit.paragraph_id))
+    return getsizeof(asked[0]) + sum(map(getsizeof, texts)) + sum(map(getsizeof, hits))
+
+
+def _page_bytes(title: str, text: str | None) -> int:
+    return getsizeof(title) + getsizeof(text)

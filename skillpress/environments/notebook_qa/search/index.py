@@ -16,7 +16,7 @@ import polars as pl
 import tantivy
 
 from skillpress.environments.notebook_qa.search.backend import SearchError
-from skillpress.environments.notebook_qa.search.texts import title_key
+from skillpress.environments.notebook_qa.search.texts import LONGEST_TITLE, title_key
 from skillpress.environments.notebook_qa.search.words import text_analyzer
 from skillpress.storage import directory_made_once
 
@@ -34,7 +34,8 @@ def index_of(paragraphs: str | Path, home: str | Path) -> Path:
     """The folder in ``home`` with the index of a corpus, made if it is not there.
 
     Raises:
-        SearchError: the corpus is missing, unreadable, empty, or lacks a column or a value.
+        SearchError: the corpus is missing, unreadable, empty, lacks a column or a value, or has a title that
+            is too long.
         StorageError: there is no room.
     """
     corpus = Path(paragraphs)
@@ -67,6 +68,12 @@ def read_corpus(corpus: Path) -> pl.DataFrame:
     for name in CORPUS_COLUMNS:
         if rows[name].null_count():
             raise SearchError(f"{corpus}: {name} is empty in row {rows[name].is_null().arg_max()}")
+    too_long = rows["title"].str.len_chars() > LONGEST_TITLE
+    if too_long.any():
+        raise SearchError(
+            f"{corpus}: the title in row {too_long.arg_max()} has more than {LONGEST_TITLE} characters; "
+            "shorten it"
+        )
     return rows
 
 

@@ -16,6 +16,8 @@ from opensearchpy.exceptions import NotFoundError, TransportError
 
 from skillpress.environments.notebook_qa.search.backend import Hit, SearchError, SearchUnansweredError
 from skillpress.environments.notebook_qa.search.texts import (
+    LONGEST_QUERY,
+    LONGEST_TITLE,
     PAGE_PARAGRAPHS,
     QUERY_WORDS,
     SNIPPET_CHARACTERS,
@@ -78,7 +80,7 @@ class OpenSearchBackend:
             SearchUnansweredError: it did not answer, or not in full.
         """
         check_top_k(top_k)
-        words = " ".join(encodable(query).split()[:QUERY_WORDS])
+        words = " ".join(encodable(query[:LONGEST_QUERY]).split()[:QUERY_WORDS])
         hits = self._hits(
             {
                 "query": {
@@ -103,6 +105,8 @@ class OpenSearchBackend:
 
     def read(self, title: str) -> str | None:
         """See ``SearchBackend``; raises as ``search`` does."""
+        if len(title) > LONGEST_TITLE:
+            return None
         hits = self._hits(
             {
                 "query": {"term": {"title_key": {"value": title_key(title)}}},

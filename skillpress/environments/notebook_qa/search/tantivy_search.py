@@ -17,6 +17,7 @@ from tantivy import Occur, Query
 from skillpress.environments.notebook_qa.search.backend import Hit, SearchError
 from skillpress.environments.notebook_qa.search.index import ANALYZER
 from skillpress.environments.notebook_qa.search.texts import (
+    LONGEST_TITLE,
     PAGE_PARAGRAPHS,
     SNIPPET_CHARACTERS,
     check_top_k,
@@ -67,6 +68,8 @@ class TantivySearch:
 
     def read(self, title: str) -> str | None:
         """See ``SearchBackend``."""
+        if len(title) > LONGEST_TITLE:
+            return None
         query = Query.term_query(self._schema, "title_key", title_key(title))
         found = [document for _, document in self._documents(query, PAGE_PARAGRAPHS)]
         paragraphs = [_stored(document, "text") for document in sorted(found, key=_number)]

@@ -6,6 +6,11 @@ import unicodedata
 
 QUERY_WORDS = 64
 """Different words of a query that count, the first ones; what a text adds beyond costs time alone."""
+LONGEST_QUERY = 10_000
+"""Characters of a query that are looked at. A tool refuses a longer one."""
+LONGEST_TITLE = 1000
+"""Characters of a title. Unicode's normalisation takes time that grows with the square of the marks on one
+letter, and an agent may name any title. So no corpus may have a longer title, and none is looked up."""
 SNIPPET_CHARACTERS = 300
 """Of a hit's snippet at most."""
 MOST_HITS = 1000
@@ -20,7 +25,13 @@ def encodable(text: str) -> str:
 
 
 def title_key(title: str) -> str:
-    """What two ways of writing one title have in common."""
+    """What two ways of writing one title have in common.
+
+    Raises:
+        ValueError: it is longer than :data:`LONGEST_TITLE`.
+    """
+    if len(title) > LONGEST_TITLE:
+        raise ValueError(f"a title has {len(title)} characters; at most {LONGEST_TITLE} are read")
     return " ".join(unicodedata.normalize("NFKC", encodable(title)).casefold().split())
 
 

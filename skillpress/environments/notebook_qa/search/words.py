@@ -11,7 +11,11 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from skillpress.environments.notebook_qa.search.texts import QUERY_WORDS, encodable
+from skillpress.environments.notebook_qa.search.texts import (
+    LONGEST_QUERY,
+    QUERY_WORDS,
+    encodable,
+)
 
 LONGEST_WORD = 40
 """Bytes; longer ones are in no index and in no query."""
@@ -40,7 +44,7 @@ def query_words(query: str) -> tuple[str, ...]:
 
     Words that stand everywhere are left out, unless the query has no others (*To Be or Not to Be*).
     """
-    text = encodable(query)
+    text = encodable(query[:LONGEST_QUERY])
     words = _telling_analyzer().analyze(text) or text_analyzer().analyze(text)
     return tuple(dict.fromkeys(words))[:QUERY_WORDS]
 

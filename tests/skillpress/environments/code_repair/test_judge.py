@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.code_repair.judge import Judge, _Candidate
 from skillpress.environments.code_repair.programs import Check, Program
+from skillpress.sandbox import processes
 
 RIGHT = "def largest(numbers):\n    return max(numbers)\n"
 CHEATS = {
@@ -208,6 +212,55 @@ def test_a_generator_is_taken_as_a_list(judge: Judge, program: Program) -> None:
         program, name="list", hidden=(Check("assert list(largest([1, 2])) == [2]", ("largest",)),)
     )
     assert judge.verdict(listed, "def largest(numbers):\n    yield max(numbers)\n", hidden=True).perfect
+
+
+def test_what_is_killed_while_it_waits_judges_nobody(judge: Judge, program: Program) -> None:
+    """Its place is taken by another one; its end is no failure of the program that comes next."""
+    assert judge.verdict(program, f"{RIGHT}# before", hidden=True).perfect
+    judge.verdict(program, f"{RIGHT}# own", hidden=True, own=True)
+    waiting = [*judge._examiners, *judge._shared]
+    assert len(waiting) >= 2
+    for kept in waiting:
+        os.kill(kept._sandbox.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, kept._sandbox.pid, os.WEXITED | os.WNOWAIT)
+    assert judge.verdict(program, f"{RIGHT}# after", hidden=True).perfect
+    assert judge.verdict(program, f"{RIGHT}# own, after", hidden=True, own=True).perfect
+    assert judge.lint(f"{RIGHT}# after").syntax is None
+
+
+def test_a_failure_while_the_kernel_was_short_of_memory_is_judged_again(
+    judge: Judge, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, candidates = tmp_path / "vmstat", []
+    begin = _Candidate.begin
+
+    def counted(candidate: _Candidate, entry: str, text: str, seconds: float) -> None:
+        candidates.append(candidate)
+        counts.write_text(f"pgfault 7\noom_kill {min(len(candidates), 2)}\n")
+        begin(candidate, entry, text, seconds)
+
+    monkeypatch.setattr(processes, "KERNEL_COUNTS", counts)
+    monkeypatch.setattr(_Candidate, "begin", counted)
+    counts.write_text("oom_kill 0\n")
+    crashing = "import os\ndef largest(numbers):\n    os.kill(os.getpid(), 9)\n"
+    assert judge.verdict(program, crashing, hidden=True).passed == 0
+    assert len(candidates) == 3, "two came to nothing, each of which may have been the kernel's work"
+    counts.write_text("oom_kill 0\n")
+    candidates.clear()
+    assert judge.verdict(program, f"{RIGHT}# scarce", hidden=True).perfect
+    assert len(candidates) == 1, "nobody passes because of it"
+
+
+def test_a_program_has_no_way_to_the_host(judge: Judge, program: Program) -> None:
+    """Only the pipe for its value is open, so that it can write to nothing else."""
+    text = """\
+import os
+def largest(numbers):
+    kinds = {os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in os.listdir('/proc/self/fd')
+             if os.path.exists(f'/proc/self/fd/{n}')}
+    return max(numbers) if kinds == {'/dev/null', 'pipe'} else sorted(kinds)
+"""
+    assert judge.verdict(program, text, hidden=True).failures == ()
 
 
 def test_the_linter_reads_and_runs_nothing(judge: Judge, program: Program) -> None:

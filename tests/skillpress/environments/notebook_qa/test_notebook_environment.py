@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from skillpress.environments.notebook_qa.desk import MOST_PAGES
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
@@ -47,6 +50,26 @@ def test_a_title_that_is_not_there_is_told_and_the_agent_goes_on(
     observation, terminated, _, info = environment.step("read('Nowhere')")
     assert "ToolError: nothing has the title 'Nowhere'" in observation and not terminated
     assert info.measures == {"executed": 0.0} and info.invalid is None
+
+
+@pytest.mark.parametrize(
+    ("call", "most"), [("search", 10_000), ("read", 1000), ("submit_final_answer", 10_000)]
+)
+def test_a_text_that_is_too_long_is_refused_before_anything_is_done_with_it(
+    environment: SandboxedEnvironment, task: Task, call: str, most: int
+) -> None:
+    environment.reset(task)
+    observation, terminated, _, info = environment.step(f"{call}('a' + chr(0x301) * 80_000)")
+    assert f"has 80001 characters; at most {most} are read" in observation
+    assert not terminated and info.measures == {"executed": 0.0}
+    assert environment.step("submit_final_answer('Gävle')")[3].won
+
+
+def test_the_desk_holds_so_many_pages_whatever_is_read(environment: SandboxedEnvironment, task: Task) -> None:
+    environment.reset(task)
+    spellings = "(''.join(pair) for pair in itertools.product(*[(c, c.upper()) for c in 'silver harbour']))"
+    code = f"import itertools\nfor title in itertools.islice({spellings}, 600): read(title)"
+    assert len(state(environment.step(code)[3]).desk.pages) == MOST_PAGES
 
 
 def test_the_first_answer_counts_and_any_alias_wins(environment: SandboxedEnvironment, task: Task) -> None:

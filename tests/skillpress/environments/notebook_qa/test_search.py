@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 from skillpress.environments.notebook_qa.search import CachedSearch, Hit, SearchError, open_search
 from skillpress.environments.notebook_qa.search.index import index_of
 from skillpress.environments.notebook_qa.search.tantivy_search import TantivySearch
-from skillpress.environments.notebook_qa.search.texts import QUERY_WORDS, SNIPPET_CHARACTERS, encodable
+from skillpress.environments.notebook_qa.search.texts import (
+    QUERY_WORDS,
+    SNIPPET_CHARACTERS,
+    encodable,
+    title_key,
+)
 from skillpress.environments.notebook_qa.search.words import query_words, snippet
 
 PARAGRAPHS = [
@@ -125,6 +130,15 @@ def test_no_text_raises(search: TantivySearch, query: str) -> None:
     assert page is None or page
 
 
+def test_a_title_that_is_too_long_is_not_looked_at(search: TantivySearch) -> None:
+    """The time of NFKC grows with the square of these marks: of this title it would take hours."""
+    hostile = "a" + "\u0301\u0323" * 1_000_000
+    assert search.read(hostile) is None
+    assert len(search.search(f"Ada {hostile}", 3)) > 0, "its beginning is still a query"
+    with pytest.raises(ValueError, match=f"{len(hostile)} characters; at most 1000"):
+        title_key(hostile)
+
+
 def test_the_first_words_of_a_query_count() -> None:
     words = query_words(" ".join(f"w{number}" for number in range(1000)))
     assert words == tuple(f"w{number}" for number in range(QUERY_WORDS))
@@ -191,6 +205,8 @@ def test_a_corpus_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None
     with pytest.raises(SearchError, match="title is empty in row 1"):
         index_of(write_corpus_of_type(tmp_path / "null.parquet", [("a", "b", "c"), ("a", None, "c")]), home)
     assert not home.exists()
+    with pytest.raises(SearchError, match=r"long.parquet: the title in row 1 has more than 1000 characters"):
+        index_of(write_corpus(tmp_path / "long.parquet", [("a", "b", "c"), ("b", "x" * 1001, "c")]), home)
 
 
 def write_corpus_of_type(path: Path, rows: list[tuple[str, str | None, str]]) -> Path:
@@ -246,6 +262,18 @@ def test_what_was_answered_is_not_asked_again_until_it_is_forgotten() -> None:
     assert cached.read("") is None and cached.read("") is None
     assert backend.asked[-2:] == ["a", ""]
     assert (cached.counts().remembered, cached.counts().asked) == (3, 6)
+
+
+def test_what_is_remembered_is_bounded_in_bytes() -> None:
+    cached = CachedSearch(Counting(), 4096, most_bytes=100_000)
+    for number in range(100):
+        cached.search(f"{number}" + "x" * 5000, 3)
+        cached.read(f"{number}" + "x" * 5000)
+    cached.search("99" + "x" * 5000, 3)
+    assert cached.counts().remembered == 1, "the last ones are"
+    cached.search("0" + "x" * 5000, 3)
+    assert cached.counts().asked == 201, "the first ones are not"
+    assert cached._searches.held_bytes < 100_000 and cached._pages.held_bytes < 100_000
 
 
 def test_an_error_is_not_remembered() -> None:
