@@ -53,7 +53,9 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
     path = ".".join(map(str, loc)) or "(file)"
     if detail["type"] == "extra_forbidden":
         near = did_you_mean(loc[-1], _keys(root, values, loc[:-1]))
-        return f"{path}: unknown key{near or '; remove it or correct its spelling'}"
+        if near:
+            return f"{path}: unknown key{near}"
+        return f"{path}: unknown key; remove it or correct its spelling"
     if detail["type"] == "missing":
         return f"{path}: missing; params.yaml shows its meaning and default"
     value, message = detail["input"], detail["msg"].removeprefix("Value error, ")
@@ -87,5 +89,5 @@ def _section(annotation: Any) -> Model | None:
 
 
 def _model(found: Any) -> Model:
-    assert issubclass(found, BaseModel)
-    return found
+    section: Model = found
+    return section

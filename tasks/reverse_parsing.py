@@ -209,6 +209,7 @@ def _check(chosen: Namespace, params: Params) -> None:
         )
     if chosen.rollouts and not chosen.tasks_file:
         raise ParamsError("--tasks-file: is missing; name the tasks that --rollouts are of")
+    identify(chosen.model)
     check_wording(chosen.model, params)
 
 

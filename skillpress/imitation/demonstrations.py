@@ -12,7 +12,7 @@ workers import this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -142,7 +142,7 @@ def _played(
     bundle: EnvironmentBundle,
     section: EnvironmentParameters,
     processes: int | None,
-) -> Iterator[Demonstration]:
+) -> Generator[Demonstration, None, None]:
     """The demonstrations of these numbers in their order, made where the environment lives."""
     if bundle.hosting == "threads" and bundle.share is not None:
         shared = bundle.share(section, _THREADS)
