@@ -61,9 +61,7 @@ def test_what_is_learned_from_can_be_repaired_by_a_listed_change(
 
 
 def test_a_program_that_a_table_wins_is_in_no_task(section: CodeRepairParameters) -> None:
-    validation = list(
-        make_tasks(section, SplitSizes(0, 20, 0), seed=0)
-    )
+    validation = list(make_tasks(section, SplitSizes(0, 20, 0), seed=0))
     assert not {task.spec["program"].partition("/")[2] for task in validation} & {"40", "50", "95", "125"}
 
 
