@@ -5,7 +5,7 @@
 An engine rounds logits otherwise in another batch. Two draws that depend on nothing but the logits and a
 row's own seed are compared, in one run and with one policy of Countdown, which is made here:
 
-    inverse   the token at which a uniform number falls in the cumulative distribution, as the engine drew before
+    inverse   the token at which a uniform number falls in the cumulative distribution, as it was before
     gumbel    the largest of log-probability plus Gumbel noise, as the engine draws (``engines/sampler.py``)
 
 The same episodes are played with several numbers of ``sampling.slots`` and with the episodes divided between

@@ -2,10 +2,9 @@
 
 A row has no generator: its t-th token is the largest of log-probability plus Gumbel noise over the
 vocabulary, and the noise of token v is a hash of (seed, t, v). What is drawn does not depend on the other
-rows, their order, or padding of the vocabulary. But the logits' own rounding, which
-other batches change, can turn the order of the two largest sums. That is rarer than a number that falls on the
-other side of a boundary between two tokens: a boundary's place is a sum over all tokens before it
-(``benchmarks/draws.py``).
+rows, their order, or padding of the vocabulary. But other batches round the logits otherwise, which can turn
+the order of the two largest sums. With a number that falls somewhere in the cumulative distribution this is
+more frequent: each boundary between two tokens moves with all tokens before it (``benchmarks/draws.py``).
 """
 
 from __future__ import annotations
