@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from skillpress.engines.sampler import draw, uniforms
+from skillpress.engines.sampler import draw
 from skillpress.interface import Completion, Sampling, StateDict, TokenIds
 from skillpress.policy.policy import Policy, copy_model
 
@@ -88,8 +88,7 @@ class ChunkedEngine:
         row_seeds = np.array(seeds, dtype=np.uint64)
         rows = np.arange(len(prompts))
         for position in range(sampling.max_new_tokens):
-            uniform = torch.from_numpy(uniforms(row_seeds[rows], position))
-            tokens, logprobs = draw(logits, sampling, uniform)
+            tokens, logprobs = draw(logits, sampling, row_seeds[rows], position)
             stopped = torch.isin(tokens, self.stop)
             answers.add(rows, position, tokens, logprobs, stopped)
             self.counters.sampled_tokens += len(rows)

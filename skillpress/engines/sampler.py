@@ -1,9 +1,10 @@
 """Drawing tokens so that a row's sample depends on its own seed and on nothing else.
 
-A row has no generator: the uniform number of its t-th token is a hash of (seed, t), and the token
-is where that number falls in the cumulative distribution. Which rows share a batch, and in which
-order, is therefore without effect on what is drawn, unless the logits' own rounding, which other
-batches change, carries a number over a boundary.
+A row has no generator: its t-th token is the largest of log-probability plus Gumbel noise over the
+vocabulary, and the noise of token v is a hash of (seed, t, v). What is drawn does not depend on the other
+rows, their order, or padding of the vocabulary. But other batches round the logits otherwise, which can turn
+the order of the two largest sums. With a number that falls somewhere in the cumulative distribution this is
+more frequent: each boundary between two tokens moves with all tokens before it (``benchmarks/draws.py``).
 """
 
 from __future__ import annotations
@@ -14,26 +15,24 @@ from numpy.typing import NDArray
 
 from skillpress.interface import Sampling
 
-
-def uniforms(seeds: NDArray[np.uint64], position: int) -> NDArray[np.float64]:
-    """[rows] numbers in [0, 1): SplitMix64 of each row's seed at this token position."""
-    with np.errstate(over="ignore"):
-        z = seeds + np.uint64(position + 1) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+GOLDEN = 0x9E3779B97F4A7C15
+"""The step of SplitMix64 from one position to the next."""
+MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Its shifts and factors."""
+NOISE_VALUES = 1 << 18
+"""Noise that is in memory at a time: large enough for a GPU, small enough for a processor's cache."""
 
 
 def draw(
-    logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor
+    logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sample one token per row.
 
     Args:
         logits: [rows, vocabulary], any float type.
         sampling: temperature, top-p, top-k.
-        uniform: [rows] float64 in [0, 1).
+        seeds: [rows], each row's own.
+        position: of the token in the response, from 0.
 
     Returns:
         ([rows] token ids, [rows] float32 log-probabilities under the distribution drawn from:
@@ -43,11 +42,30 @@ def draw(
         tokens = logits.argmax(dim=-1)
         return tokens, torch.zeros(len(tokens), device=logits.device)
     logprobs = drawn_from(logits, sampling)
-    cumulative = logprobs.double().exp().cumsum(dim=-1)
-    point = uniform.to(logits.device)[:, None] * cumulative[:, -1:]
-    tokens = torch.searchsorted(cumulative, point, right=True).squeeze(1)
-    tokens = tokens.clamp_(max=logits.shape[1] - 1)
+    streams = torch.from_numpy(_streams(seeds, position).view(np.int64)).to(logits.device)
+    rows = max(1, NOISE_VALUES // logits.shape[1])
+    parts = zip(logprobs.split(rows), streams.split(rows), strict=True)
+    tokens = torch.cat([(part + gumbel(own, part.shape[1])).argmax(dim=-1) for part, own in parts])
     return tokens, logprobs.gather(1, tokens[:, None]).squeeze(1)
+
+
+def gumbel(streams: torch.Tensor, vocabulary: int) -> torch.Tensor:
+    """[rows, vocabulary] float64 standard Gumbel noise -log(-log u).
+
+    The uniform numbers u = (n + 1/2) / 2^52 are exact and never 0 or 1, so that a token's probability is
+    right to 2^-52.
+
+    Args:
+        streams: [rows] int64; n of token v is made of SplitMix64 of the row's stream at position v.
+    """
+    tokens = torch.arange(1, vocabulary + 1, device=streams.device)
+    z = streams[:, None] + tokens * _signed(GOLDEN)  # int64 products wrap, as SplitMix64's do
+    for shift, factor in MIXING:
+        z ^= _shifted(z, shift)
+        z *= _signed(factor)
+    z ^= _shifted(z, 31)
+    uniform = _shifted(z, 12).double().add_(0.5).mul_(2.0**-52)
+    return uniform.log_().neg_().log_().neg_()
 
 
 def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -72,3 +90,23 @@ def _keep(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     before = probabilities.cumsum(dim=-1) - probabilities
     ordered = ordered.masked_fill(before >= sampling.top_p, -torch.inf)
     return torch.empty_like(ordered).scatter_(1, order, ordered)
+
+
+def _streams(seeds: NDArray[np.uint64], position: int) -> NDArray[np.uint64]:
+    """[rows] SplitMix64 of each row's seed at a position."""
+    with np.errstate(over="ignore"):
+        z = seeds + np.uint64(position + 1) * np.uint64(GOLDEN)
+        for shift, factor in MIXING:
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    mixed: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return mixed
+
+
+def _signed(value: int) -> int:
+    """The int64 with the bits of an unsigned number."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _shifted(values: torch.Tensor, places: int) -> torch.Tensor:
+    """Bits moved to the right, with zeros in front as for unsigned numbers."""
+    return (values >> places).bitwise_and_((1 << (64 - places)) - 1)

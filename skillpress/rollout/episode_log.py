@@ -3,8 +3,7 @@
 Finished episodes are written in parts, every few seconds or when there are many. A collection that is
 started again looks which ones are there and plays the others; its result is the same, because no
 trajectory depends on what is played beside it. But for rounding: the model computes other batches then,
-the last digit of a log-probability may differ, and once in some 100,000 steps of a policy that hardly
-prefers anything a draw falls on the other side of a boundary.
+the last digit of a log-probability may differ, and once in some millions of draws another token is drawn.
 
 An episode goes by its number among those wanted. The store's key covers all that decides which those are.
 """

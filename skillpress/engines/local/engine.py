@@ -27,6 +27,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.engines.batch import BatchEngine
@@ -37,7 +38,7 @@ from skillpress.engines.local.kept import KeptSequence, KeptSequences, Layers
 from skillpress.engines.local.recorded_step import CudaGraphs
 from skillpress.engines.local.static_cache import why_not_static
 from skillpress.engines.local.static_decoding import StaticDecoder
-from skillpress.engines.sampler import draw, uniforms
+from skillpress.engines.sampler import draw
 from skillpress.interface import Completion, Promises, Sampling, StateDict, TokenIds
 from skillpress.policy.policy import Policy, copy_model
 
@@ -194,8 +195,7 @@ class LocalEngine(BatchEngine):
         rows = np.arange(len(prompts))
         state = None if self.kept is None else self.decoder.begin(passes, fan, room)
         for position in range(sampling.max_new_tokens):
-            uniform = torch.from_numpy(uniforms(row_seeds[rows], position))
-            tokens, logprobs = draw(logits, sampling, uniform)
+            tokens, logprobs = self.draw(logits, sampling, row_seeds[rows], position)
             stopped = torch.isin(tokens, self.stop)
             answers.add(rows, position, tokens, logprobs, stopped)
             self.counters.sampled_tokens += len(rows)
@@ -215,6 +215,12 @@ class LocalEngine(BatchEngine):
             rows = rows[open_rows.cpu().numpy()]
             logits = state.advance(self.model, tokens[open_rows])
         return answers.completions([computed.pop(prompt, 0) for prompt in prompts])
+
+    def draw(
+        self, logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """[rows] the token of each at this position of its response, and its log-probability."""
+        return draw(logits, sampling, seeds, position)
 
     def _keep(self, kept: KeptSequences, tokens: TokenIds, layers: Callable[[], Layers]) -> None:
         """Keep what was computed for a sequence whose last token alone was not fed, if there is room."""
