@@ -40,6 +40,8 @@ LONGEST_CALL = 4000
 """Characters that are kept of a tool call."""
 DEEPEST = 8
 """Parts inside parts that are looked into."""
+MOST_TOKENS = 1 << 40
+"""A server that counts more has miscounted, and sums of such counts would fit into no column."""
 NOT_JSON = object()
 
 
@@ -180,7 +182,8 @@ def _usage(found: Any) -> Usage:
 
 def _count(value: Any) -> int | None:
     """The number of tokens; None for a value that cannot be one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
+    return value if counts else None
 
 
 def _mapping(choice: Any, name: str) -> Mapping[str, Any] | None:

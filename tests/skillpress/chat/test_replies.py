@@ -105,3 +105,11 @@ def test_objects_in_a_stream_are_not_added_up() -> None:
 def test_a_stream_of_many_pieces_is_put_together_once() -> None:
     pieces = [{"content": "a" * 100}] * 20_000  # gigabytes are copied, where each piece is added to a text
     assert streamed(*pieces)["content"] == "a" * 2_000_000
+
+
+def test_a_count_of_tokens_that_no_answer_can_have_is_none() -> None:
+    usage = {"prompt_tokens": 10**400, "completion_tokens": 7}
+    body = {"choices": [{"message": {"content": "a"}}], "usage": usage}
+    outcome = read_reply(Reply(200, {}, json.dumps(body).encode()), SENT)
+    assert isinstance(outcome, Answer)
+    assert (outcome.usage.prompt_tokens, outcome.usage.response_tokens) == (None, 7)
