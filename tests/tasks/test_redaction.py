@@ -87,3 +87,15 @@ def test_an_error_that_ends_a_process_is_shown_without_them() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 1 and "RuntimeError: cannot open postgresql://me:***@host/db" in ended.stderr
     assert "hunter2@" not in ended.stderr
+
+
+def test_an_error_that_ends_a_thread_is_shown_without_them_too() -> None:
+    program = (
+        "from threading import Thread\n"
+        "from tasks.redaction import hide_secrets_of_tracebacks as hide; hide()\n"
+        "def fail(): raise RuntimeError('cannot open postgresql://me:' + 'hunter2' + '@host/db')\n"
+        "thread = Thread(target=fail); thread.start(); thread.join()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "RuntimeError: cannot open postgresql://me:***@host/db" in ended.stderr
+    assert "hunter2@" not in ended.stderr
