@@ -123,16 +123,12 @@ def _named(path: str, text: str) -> str:
 
 def seconds(value: Any) -> float | None:
     """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    return None
+    try:
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True)

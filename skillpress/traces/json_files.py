@@ -8,13 +8,12 @@ and an object with a list under ``traces``, hold one record each item.
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from skillpress.traces.trace import UnreadableTraceError
+from skillpress.traces.trace import UnreadableTraceError, json_value
 
 LONGEST_LINE = 256 << 20
 """Bytes; a longer line is passed over."""
@@ -54,7 +53,7 @@ def value_at(path: Path, offset: int) -> Any:
 def parsed(line: bytes) -> Any:
     """A line's value, or an ``UnreadableTraceError`` that says why it has none."""
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        return json_value(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         return UnreadableTraceError(f"not UTF-8 at byte {error.start}")
     except ValueError as error:
