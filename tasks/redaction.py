@@ -22,8 +22,9 @@ _NAMES = re.compile(r"(PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|SECRET|TOKEN|KEY|AU
 """Names of environment variables that hold a secret and nothing else."""
 _SCHEME = r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}:"
 """Looked for where a word begins, or a long word without a colon would be read from each of its letters."""
-_USER = re.compile(rf"({_SCHEME}/*[^\s/:@'\"<>]*):(?!\d+/)([^\s'\"<>]*)@", re.IGNORECASE)
-"""``scheme://user:password@``; an unescaped password may have / and @ in it. ``host:port/`` is none."""
+_USER = re.compile(rf"({_SCHEME}/*[^\s/:@'\"<>]*):(?!\d+/|password@)([^\s'\"<>]*)@", re.IGNORECASE)
+"""``scheme://user:password@``; an unescaped password may have / and @ in it. ``host:port/`` is none, and the
+word ``password`` stands in examples of addresses."""
 _AT = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>]*@")
 """Where ``_USER`` is looked for: in what has no @, it would read to the end from every colon."""
 _TOKEN = re.compile(rf"({_SCHEME}//)([^\s/:@'\"<>]+)@", re.IGNORECASE)

@@ -353,7 +353,7 @@ def test_the_disk_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"checkpoints: two while one replaces the other: {2 * 14 * count / 1e9:.2f} GB" in shown
 
 
-@pytest.mark.parametrize("options", [["--devices", "8"], ["--device-memory", "80"], ["--devices", "0"]])
+@pytest.mark.parametrize("options", [["--devices", "8"], ["--device-memory", "80"]])
 def test_devices_are_named_by_number_and_size(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce.main(["--dry-run", *options]) == 2
     assert "give both, such as --devices 8 --device-memory 80" in capsys.readouterr().err
