@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from skillpress.chat.answers import parsed, read_reply
 from skillpress.chat.connection import Connection, LostError, Reply
-from skillpress.chat.form import Form
+from skillpress.chat.form import LIMIT, Form
 from skillpress.chat.journal import Journal
 from skillpress.chat.offers import Offer, read_offers
 from skillpress.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
@@ -178,7 +178,7 @@ class ChatClient:
             if refused.parameter in self._form.fields(self._sampling, 0):
                 form = self._form.without(refused.parameter)
                 if form is None:
-                    return Failed(refused.reason, again=False)
+                    return Failed(f"{refused.reason}; --omit {LIMIT} leaves it out", again=False)
                 self._form = form
                 if refused.parameter in form.omitted:
                     self._journal.left_out(refused.parameter)
