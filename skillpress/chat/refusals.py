@@ -64,7 +64,8 @@ _SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|greater t
 """Complaints about a prompt may have these words too, and then name input tokens."""
 _STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
 _SAYS_FILTERED = re.compile(
-    r"content (?:management |safety |usage )?policy|flagged (?:as|by|for|input)|safety system"
+    r"content (?:management |safety |usage |filtering )?policy|flagged (?:as|by|for|input)|safety system"
+    r"|usage guidelines|inappropriate content"
 )
 _SAYS_OF_OTHERS = re.compile(
     r"rate[ _-]?limit|per[ -](?:second|minute|hour|day|month)|daily|monthly|\bquota|\b[rt]p[md]\b|\bqueue"

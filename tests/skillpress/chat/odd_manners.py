@@ -200,6 +200,22 @@ STEPS: Mapping[str, Step] = {
         ),
         "refused",
     ),
+    "Anthropic's filter": Step(
+        always(lambda good: error(400, "Output blocked by content filtering policy")), "refused"
+    ),
+    "xAI's guidelines": Step(
+        always(
+            lambda good: (
+                403,
+                {},
+                {"code": "permission-denied", "error": "Content violates usage guidelines."},
+            )
+        ),
+        "refused",
+    ),
+    "DashScope's inspection": Step(
+        always(lambda good: error(400, "Input data may contain inappropriate content.")), "refused"
+    ),
     "moderation": Step(
         always(lambda good: error(403, 'Your input was flagged for "violence"', code=403)), "refused"
     ),
