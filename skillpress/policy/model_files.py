@@ -19,13 +19,13 @@ NAMING_ENDS = ("config.json", "generation_config.json")
 
 
 def refuse_other_files(source: str | Path) -> None:
-    """Refuse what is no whole model.
+    """Refuse a file, and an adapter without its model.
 
     transformers would load an adapter as its base model with further layers, whose weights have names that no
     engine knows.
 
     Raises:
-        PolicyError: it is a file, or a folder with an adapter.
+        PolicyError: the source is one of these.
     """
     if Path(source).is_file():
         raise PolicyError(f"{source}: is a file; name a folder that holds config.json and the weights")
@@ -50,7 +50,7 @@ def named_ends(source: str | Path) -> frozenset[int]:
 
 
 def listed(ends: Any) -> list[int]:
-    """An end or several as a list, without what is no token's number."""
+    """The ends as a list; a single one may stand alone. Values that are not numbers are left out."""
     return [token for token in (ends if isinstance(ends, list) else [ends]) if isinstance(token, int)]
 
 

@@ -196,6 +196,8 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if "trust_remote_code" in str(error):
             reason = "it needs code of its own, by auto_map in config.json, and a folder's code is never run"
+        elif "instantiate the backend tokenizer" in reason:
+            reason = "it has no tokenizer.json, and none can be made here of its other files"
         raise PolicyError(
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
