@@ -321,7 +321,7 @@ def test_a_folder_with_a_file_that_cannot_be_read_is_refused(tmp_path: Path, fil
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (write_folder(tmp_path / "mute") / "tokenizer.json").unlink()
-    with pytest.raises(PolicyError, match=r"mute: .* it has no tokenizer\.json"):
+    with pytest.raises(PolicyError, match=r"mute: .*it has no tokenizer\.json"):
         load_policy(tmp_path / "mute")
 
 
