@@ -16,6 +16,7 @@ from typing import Any
 from skillpress.chat.connection import Reply
 from skillpress.chat.outcomes import Answer, Ended, Failed, Outcome, Usage, readable
 from skillpress.chat.refusals import error_of, read_error
+from skillpress.markup import THOUGHT, THOUGHT_END, behind_thought
 
 CUT_OFF = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
@@ -27,8 +28,11 @@ REFUSED = frozenset(
     }
 )  # fmt: skip
 BROKEN = frozenset(
-    {"error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"}
-)
+    {
+        "error", "abort", "aborted", "cancelled", "failed", "timeout", "server_error", "internal_error",
+        "engine_error", "insufficient_system_resource", "network_error",
+    }
+)  # fmt: skip
 """Finish reasons, in small letters. With those of ``BROKEN`` a server says that it could not go on. All
 others, and none, mean that the model stopped by itself."""
 
@@ -123,23 +127,28 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
         message = {"content": choice["text"]}
     if message is None:
         return Failed("HTTP 200 without an answer (a choice without a message)")
-    finish = str(choice.get("finish_reason") or "").lower()
+    reason = choice.get("finish_reason")
+    finish = str((reason.get("type") if isinstance(reason, Mapping) else reason) or "").lower()
     if finish in BROKEN:
         return Failed(f"HTTP 200 with finish_reason {finish!r}")
     text, inner, declined = _content(message.get("content"))
     thought = next(filter(None, (_text(message.get(name)) for name in THOUGHTS)), inner)
     declined = _text(message.get("refusal")) or declined
     call = message.get("tool_calls") or message.get("function_call")
-    if not text.strip() and "</think>" in thought:
+    if not text.strip() and THOUGHT_END in thought:
         # A server that keeps reasoning apart took the whole answer for it, since no "<think>" came first.
         text, thought = thought, ""
+    if THOUGHT_END in text and THOUGHT not in text.partition(THOUGHT_END)[0]:
+        text = THOUGHT + text  # the prompt has opened the thought, and the server does not set it apart
+    told, spoken = behind_thought(text)
+    silent = spoken is not None and not spoken.strip()
     ended: Ended = "whole"
     if finish in CUT_OFF:
         ended = "cut_off"
-    elif finish in REFUSED or (declined and not text.strip()):
+    elif finish in REFUSED or (declined and text.strip() in ("", declined.strip())):
         ended, thought = "refused", declined or thought
-    elif call and not text.strip():
-        ended, thought = "tool_call", thought or json.dumps(call)[:LONGEST_CALL]
+    elif call and silent:
+        ended, thought = "tool_call", thought or told or json.dumps(call)[:LONGEST_CALL]
     return Answer(readable(text), readable(thought), ended, usage)
 
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from skillpress.chat.answers import parsed, read_reply
 from skillpress.chat.connection import Connection, LostError, Reply
-from skillpress.chat.form import Form
+from skillpress.chat.form import LIMIT, Form
 from skillpress.chat.journal import Journal
 from skillpress.chat.offers import Offer, read_offers
 from skillpress.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
@@ -64,18 +64,22 @@ class ChatClient:
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._not_before = 0.0  # on the monotonic clock; moved by the server's own pauses
 
-    def meet(self) -> None:
+    def meet(self, patiently: bool = False) -> None:
         """Find out whether a server is there, and what it says of the model.
 
         Requests are repeated until their deadline, because a server may be away for minutes in the middle of
         an evaluation. Before the first one a wrong address is the likelier reason.
 
+        Args:
+            patiently: wait for it as for any answer, where this is not the first use of the address.
+
         Raises:
             ChatError: nobody answers, or the model's context has no room for the longest response.
         """
-        offers = self._offers_at(self._base)
+        offers_at = self._offers_in_time if patiently else self._offers_at
+        offers = offers_at(self._base)
         if offers is None and urlsplit(self._base).path == "":
-            offers = self._offers_at(f"{self._base}/v1")
+            offers = offers_at(f"{self._base}/v1")
             self._base += "/v1" * (offers is not None)
         for offer in offers or ():
             if offer.name == self.server.model or len(offers or ()) == 1:
@@ -133,6 +137,13 @@ class ChatClient:
                 )
             ) from error
 
+    def _offers_in_time(self, base: str) -> tuple[Offer, ...] | None:
+        return read_offers(
+            self._until_answered(
+                "GET models", 0, lambda seconds: self._sent("GET", f"{base}/models", None, seconds)
+            )
+        )
+
     def _heard_of(self, offer: Offer) -> None:
         longest = self._sampling.max_new_tokens
         if offer.context is not None and offer.context <= longest and not self._form.omits_limit:
@@ -178,7 +189,7 @@ class ChatClient:
             if refused.parameter in self._form.fields(self._sampling, 0):
                 form = self._form.without(refused.parameter)
                 if form is None:
-                    return Failed(refused.reason, again=False)
+                    return Failed(f"{refused.reason}; --omit {LIMIT} leaves it out", again=False)
                 self._form = form
                 if refused.parameter in form.omitted:
                     self._journal.left_out(refused.parameter)

@@ -34,5 +34,5 @@ def read_offers(reply: Reply) -> tuple[Offer, ...] | None:
 
 def _offer(name: str, model: Mapping[str, object]) -> Offer:
     context = model.get("max_model_len")
-    stated = context if isinstance(context, int) and context > 0 else None
+    stated = context if isinstance(context, int) and context > 1 else None  # True is an int too
     return Offer(name, stated, stated is not None or model.get("owned_by") in ("vllm", "sglang"))

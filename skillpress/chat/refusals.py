@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -51,24 +51,38 @@ _SAYS_TOO_LONG = tuple(
         r"maximum (?:prompt|input|sequence|model) length",
         r"\b(?:prompt|inputs?|messages?)\b(?:(?!took|taking).){0,60}(?:too long|longer than)",
         r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,60}(?:exceed|too large)",
+        r"\b(?:prompt|input)\b.{0,40}exceed.{0,40}(?:max|limit)",
+        r"(?:prompt|input) length.{0,80}(?:exceed|should be)",
+        r"exceed.{0,60}\btoken limit",
+        r"input is too large|default_max_tokens",
         r"too many (?:input |prompt )?tokens(?! per|, please wait)",
         r"reduce the length of the (?:messages|prompt|input)",
         r"inputs`?.{0,40}must (?:have less than|be <=)",
     )
 )
-_SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|max_model_len")
+_SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|greater than max_model_len")
 """Complaints about a prompt may have these words too, and then name input tokens."""
 _STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
 _SAYS_FILTERED = re.compile(
-    r"content (?:management |safety |usage )?policy|flagged (?:as|by|for|input)|safety system"
+    r"content (?:management |safety |usage |filtering )?policy|flagged (?:as|by|for|input)|safety system"
+    r"|usage guidelines|inappropriate content"
 )
+_SAYS_OF_OTHERS = re.compile(
+    r"rate[ _-]?limit|per[ -](?:second|minute|hour|day|month)|daily|monthly|\bquota|\b[rt]p[md]\b|\bqueue"
+    r"|temporar|unavailable|tim(?:ed|e)[ -]?out|overload|\b(?:account|organi[sz]ation|api key)\b"
+)
+"""Complaints about how busy the server is or about who asks, whatever else they say of prompts and
+policies."""
 _SAYS_UNSUPPORTED = re.compile(
-    r"unsupported|unknown|unrecogni[sz]ed|unexpected|extra_forbidden|extra (?:inputs?|fields?)|deprecated"
-    r"|not (?:yet |currently )?(?:supported?|accepted?|allowed|permitted|recogni[sz]ed|implemented|available)"
-    r"|(?:does|do) not (?:support|accept|allow)|cannot be (?:set|specified|used)"
+    r"unsupported|unknown|unrecogni[sz]ed|unexpected|forbidden|disallowed|prohibited|deprecated"
+    r"|extra (?:inputs?|fields?)|extraneous"
+    r"|(?:not|n.t|no longer) (?:yet |currently )?"
+    r"(?:supported?|accepted?|allowed|permitted|recogni[sz]ed|implemented|available|defined)"
+    r"|(?:does|do)(?: not|n.t) (?:support|accept|allow)|(?:cannot|can.t|must not) be (?:set|specified|used)"
+    r"|must be (?:unset|omitted|removed|left out)|use \S+ instead"
     r"|(?:not (?:a )?valid|invalid) (?:parameter|argument|field|key|option)"
     r"|cannot both|only one of|use only one|mutually exclusive|only the default"
-    r"|only \S+ is (?:allowed|supported)"
+    r"|only \S+ is (?:allowed|supported)|only be (?:set to )?(?:1\b|the default)"
 )
 LONGEST_READ = 20_000
 """Characters of an error that its kind is looked for in."""
@@ -78,8 +92,11 @@ ECHOES = frozenset({"input", "messages", "prompt", "ctx", "url"})
 """Fields of an error that repeat the request; their words are not the server's."""
 DEEPEST = 12
 """Values inside values that are looked into."""
-BUSY = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that pass by themselves."""
+BUSY = frozenset({408, 409, 425, 429, 498, 499})
+"""Statuses below 500 that pass by themselves; the last two are those of servers without room and of gateways
+that lost a client."""
+OF_OTHERS = BUSY | {401, 402, 503, 504, 524, 529}
+"""Statuses that say nothing of the prompt, whatever their words are."""
 NEVER = frozenset({501, 505})
 """Statuses from 500 on that do not."""
 NAMED = {
@@ -98,7 +115,9 @@ def error_of(found: Any) -> Any:
         return next((error_of(each) for each in found if isinstance(each, Mapping)), None)
     if not isinstance(found, Mapping):
         return None
-    return found.get("error") or found.get("errors") or (found if found.get("object") == "error" else None)
+    stated = found.get("error") or found.get("errors") or (found if found.get("object") == "error" else None)
+    empty = isinstance(stated, Mapping) and not any(stated.values())
+    return None if empty else stated
 
 
 def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
@@ -124,7 +143,7 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
             return _too_long(words, sent, reason)
         if parameter := _refused_parameter(said, words, sent):
             return Unsupported(parameter, reason)
-    if status not in (401, 402, 429) and (marks & FILTERED or _SAYS_FILTERED.search(words)):
+    if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
         return Answer("", ended="refused")
     return Failed(
         reason + _remedy(words, sent) * (status in (400, 422)),
@@ -184,7 +203,14 @@ def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
         return "rate_limit" not in words and "rate limit" not in words
     if _SAYS_RESPONSE_TOO_LONG.search(words) and "input tokens" not in words:
         return False
-    return any(pattern.search(words) for pattern in _SAYS_TOO_LONG)
+    return _says(status, words, _SAYS_TOO_LONG)
+
+
+def _says(status: int, words: str, patterns: Iterable[re.Pattern[str]]) -> bool:
+    """Whether the words are about this prompt, and one of the patterns is in them."""
+    if status in OF_OTHERS or _SAYS_OF_OTHERS.search(words):
+        return False
+    return any(pattern.search(words) for pattern in patterns)
 
 
 def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
@@ -211,7 +237,8 @@ def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | 
 
 def _places(words: str, names: Collection[str]) -> dict[str, int]:
     """Each of the names that the words hold, with its first place in them."""
-    found = {name: re.search(rf"\b{name}\b", words) for name in names}
+    spelt = {name: name.replace("_", "[ _-]?") for name in names}  # some servers say "topK"
+    found = {name: re.search(rf"\b{pattern}\b", words) for name, pattern in spelt.items()}
     return {name: match.start() for name, match in found.items() if match}
 
 

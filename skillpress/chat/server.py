@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ ENDPOINT = "/chat/completions"
 """Below a server's base; an address that ends with it is taken for its base."""
 CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 """Environment variable with further headers, one ``Name: value`` a line, for gateways that want theirs."""
+NAME = re.compile("[a-z0-9!#$%&'*+.^_`|~-]+")
+"""Of a header, in small letters."""
 SHORTEST_SECRET = 8
 """Characters of a header's value that may be a secret. Blotting out shorter ones would garble every error."""
 
@@ -68,10 +71,15 @@ class ChatServer:
             )
         if self.key_variable and not self.key:
             raise ChatError(f"--key-variable: the environment variable {self.key_variable} is not set")
-        if not (self.key.isascii() and self.key.isprintable()):
+        if not _is_value(self.key):
             raise ChatError(
                 f"--key-variable: {self.key_variable} holds characters that no HTTP header can carry"
             )
+        wrong = [
+            name for name, value in self.headers.items() if not (NAME.fullmatch(name) and _is_value(value))
+        ]
+        if wrong:
+            raise ChatError(f"{CUSTOM_HEADERS}: {wrong[0]!r} is a header that HTTP cannot carry")
         if unknown := [name for name in self.omit if name not in OMITTABLE]:
             raise ChatError(
                 f"--omit: {', '.join(unknown)} is not sent; of {', '.join(OMITTABLE)} each can be left out"
@@ -95,3 +103,7 @@ class ChatServer:
         for secret in filter(None, (self.key, *others)):
             text = text.replace(secret, "***")
         return text
+
+
+def _is_value(text: str) -> bool:
+    return text.isascii() and text.isprintable()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from skillpress.chat.client import ChatClient
@@ -38,11 +39,18 @@ def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
 
     def ask(prompts: Sequence[str]) -> Sequence[str]:
         client = ChatClient(server, sampling, folder / "teacher_costs.jsonl")
-        if not section.model:
-            client.server = replace(server, model=client.served_model())
         try:
-            return ask_server(client.reply, AT_ONCE, seed)(prompts)
+            client.meet(patiently=True)
+            if not section.model:
+                client.server = replace(server, model=client.served_model())
+            return ask_server(partial(_whole_lines, client), AT_ONCE, seed)(prompts)
         finally:
             client.close()
 
     return remembering(ask, folder / "teacher_answers.json")
+
+
+def _whole_lines(client: ChatClient, prompt: str, seed: int, what: str) -> str:
+    """The teacher's answer; half a rule is none, so that a line that was cut off is left out."""
+    answer = client.ask(prompt, seed, what)
+    return answer.text.rpartition("\n")[0] if answer.ended == "cut_off" else answer.text

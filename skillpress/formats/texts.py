@@ -80,7 +80,7 @@ def load_texts(folder: str | Path) -> Texts:
     """By the tokenizer of a policy's folder.
 
     Raises:
-        TokenizerError: it has none.
+        TokenizerError: it has none that can be read.
         StorageError: its file is damaged.
     """
     path = Path(folder) / TOKENIZER
@@ -89,7 +89,10 @@ def load_texts(folder: str | Path) -> Texts:
     content = read_json(path)
     if not isinstance(content, dict) or "model" not in content:
         raise TokenizerError(f"{path}: not a tokenizer; name the folder of the policy that played")
-    return Texts(Tokenizer.from_str(json.dumps(content)))
+    try:
+        return Texts(Tokenizer.from_str(json.dumps(content)))
+    except Exception as error:  # the only class that tokenizers raises for this
+        raise TokenizerError(f"{path}: not a tokenizer that can be read here ({error})") from error
 
 
 def _in_short(step: Step) -> str:

@@ -71,8 +71,7 @@ def read_thoughts(path: str | Path, environment: str, rendering: str) -> list[tu
 
     Raises:
         ParamsError: there is no such file, it holds none, or it was made for other prompts; the message
-        begins
-            with ``imitation.thoughts``.
+            begins with ``imitation.thoughts``.
     """
     try:
         rows = scan_table(path, KIND, SCHEMA).collect()

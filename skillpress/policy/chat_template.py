@@ -32,6 +32,8 @@ ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
 """Today, in templates that write the date. Llama's write this day where they are not told another."""
+WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+"""What a template raises that cannot be rendered; it may divide by zero as any program."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,16 @@ class ChatTemplate:
         Raises:
             PolicyError: the template does not show the response, so that no prompt can go on from it.
         """
-        text = self._rendered([("user", QUESTION), ("assistant", ANSWER), ("user", turn)], asks=True)
+        reason = "does not show earlier responses"
+        try:
+            text = self._rendered([("user", QUESTION), ("assistant", ANSWER), ("user", turn)], asks=True)
+        except WRONG as error:
+            text, reason = "", f"takes no second turn ({error})"
         _, shown, behind = text.partition(ANSWER)
         if not shown:
             raise PolicyError(
-                f"{self.tokenizer.name_or_path}: its chat template does not show earlier responses, so "
-                "prompts cannot go on from them: choose a policy.state_update that does not grow, or another "
+                f"{self.tokenizer.name_or_path}: its chat template {reason}, so prompts cannot go on from "
+                "earlier ones: choose a policy.state_update that does not grow, or another "
                 "chat_template.jinja"
             )
         return behind
@@ -73,7 +79,7 @@ class ChatTemplate:
         one, or the first that was added to the vocabulary and is not mere space."""
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER)], asks=False)
-        except jinja2.TemplateError:  # it wants the last turn to be the user's
+        except WRONG:  # it wants the last turn to be the user's
             return None
         behind = text.partition(ANSWER)[2]
         backend = self.tokenizer.backend_tokenizer
@@ -129,7 +135,7 @@ def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
         try:
             if QUESTION in template.prompt(QUESTION):
                 return template
-        except (jinja2.TemplateError, TypeError) as error:  # TypeError: a list in place of a text
+        except WRONG as error:  # such as a list in place of a text
             reason = reason if in_parts else f"its chat template cannot be rendered: {error}"
     raise PolicyError(
         f"{tokenizer.name_or_path}: {reason}; mend its chat_template.jinja (or chat_template in "

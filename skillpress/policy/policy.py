@@ -17,14 +17,14 @@ from typing import Any, Protocol
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
-from transformers.utils.hub import cached_file
 
-from skillpress.errors import PolicyError
+from skillpress.errors import PolicyError, UserError
 from skillpress.interface import TokenIds
 from skillpress.markup import THOUGHT, THOUGHT_END, silent_tokens
-from skillpress.policy.chat_template import ChatTemplate, chat_template
+from skillpress.policy.chat_template import QUESTION, ChatTemplate, chat_template
+from skillpress.policy.model_files import listed, named_ends, refuse_other_files, template_for_processors
 from skillpress.policy.older_readers import make_savable, name_for_older_readers
-from skillpress.storage import atomic_directory, read_json
+from skillpress.storage import atomic_directory
 
 UNBOUNDED = 1 << 20
 """Tokens that a model takes whose configuration names no limit."""
@@ -170,26 +170,34 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
         dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
 
     Raises:
-        PolicyError: there is no model, a part of its weights is missing, its tokenizer encodes text to
-            nothing, no token ends a response, or its chat template drops the prompt.
+        PolicyError: there is no model or an adapter alone, a part of its weights is missing, its tokenizer
+            encodes text to nothing or to tokens that the model lacks, no token ends a response, or its chat
+            template drops the prompt.
     """
     try:
+        refuse_other_files(source)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            str(source), dtype=getattr(torch, dtype), output_loading_info=True, ignore_mismatched_sizes=True
+            str(source),
+            dtype=getattr(torch, dtype),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,  # nor does it ask in the terminal whether it may
         )
         model, report = loaded
         # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level
         # tokenizer then encodes every text to nothing.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
         begins = get_tokenizer_config(str(source)).get("add_bos_token")
-        beside = cached_file(
-            source,
-            "chat_template.json",
-            _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )
-    except (OSError, ValueError, KeyError) as error:
+        ends = named_ends(source)
+        template = None if tokenizer.chat_template else template_for_processors(source)
+    except UserError:
+        raise
+    except Exception as error:  # whatever others' files lead to; tokenizers raises this class itself
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "trust_remote_code" in str(error):
+            reason = "it needs code of its own, by auto_map in config.json, and a folder's code is never run"
+        elif "instantiate the backend tokenizer" in reason:
+            reason = "it has no tokenizer.json, and none can be made here of its other files"
         raise PolicyError(
             f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
         ) from error
@@ -198,24 +206,30 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
     if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
         # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
         tokenizer.add_bos_token = begins
-    if beside and not tokenizer.chat_template:  # multimodal models keep it there, for their processors
-        tokenizer.chat_template = read_json(beside).get("chat_template")
-    with_all_ends(policy)
+    if template is not None:
+        tokenizer.chat_template = template
+    _check_named_ends(policy, source)
+    with_all_ends(policy, ends)
     _check(policy, source)
     return policy
 
 
-def with_all_ends(policy: Policy) -> Policy:
+def with_all_ends(policy: Policy, others: frozenset[int] = frozenset()) -> Policy:
     """The policy, whose responses end with any token that its generation configuration, its tokenizer or its
     chat template names as an end; its generation configuration is changed in place.
 
     A folder's files disagree where a model was tuned further: its chat template ends turns with one token,
     and generation_config.json still names another one.
+
+    Args:
+        others: further ends, as far as they are tokens of their own and no words.
     """
     config, chat = policy.model.generation_config, chat_template(policy.tokenizer)
     assert config is not None
     named = (policy.tokenizer.eos_token_id, chat.turn_end if chat else None)
-    more = {token for token in named if isinstance(token, int)} - policy.stop_token_ids
+    added = policy.tokenizer.backend_tokenizer.get_added_tokens_decoder()
+    more = {token for token in named if isinstance(token, int)} | (others & added.keys())
+    more -= policy.stop_token_ids
     if more:
         config.eos_token_id = [*sorted(policy.stop_token_ids), *sorted(more)]
     return policy
@@ -260,6 +274,16 @@ def copy_model(model: PreTrainedModel) -> PreTrainedModel:
     return twin
 
 
+def _check_named_ends(policy: Policy, source: str | Path) -> None:
+    config = policy.model.generation_config
+    named = None if config is None else config.eos_token_id
+    if named is not None and len(listed(named)) != (len(named) if isinstance(named, list) else 1):
+        raise PolicyError(
+            f"{source}: eos_token_id in generation_config.json (or config.json) is {named!r}; it must be the "
+            "number of a token, or a list of these"
+        )
+
+
 def _check(policy: Policy, source: str | Path) -> None:
     tokenizer = policy.tokenizer
     word = str(tokenizer.convert_ids_to_tokens(tokenizer.vocab_size - 1))
@@ -273,7 +297,16 @@ def _check(policy: Policy, source: str | Path) -> None:
     if beyond := sorted(token for token in policy.stop_token_ids if not 0 <= token < policy.vocabulary):
         raise PolicyError(
             f"{source}: responses are to end with token {beyond[0]}, and the model has ids 0 to "
-            f"{policy.vocabulary - 1}; mend eos_token_id in generation_config.json"
+            f"{policy.vocabulary - 1}; mend eos_token_id in generation_config.json, or eos_token in "
+            "tokenizer_config.json"
+        )
+    words = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values()
+    last = max(*words, *policy.encode([QUESTION])[0])
+    if last >= policy.vocabulary:  # one that was added and never occurs may lie beyond, as Gemma 3's does
+        raise PolicyError(
+            f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), and "
+            f"the model has ids 0 to {policy.vocabulary - 1}; take the tokenizer of this model, or resize "
+            "the model's embeddings"
         )
 
 

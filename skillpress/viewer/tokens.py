@@ -28,12 +28,16 @@ class TokenTexts:
     def __init__(self, folder: Path) -> None:
         """
         Raises:
-            StorageError: the folder holds no tokenizer, or one that is no JSON.
+            StorageError: the folder holds no tokenizer, or one that cannot be read.
         """
         file = folder / "tokenizer.json"
         if not file.is_file():
             raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
-        self._tokenizer = Tokenizer.from_str(json.dumps(read_json(file)))
+        content = json.dumps(read_json(file))
+        try:
+            self._tokenizer = Tokenizer.from_str(content)
+        except Exception as error:  # the only class that tokenizers raises for this
+            raise StorageError(f"{file}: not a tokenizer that can be read here ({error})") from error
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """The text of each token; together they are the decoded sequence, special tokens included."""

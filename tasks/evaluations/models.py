@@ -56,7 +56,7 @@ def check_wording(model: str, params: Params) -> None:
         return
     try:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(model)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # whatever others' files lead to; tokenizers raises this class itself
         raise PolicyError(f"--model: {model} has no tokenizer that can be loaded ({error})") from error
     if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
         raise PolicyError(

@@ -77,11 +77,11 @@ def model_shape(params: Params) -> tuple[ModelShape | None, str]:
 def _shape_of_files(name: str) -> ModelShape | None:
     """From the model's configuration, if it is on this machine; no weights are read."""
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=True)
+        config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     except (OSError, ValueError):
         return None
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
     return shape_of(config, sum(weight.numel() for weight in model.parameters()))
 
 

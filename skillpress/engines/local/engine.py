@@ -90,7 +90,8 @@ class LocalEngine(BatchEngine):
         exact = self.model.dtype == torch.float32  # half types round by 0.04 nats, each pass otherwise
         self.promises = Promises(exact_seeds=True, exact_logprobs=exact, lockstep=True)
         self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
-        self.pad = int(policy.tokenizer.pad_token_id or 0)
+        pad = int(policy.tokenizer.pad_token_id or 0)
+        self.pad = pad if pad < policy.vocabulary else 0  # nothing sees it, but the model embeds it
         self.counters = LocalEngineCounters()
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 

@@ -38,7 +38,7 @@ def refuses(name: str, *said: Any, status: int = 400) -> Manner:
     return lambda number, body, good: (status, {}, said[0]) if name in body else good
 
 
-def message(good: Good, finish: str | None = "stop", **fields: Any) -> Good:
+def message(good: Good, finish: Any = "stop", **fields: Any) -> Good:
     """The completion with other fields in its message."""
     return {
         **good,
@@ -72,6 +72,13 @@ def streamed(good: Good) -> Sent:
     ]
     last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     return events(*deltas, last, {"choices": [], "usage": good["usage"]}, "[DONE]")
+
+
+def streamed_with_gaps(good: Good) -> Sent:
+    """The completion as a stream whose last piece names the content and has none."""
+    first = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": content(good)}}]}
+    last = {"choices": [{"index": 0, "delta": {"role": None, "content": None}, "finish_reason": "stop"}]}
+    return events(first, last, "[DONE]")
 
 
 def broken_off(good: Good) -> Iterator[bytes]:
@@ -177,7 +184,23 @@ SAME: Mapping[str, Manner] = {
     "too many requests": at_first(lambda good: (429, {"Retry-After": "0"}, {"error": "Too many requests"})),
     "a rate limit in a 200": at_first(lambda good: {"error": {"message": "slow down", "code": 429}}),
     "overloaded": at_first(lambda good: error(529, "Overloaded", type="overloaded_error")),
+    "a limit on tokens, in a 200": at_first(
+        lambda good: {"error": {"message": "Rate limit: input tokens per minute exceeded"}}
+    ),
+    "a prompt that waited": at_first(lambda good: error(503, "Your prompt was queued for too long")),
+    "a late prompt": at_first(lambda good: error(504, "prompt processing took longer; it is too long ago")),
+    "a filter that is away": at_first(
+        lambda good: error(500, "The safety system is temporarily unavailable; no content policy was applied")
+    ),
+    "no room": at_first(lambda good: error(498, "Flex tier capacity exceeded")),
+    "a client that a gateway lost": at_first(lambda good: (499, {}, "")),
+    "finish reason server_error": at_first(lambda good: message(good, "server_error", content="")),
+    "an error that says nothing": always(lambda good: {**good, "error": {"message": "", "code": None}}),
+    "a thought that the prompt opened": always(
+        lambda good: message(good, content=content(good).removeprefix("<think>"))
+    ),
     "a stream": always(streamed),
+    "a stream with gaps": always(streamed_with_gaps),
     "a stream that breaks off": at_first(lambda good: events({"choices": [{"delta": {"content": "<th"}}]})),
     "a stream with an error": at_first(
         lambda good: events({"error": {"message": "worker died", "code": 500}})
@@ -248,6 +271,17 @@ SAME: Mapping[str, Manner] = {
     "seed is forbidden, quoted": refuses("seed", PYDANTIC_QUOTED, status=422),
     "top_k is unknown": refuses("top_k", GEMINI),
     "top_k is not supported behind a gateway": refuses("top_k", LITELLM),
+    "top_k has another spelling": refuses("top_k", error(400, "extraneous key [topK] is not permitted")[2]),
+    "temperature, in a contraction": refuses(
+        "temperature", error(400, "This model doesn't support the temperature parameter.")[2]
+    ),
+    "temperature is 1": refuses(
+        "temperature", error(400, "`temperature` may only be set to 1 when thinking is enabled.")[2]
+    ),
+    "seed is gone": refuses("seed", error(400, "seed is no longer supported")[2]),
+    "the newer name, as advice": refuses(
+        "max_tokens", error(400, "Please use max_completion_tokens instead of max_tokens")[2]
+    ),
     "a refusal in a 200": refuses(
         "seed", {"error": {"message": "property 'seed' is unsupported"}}, status=200
     ),

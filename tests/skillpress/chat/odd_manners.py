@@ -64,6 +64,26 @@ STEPS: Mapping[str, Step] = {
             }
         },
     ),
+    "vLLM's decoder": too_long(
+        400,
+        error(
+            400,
+            "The decoder prompt (length 40018) is longer than the maximum model length of 40960. Make sure "
+            "that `max_model_len` is no smaller than the number of text tokens.",
+        )[2],
+    ),
+    "TensorRT-LLM": too_long(
+        400,
+        error(
+            400, "The sum of prompt length (3000.0), query length (0) max_tokens (512) should not exceed 2048"
+        )[2],
+    ),
+    "Moonshot": too_long(
+        400,
+        error(400, "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)")[2],
+    ),
+    "DashScope": too_long(400, error(400, "InvalidParameter: Range of input length should be [1, 30720]")[2]),
+    "Zhipu": too_long(400, error(400, "Prompt exceeds max length", code="1261")[2]),
     "llama.cpp": too_long(
         400,
         {
@@ -151,6 +171,9 @@ STEPS: Mapping[str, Step] = {
     ),
     "a body of no account": too_long(413, "<html>413 Request Entity Too Large</html>"),
     "cut off": Step(always(lambda good: message(good, "length", content=content(good)[:12])), "cut_off"),
+    "cut off, in an object": Step(
+        always(lambda good: message(good, {"type": "length"}, content=content(good)[:12])), "cut_off"
+    ),
     "cut off in its thought": Step(
         always(lambda good: message(good, "length", content=None, reasoning_content="I shall")),
         "cut_off",
@@ -158,6 +181,11 @@ STEPS: Mapping[str, Step] = {
     ),
     "refusal": Step(
         always(lambda good: message(good, content=None, refusal="I will not.")), "refused", "I will not."
+    ),
+    "refusal in both fields": Step(
+        always(lambda good: message(good, content="I will not.", refusal="I will not.")),
+        "refused",
+        "I will not.",
     ),
     "a filter behind": Step(always(lambda good: message(good, "content_filter", content="")), "refused"),
     "a filter in front": Step(
@@ -171,6 +199,22 @@ STEPS: Mapping[str, Step] = {
             )
         ),
         "refused",
+    ),
+    "Anthropic's filter": Step(
+        always(lambda good: error(400, "Output blocked by content filtering policy")), "refused"
+    ),
+    "xAI's guidelines": Step(
+        always(
+            lambda good: (
+                403,
+                {},
+                {"code": "permission-denied", "error": "Content violates usage guidelines."},
+            )
+        ),
+        "refused",
+    ),
+    "DashScope's inspection": Step(
+        always(lambda good: error(400, "Input data may contain inappropriate content.")), "refused"
     ),
     "moderation": Step(
         always(lambda good: error(403, 'Your input was flagged for "violence"', code=403)), "refused"
@@ -186,6 +230,18 @@ STEPS: Mapping[str, Step] = {
         ),
         "tool_call",
         '[{"id": "c", "function": {"name": "act", "arguments": "{}"}}]',
+    ),
+    "a tool call behind a thought": Step(
+        always(
+            lambda good: message(
+                good,
+                "tool_calls",
+                content="<think>I shall.</think>",
+                tool_calls=[{"id": "c", "function": {"name": "act", "arguments": "{}"}}],
+            )
+        ),
+        "tool_call",
+        "I shall.",
     ),
     "thought without an answer": Step(
         always(lambda good: message(good, content=None, reasoning_content="Hm.")), "missing_action", "Hm."
@@ -214,6 +270,16 @@ LINES: Mapping[str, Line] = {
     ),
     "a forbidden model": Line(
         always(lambda good: error(403, "no access")), "HTTP 403: no access.*--key-variable"
+    ),
+    "an account that is flagged": Line(
+        always(lambda good: error(403, "Your account was flagged as suspicious")),
+        "HTTP 403: Your account.*--key-variable",
+    ),
+    "no name of the limit": Line(
+        lambda number, body, good: error(
+            400, f"Unsupported parameter: {next(name for name in body if name.startswith('max_'))}"
+        ),
+        "Unsupported parameter: max_completion_tokens.*--omit max_tokens leaves it out",
     ),
     "an unknown model": Line(
         always(lambda good: error(404, "The model `toy` does not exist")), "HTTP 404: The model `toy`"

@@ -55,6 +55,13 @@ def test_a_prompt_is_sent_as_one_user_turn_with_all_that_decides_the_sampling(tm
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("line", ["X-Gateway: caf\u00e9", "X Gateway: mine", ": mine", "X-Gateway: a\x07b"])
+def test_a_header_that_http_cannot_carry_is_refused(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", line)
+    with pytest.raises(ChatError, match=r"OPENAI_CUSTOM_HEADERS: .* HTTP cannot carry"):
+        ChatServer("http://host/v1").check()
+
+
 def test_a_rate_limit_makes_every_request_wait_as_long_as_it_says(tmp_path: Path) -> None:
     limit = error(429, {"Retry-After": "1"})
     answers, heard, sums = ask(tmp_path, lambda number: limit if number == 1 else None, times=2)

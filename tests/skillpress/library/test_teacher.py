@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chat_server import chat_server
@@ -96,6 +97,26 @@ def test_a_killed_run_is_told_again_what_it_was_told_before_without_asking(tmp_p
         again = evolution(url, tmp_path)
         again(2, collected(*EPISODES), None)
     assert again.library == first.library and len(heard.bodies) == 2
+
+
+def test_a_teacher_is_found_below_the_address_as_an_evaluated_model_is(tmp_path: Path) -> None:
+    def listed(path: str) -> tuple[int, dict[str, str], dict[str, str]] | None:
+        return None if path == "/v1/models" else (404, {}, {"detail": "Not Found"})
+
+    with chat_server(answer=answer, listed=listed) as (url, heard):
+        evolution(url.removesuffix("/v1"), tmp_path)(2, collected(*EPISODES), None)
+    assert {body["model"] for body in heard.bodies} == {"toy"} and len(heard.bodies) == 2
+
+
+def test_a_rule_that_was_cut_off_is_none(tmp_path: Path) -> None:
+    def cut(number: int, body: dict[str, Any], good: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": "Rule: Divide first.\nGeneral rule: Never drop the"}
+        return {**good, "choices": [{"index": 0, "finish_reason": "length", "message": message}]}
+
+    with chat_server(manner=cut) as (url, _):
+        evolving = evolution(url, tmp_path)
+        evolving(2, collected(*EPISODES), None)
+    assert {skill.text for skill in evolving.library.skills} == {"Divide first."}
 
 
 def test_a_teacher_that_cannot_be_asked_is_an_error_that_names_it(tmp_path: Path) -> None:

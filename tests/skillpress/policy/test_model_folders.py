@@ -15,6 +15,7 @@ from folders import (
     END,
     EOS,
     IN_PARTS,
+    PAD,
     SPECIAL,
     START,
     THINK,
@@ -25,17 +26,23 @@ from folders import (
     tokenizer_with,
     write_folder,
 )
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer
 
 from skillpress.agents.parsing import plain, tagged
 from skillpress.agents.structured_parsing import json_object, xml
 from skillpress.engines.generate import generate
 from skillpress.engines.local.engine import LocalEngine
+from skillpress.errors import UserError
 from skillpress.interface import Parser, Sampling
 from skillpress.policy import Policy, PolicyError, load_policy, save_policy
 from skillpress.policy.agreement import check_family
 
 ENDS = {EOS: 1, END: 4}
+
+
+def edit(file: Path, **changes: Any) -> None:
+    """Change what a file of JSON says."""
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
 
 def reloaded(policy: Policy, folder: Path) -> Policy:
@@ -106,7 +113,7 @@ def says_always(policy: Policy, token: int) -> Policy:
         ({"eos_token_id": [4, 1]}, EOS, CHATML, {1, 4}, 4),
         ({"eos_token_id": 1}, EOS, None, {1}, 1),
         ({}, EOS, None, {1}, 1),
-        ({"eos_token_id": 2}, None, CHATML, {2, 4}, 4),
+        ({"eos_token_id": 2}, None, CHATML, {1, 2, 4}, 4),  # 1 by config.json
     ],
 )
 def test_a_response_ends_with_any_end_that_a_file_names_and_demonstrations_with_the_templates(
@@ -162,6 +169,25 @@ def test_a_folder_whose_responses_cannot_end_is_refused(tmp_path: Path) -> None:
         load_policy(beyond)
 
 
+@pytest.mark.parametrize("generation", [{"do_sample": True}, {"eos_token_id": 1}, None])
+def test_ends_that_the_configuration_alone_names_are_taken_where_they_are_no_words(
+    tmp_path: Path, generation: dict[str, Any] | None
+) -> None:
+    source = write_folder(tmp_path / "source", generation=generation)
+    if generation is None:
+        (source / "generation_config.json").unlink()
+    edit(source / "config.json", eos_token_id=[1, 4] if generation is None else [1, 4, 77])
+    for policy in (loaded := load_policy(source), reloaded(loaded, tmp_path / "saved")):
+        assert policy.stop_token_ids == {1, 4}
+
+
+@pytest.mark.parametrize("named", ["1", 1.0, ["1", None]])
+def test_an_end_that_is_no_token_is_refused(tmp_path: Path, named: Any) -> None:
+    source = write_folder(tmp_path / "odd", generation={"eos_token_id": named})
+    with pytest.raises(PolicyError, match=r"odd: eos_token_id in generation_config.json .* number of a"):
+        load_policy(source)
+
+
 # Chat templates
 
 FORMS: list[tuple[Parser, str]] = [
@@ -213,9 +239,15 @@ def test_a_template_that_wants_parts_gets_them(tmp_path: Path) -> None:
     assert parts.encode_response("4") == text.encode_response("4")
 
 
-def test_a_template_that_stands_in_a_file_for_processors_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["chat_template.json", "processor_config.json"])
+@pytest.mark.parametrize(
+    "said", [IN_PARTS, [{"name": "default", "template": IN_PARTS}]], ids=["one", "named"]
+)
+def test_a_template_that_stands_in_a_file_for_processors_is_found(
+    tmp_path: Path, file: str, said: Any
+) -> None:
     source = write_folder(tmp_path / "processor")
-    (source / "chat_template.json").write_text(json.dumps({"chat_template": IN_PARTS}))
+    (source / file).write_text(json.dumps({"chat_template": said}))
     text = load_policy(write_folder(tmp_path / "text", template=CHATML))
     for policy in (loaded := load_policy(source), reloaded(loaded, tmp_path / "saved")):
         assert policy.encode(["2 + 2"]) == text.encode(["2 + 2"])
@@ -228,6 +260,8 @@ def test_a_template_that_stands_in_a_file_for_processors_is_found(tmp_path: Path
         ("{% for m in messages %}{{ m.text }}{% endfor %}", "drops what the user says"),
         ("{{ raise_exception('system first') }}", "cannot be rendered: system first"),
         ("{% for m in messages %}", "cannot be rendered"),
+        ("{{ 1 / 0 }}", "cannot be rendered: division by zero"),
+        ("{% for tool in tools %}{{ tool }}{% endfor %}", "cannot be rendered: 'NoneType'"),
         (
             [{"name": "tools", "template": CHATML}],
             "its chat templates are called tools; call the one to use `default`",
@@ -247,6 +281,14 @@ def test_a_template_that_hides_earlier_responses_is_refused_where_prompts_go_on(
         policy.extend([(5, 6)], ["go on"])
 
 
+def test_a_template_that_takes_one_turn_is_refused_where_prompts_go_on(tmp_path: Path) -> None:
+    template = "{% if messages | length > 1 %}{{ raise_exception('one turn') }}{% endif %}" + CHATML
+    policy = load_policy(write_folder(tmp_path / "single", template=template))
+    assert policy.encode(["Where to?"])
+    with pytest.raises(PolicyError, match=r"takes no second turn \(one turn\)"):
+        policy.extend([(5, 6)], ["go on"])
+
+
 def test_a_template_that_writes_the_date_writes_the_same_one_every_day(tmp_path: Path) -> None:
     policy = load_policy(write_folder(tmp_path / "dated", template=DATED))
     (prompt,) = policy.encode(["What day is it?"])
@@ -254,6 +296,93 @@ def test_a_template_that_writes_the_date_writes_the_same_one_every_day(tmp_path:
 
 
 # Weights and configurations
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"),
+        ("tokenizer.json", '{"version": "1.0", "added_tokens": [], "model": {"type": "New"}}'),
+        ("tokenizer.json", "{"),
+        ("tokenizer_config.json", "[]"),
+        ("generation_config.json", "{"),
+        ("generation_config.json", "[]"),
+        ("chat_template.json", "{"),
+        ("processor_config.json", '{"chat_template": [{"name": "default"}]}'),
+        ("config.json", "{"),
+    ],
+)
+def test_a_folder_with_a_file_that_cannot_be_read_is_refused(tmp_path: Path, file: str, said: str) -> None:
+    source = write_folder(tmp_path / "broken")
+    (source / file).write_text(said)
+    with pytest.raises(UserError, match="broken"):
+        load_policy(source)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    (write_folder(tmp_path / "mute") / "tokenizer.json").unlink()
+    with pytest.raises(PolicyError, match=r"mute: .*it has no tokenizer\.json"):
+        load_policy(tmp_path / "mute")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"num_attention_heads": 0}, {"pad_token_id": 280}, {"hidden_act": "none"}]
+)
+def test_a_configuration_that_makes_no_model_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    source = write_folder(tmp_path / "odd")
+    edit(source / "config.json", **changes)
+    with pytest.raises(PolicyError, match="odd: not a Hugging Face causal language model"):
+        load_policy(source)
+
+
+def test_an_adapter_is_no_model_and_neither_is_a_file(tmp_path: Path) -> None:
+    source = write_folder(tmp_path / "tuned")
+    with pytest.raises(PolicyError, match=r"config.json: is a file; name a folder"):
+        load_policy(source / "config.json")
+    (source / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "base"}')
+    with pytest.raises(PolicyError, match=r"tuned: .* is an adapter and no whole model; merge it"):
+        load_policy(source)
+
+
+@pytest.mark.parametrize("kind", ["llama", "unheard-of"])
+def test_no_code_of_a_folder_is_run(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_folder(tmp_path / "coded")
+    (source / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    own = {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}
+    edit(source / "config.json", model_type=kind, auto_map=own)
+    edit(source / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", "own.Own"]})
+    if kind == "llama":  # transformers has code of its own for it
+        assert load_policy(source).stop_token_ids == {1}
+    else:
+        with pytest.raises(PolicyError, match=r"coded: .* a folder's code is never run"):
+            load_policy(source)
+    assert not (tmp_path / "ran").exists() and "[y/N]" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("backend", "vocabulary", "template"),
+    [
+        (tokenizer_with(), 100, None),
+        (tokenizer_with((BOS, EOS, PAD)), 259, CHATML),  # its template's tokens were added, and no rows
+    ],
+)
+def test_a_tokenizer_that_knows_more_than_its_model_is_refused(
+    tmp_path: Path, backend: Tokenizer, vocabulary: int, template: str | None
+) -> None:
+    added = {"additional_special_tokens": [START, END]} if template else {"pad_token": EOS}
+    config = llama(vocab_size=vocabulary)
+    source = write_folder(tmp_path / "small", config, backend, template, added)
+    with pytest.raises(PolicyError, match=rf"small: .* the model has ids 0 to {vocabulary - 1}"):
+        load_policy(source)
+
+
+def test_padding_that_the_model_has_no_row_for_is_never_embedded(tmp_path: Path) -> None:
+    added = {"pad_token": "[PAD]"}
+    policy = load_policy(write_folder(tmp_path / "padded", llama(vocab_size=261), tokenizer=added))
+    assert policy.tokenizer.pad_token_id == 261
+    prompts = policy.encode(["2 + 2", "much longer"])
+    both = generate(LocalEngine(policy), prompts, Sampling(max_new_tokens=3), [1, 2])
+    assert [len(each.token_ids) for each in both] == [3, 3]
 
 
 def test_a_multimodal_model_plays_by_its_language_model(tmp_path: Path) -> None:

@@ -97,3 +97,6 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(StorageError, match="not valid JSON"):
         TokenTexts(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "New"}}')
+    with pytest.raises(StorageError, match=r"tokenizer\.json: not a tokenizer that can be read here"):
+        TokenTexts(tmp_path)

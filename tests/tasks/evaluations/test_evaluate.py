@@ -260,6 +260,14 @@ def test_a_policy_from_scratch_is_not_shown_prose(policy: str, tmp_path: Path, c
     )
 
 
+def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, capsys) -> None:
+    for name, said in (("config.json", "{}"), ("tokenizer.json", '{"added_tokens": [], "model": {}}')):
+        (tmp_path / name).write_text(said)
+    options = ["evaluate", *TEN, "--model", str(tmp_path), "--set", "policy.rendering=text"]
+    assert main([*options, "--output", str(tmp_path / "out")]) == exit_codes.USER_ERROR
+    assert "has no tokenizer that can be loaded" in capsys.readouterr().err
+
+
 def test_a_policy_is_not_evaluated_in_another_environment_by_its_own_parameters(
     policy: str, tmp_path: Path, capsys
 ) -> None:
