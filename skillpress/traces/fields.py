@@ -49,6 +49,10 @@ _NO = frozenset(
 )
 
 
+_LARGEST = 1e300
+"""No moment is later, in any unit."""
+
+
 def dig(record: Any, path: str) -> Any:
     """The value at a path; None where there is none."""
     if isinstance(record, Mapping):
@@ -88,7 +92,10 @@ class SuccessField:
                 return value >= self.at_least
             raise TracesError(f"--success {self.path}: {value!r:.80} is no number, so >= does not fit")
         if self.equal_to is not None:
-            return str(value).strip().lower() == self.equal_to.lower()
+            if str(value).strip().lower() == self.equal_to.lower():
+                return True
+            wanted = _number(self.equal_to)
+            return wanted is not None and wanted == _number(value)
         if isinstance(value, bool | int | float) and value in (0, 1):
             return bool(value)
         if isinstance(value, str) and (word := value.strip().lower()) in _YES | _NO:
@@ -115,6 +122,13 @@ def success_field(text: str) -> SuccessField:
     return SuccessField(_named(path, text), equal_to=value.strip() if equal else None)
 
 
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def _named(path: str, text: str) -> str:
     if not path.strip():
         raise TracesError(f"--success {text!r}: name a field, such as reward>=1, outcome=won or extra.solved")
@@ -122,11 +136,12 @@ def _named(path: str, text: str) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else."""
+    """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else, as for what
+    orders nothing (a number without end, or not a number)."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
+        return float(value) if -_LARGEST < value < _LARGEST else None
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()

@@ -44,11 +44,19 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        trace = known.read(record)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        return _read(known, record, wanted)
+    except UnreadableTraceError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise UnreadableTraceError(
             f"a damaged {known.name} record: {type(error).__name__}: {error}"
         ) from error
+
+
+def _read(known: Format, record: Any, wanted: Wanted) -> Trace:
+    trace = known.read(record)
+    if trace.success not in (None, True, False):
+        raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
     if wanted.success is not None:
         changed["success"] = wanted.success.of(known.field(record, wanted.success.path))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -20,6 +22,9 @@ LONGEST_LINE = 256 << 20
 """Bytes; a longer line is passed over."""
 LARGEST_DOCUMENT = 2 << 30
 """Bytes; a larger document is not read, as it would have to be held whole."""
+
+
+_ESCAPED_HALF, _HALF = re.compile(rb"\\u[dD][89a-fA-F]"), re.compile("[\ud800-\udfff]")
 
 
 class Value(NamedTuple):
@@ -52,15 +57,29 @@ def value_at(path: Path, offset: int) -> Any:
 
 
 def parsed(line: bytes) -> Any:
-    """A line's value, or an ``UnreadableTraceError`` that says why it has none."""
+    """A line's value, or an ``UnreadableTraceError`` that says why it has none.
+
+    Halves of surrogate pairs, which no file can hold, become U+FFFD.
+    """
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        value = json.loads(line.decode("utf-8-sig"))
+        return _whole_characters(value) if _ESCAPED_HALF.search(line) else value
     except UnicodeDecodeError as error:
         return UnreadableTraceError(f"not UTF-8 at byte {error.start}")
     except ValueError as error:
         return UnreadableTraceError(f"not JSON: {error}")
     except RecursionError:
         return UnreadableTraceError("nested too deeply")
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole_characters(inside) for inside in value]
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(inside) for key, inside in value.items()}
+    return value
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -77,7 +96,7 @@ def _is_document(file: IO[bytes]) -> bool:
     firsts: list[bytes] = []
     while len(firsts) < 2 and (line := file.readline(LONGEST_LINE)):
         if line.strip():
-            firsts.append(line)
+            firsts.append(line.removeprefix(BOM_UTF8))
     file.seek(0)
     if firsts and firsts[0].strip() in (b"[", b"{"):
         return True
