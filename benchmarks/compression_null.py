@@ -65,7 +65,14 @@ def null_probes(truth: Truth, seed: int, skills: SkillParameters, runs: int = RU
                     tasks, unseen = rng.integers(len(pool), size=TASKS), WON[UNSEEN]
                 won = rng.random((2, TASKS)) < [[WON[TRAIN]], [unseen]]
                 episodes = [
-                    ProbedEpisode(split, place, "", bool(won[side, place]), len(pool[task]), pool[task])
+                    ProbedEpisode(
+                        split,
+                        place,
+                        stratum="",
+                        won=bool(won[side, place]),
+                        steps=len(pool[task]),
+                        skills=pool[task],
+                    )
                     for side, split in enumerate((TRAIN, UNSEEN))
                     for place, task in enumerate(tasks)
                 ]

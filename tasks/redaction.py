@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -17,18 +18,35 @@ from urllib.parse import unquote
 HIDDEN = "***"
 SHORTEST = 6
 """Characters of a value that is looked for by itself; shorter ones are words of other sentences."""
-_NAMES = re.compile(r"(PASSWORD|PASSWD|SECRET|TOKEN|KEY|AUTH_STRING)$")
+_NAMES = re.compile(r"(PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|SECRET|TOKEN|KEY|AUTH_STRING)$", re.IGNORECASE)
 """Names of environment variables that hold a secret and nothing else."""
-_USER = re.compile(r"([a-z][a-z0-9+.-]*:/*[^\s/:@'\"<>]*):(?!\d+/)([^\s'\"<>]*)@", re.IGNORECASE)
+_SCHEME = r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}:"
+"""Looked for where a word begins, or a long word without a colon would be read from each of its letters."""
+_USER = re.compile(rf"({_SCHEME}/*[^\s/:@'\"<>]*):(?!\d+/)([^\s'\"<>]*)@", re.IGNORECASE)
 """``scheme://user:password@``; an unescaped password may have / and @ in it. ``host:port/`` is none."""
-_TOKEN = re.compile(r"([a-z][a-z0-9+.-]*://)([^\s/:@'\"<>]+)@", re.IGNORECASE)
+_AT = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>]*@")
+"""Where ``_USER`` is looked for: in what has no @, it would read to the end from every colon."""
+_TOKEN = re.compile(rf"({_SCHEME}//)([^\s/:@'\"<>]+)@", re.IGNORECASE)
 """``scheme://token@``."""
-_NAMED = re.compile(
-    r"((?:password|passwd|pwd|secret|token|api_?key|access_?key|auth_string)['\"]?\s*[=:]\s*['\"]?)([^\s&'\",;)}\]]+)",
-    re.IGNORECASE,
+_SECRET = (
+    "password|passwd|passphrase|pwd|secret|token|credentials?|auth_string"
+    "|(?:api|access|account|private|secret)[_-]?key"
 )
-"""``password=...`` of an address's options, ``"api_key": "..."``."""
+_NAMED = re.compile(
+    rf"((?:{_SECRET})['\"]?\s*[=:]\s*)(?:(['\"])[^'\"\n]+\2|(['\"]?)[^\s&'\",;)}}\]]+)", re.IGNORECASE
+)
+"""``password=...`` of an address's options, ``"api_key": "..."``; what stands in quotes may have spaces."""
+_QUERY = re.compile(
+    r"([?&](?:[\w.-]*[_-])?(?:key|sig|signature|auth|code|session)=)[^\s&#'\"<>]+", re.IGNORECASE
+)
+"""``?key=...`` of an address."""
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}")
+_AUTHORIZATION = re.compile(
+    r"(authorization['\"]?\s*[=:]\s*['\"]?(?:[a-z]+\s+)?+)[^\s'\",]{6,}", re.IGNORECASE
+)
+"""The header of this name, whatever scheme it has."""
+_KEY = re.compile(r"\b(sk|hf|ghp|github_pat|glpat)([-_])[A-Za-z0-9_-]{16,}")
+"""Keys that are known by how they begin."""
 
 
 def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -39,10 +57,13 @@ def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> s
     """
     for secret in sorted(_known(environment), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    text = _USER.sub(rf"\1:{HIDDEN}@", text)
+    text = _AT.sub(lambda found: _USER.sub(rf"\1:{HIDDEN}@", found[0]), text)
     text = _TOKEN.sub(rf"\1{HIDDEN}@", text)
-    text = _NAMED.sub(rf"\1{HIDDEN}", text)
-    return _HEADER.sub(rf"\1 {HIDDEN}", text)
+    text = _NAMED.sub(lambda found: f"{found[1]}{found[2] or found[3]}{HIDDEN}{found[2] or ''}", text)
+    text = _QUERY.sub(rf"\1{HIDDEN}", text)
+    text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", text)
+    text = _HEADER.sub(rf"\1 {HIDDEN}", text)
+    return _KEY.sub(rf"\1\2{HIDDEN}", text)
 
 
 def _known(environment: Mapping[str, str]) -> Iterator[str]:
@@ -54,10 +75,14 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """From now on an error that ends this process is shown without secrets."""
+    """From now on an error that ends this process, or one of its threads, is shown without secrets."""
 
-    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         said = "".join(traceback.format_exception(kind, error, trace))
         print(without_secrets(said), end="", file=sys.stderr, flush=True)
 
-    sys.excepthook = show
+    def show_of_thread(ended: threading.ExceptHookArgs) -> None:
+        if ended.exc_type is not SystemExit:
+            show(ended.exc_type, ended.exc_value, ended.exc_traceback)
+
+    sys.excepthook, threading.excepthook = show, show_of_thread

@@ -62,6 +62,7 @@ def json_object(response: str) -> ParsedAction:
     thought, action = found.get("thought"), found.get("action")
     if not isinstance(thought, str):
         return ParsedAction("", "", "missing_thought")
+    thought = thought.encode(errors="replace").decode()  # JSON can write half a character; no file takes it
     if not isinstance(action, str):
         return ParsedAction(thought.strip(), "", "missing_action")
     if [key for key, _ in pairs].count("action") > 1:

@@ -8,8 +8,9 @@ and usage that is missing or makes no sense.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from skillpress.chat.connection import Reply
@@ -39,6 +40,8 @@ LONGEST_CALL = 4000
 """Characters that are kept of a tool call."""
 DEEPEST = 8
 """Parts inside parts that are looked into."""
+MOST_TOKENS = 1 << 40
+"""A server that counts more has miscounted, and sums of such counts would fit into no column."""
 NOT_JSON = object()
 
 
@@ -79,7 +82,7 @@ def parsed(body: bytes) -> Any:
 
 def _put_together(events: Iterable[str]) -> Any:
     """The completion whose chunks are these; ``NOT_JSON`` where the last one is missing."""
-    message: dict[str, Any] = {}
+    parts: dict[str, list[Any]] = {}
     usage, finish, ended = None, None, False
     for event in events:
         if event == "[DONE]":
@@ -96,12 +99,22 @@ def _put_together(events: Iterable[str]) -> Any:
         choice = choices[0] if isinstance(choices, list) and choices else {}
         delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
         for name, value in delta.items():
-            before = message.get(name)
-            message[name] = before + value if isinstance(before, type(value)) and name != "role" else value
+            parts.setdefault(name, []).append(value)
         finish = choice.get("finish_reason") or finish if isinstance(choice, Mapping) else finish
     if not (ended or finish):
         return NOT_JSON
+    message = {name: _joined(values) for name, values in parts.items() if name != "role"}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    """What the chunks say of one field: their texts or lists put together, else the last value."""
+    said = [value for value in values if value is not None]
+    if said and all(isinstance(value, str) for value in said):
+        return "".join(said)
+    if said and all(isinstance(value, list) for value in said):
+        return list(chain.from_iterable(said))
+    return said[-1] if said else None
 
 
 def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
@@ -169,7 +182,8 @@ def _usage(found: Any) -> Usage:
 
 def _count(value: Any) -> int | None:
     """The number of tokens; None for a value that cannot be one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
+    return value if counts else None
 
 
 def _mapping(choice: Any, name: str) -> Mapping[str, Any] | None:

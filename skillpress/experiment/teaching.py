@@ -30,7 +30,9 @@ def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
     Raises:
         ChatError: the address is none, or the key's variable is not set.
     """
-    server = ChatServer(section.url, section.model, section.key_variable, omit=tuple(section.omit))
+    server = ChatServer(
+        section.url, section.model, key_variable=section.key_variable, omit=tuple(section.omit)
+    )
     server.check()
     sampling = Sampling(temperature=0.0, max_new_tokens=section.max_new_tokens)
 

@@ -1,8 +1,8 @@
 """Messages between the host and a sandbox: four bytes of length, then a JSON object.
 
 What comes from inside was written by an agent that may want to harm the reader. A length is judged before
-anything is stored for it, nothing is unpickled, and JSON that is broken or nested without end is an error
-like any other.
+anything is stored for it, nothing is unpickled, JSON that is broken or nested without end is an error like
+any other, and half a character in a text becomes a question mark.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ def decode(body: bytes) -> Message:
     """
     try:
         message = json.loads(body)
+        if (
+            b"\\ud" in body or b"\\uD" in body
+        ):  # halves of surrogate pairs, which no file and no tokenizer takes
+            message = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))
     except RecursionError:
         raise FrameError("a message is nested too deeply") from None
     except ValueError:  # no JSON, no UTF-8, or a number of too many digits

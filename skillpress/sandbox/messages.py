@@ -82,13 +82,13 @@ def _answer(message: Message) -> Answer:
 
 
 def _text(message: Message, field: str) -> str | None:
-    """A field that is text or null, without halves of surrogate pairs, which no file could hold."""
+    """A field that is text or null."""
     value = message.get(field)
     if value is None:
         return None
     if not isinstance(value, str):
         raise FrameError(f"an answer's {field} is not text")
-    return value.encode(errors="replace").decode()
+    return value
 
 
 def _call(message: Message) -> Call:

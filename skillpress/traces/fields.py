@@ -7,6 +7,7 @@ place in a list. ``--success`` takes a path alone where the field says yes or no
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,10 +48,6 @@ _NO = frozenset(
         "unresolved",
     ]
 )
-
-
-_LARGEST = 1e300
-"""No moment is later, in any unit."""
 
 
 def dig(record: Any, path: str) -> Any:
@@ -138,16 +135,13 @@ def _named(path: str, text: str) -> str:
 def seconds(value: Any) -> float | None:
     """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else, as for what
     orders nothing (a number without end, or not a number)."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float):
-        return float(value) if -_LARGEST < value < _LARGEST else None
-    if isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    return None
+    try:
+        found = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 @dataclass(frozen=True)

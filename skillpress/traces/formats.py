@@ -10,6 +10,9 @@ from skillpress.traces import atif, chat, mlflow_traces
 from skillpress.traces.fields import Wanted, seconds
 from skillpress.traces.trace import Trace, UnreadableTraceError
 
+SHOWN = 200
+"""Characters of what is wrong with a record; the record chose some of them."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -44,17 +47,16 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        return _read(known, record, wanted)
+        return _with_fields(known.read(record), known, record, wanted)
     except UnreadableTraceError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         raise UnreadableTraceError(
-            f"a damaged {known.name} record: {type(error).__name__}: {error}"
+            f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
         ) from error
 
 
-def _read(known: Format, record: Any, wanted: Wanted) -> Trace:
-    trace = known.read(record)
+def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:
     if trace.success not in (None, True, False):
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}

@@ -8,23 +8,18 @@ and an object with a list under ``traces``, hold one record each item.
 from __future__ import annotations
 
 import gzip
-import json
-import re
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from skillpress.traces.trace import UnreadableTraceError
+from skillpress.traces.trace import UnreadableTraceError, json_value
 
 LONGEST_LINE = 256 << 20
 """Bytes; a longer line is passed over."""
 LARGEST_DOCUMENT = 2 << 30
 """Bytes; a larger document is not read, as it would have to be held whole."""
-
-
-_ESCAPED_HALF, _HALF = re.compile(rb"\\u[dD][89a-fA-F]"), re.compile("[\ud800-\udfff]")
 
 
 class Value(NamedTuple):
@@ -57,29 +52,15 @@ def value_at(path: Path, offset: int) -> Any:
 
 
 def parsed(line: bytes) -> Any:
-    """A line's value, or an ``UnreadableTraceError`` that says why it has none.
-
-    Halves of surrogate pairs, which no file can hold, become U+FFFD.
-    """
+    """A line's value, or an ``UnreadableTraceError`` that says why it has none."""
     try:
-        value = json.loads(line.decode("utf-8-sig"))
-        return _whole_characters(value) if _ESCAPED_HALF.search(line) else value
+        return json_value(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         return UnreadableTraceError(f"not UTF-8 at byte {error.start}")
     except ValueError as error:
         return UnreadableTraceError(f"not JSON: {error}")
     except RecursionError:
         return UnreadableTraceError("nested too deeply")
-
-
-def _whole_characters(value: Any) -> Any:
-    if isinstance(value, str):
-        return _HALF.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_whole_characters(inside) for inside in value]
-    if isinstance(value, dict):
-        return {_whole_characters(key): _whole_characters(inside) for key, inside in value.items()}
-    return value
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -10,13 +10,12 @@ call of ``act`` behind it the environment's action, and the tags say how the epi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillpress.traces.chat import calls_of
 from skillpress.traces.fields import dig, seconds
-from skillpress.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
+from skillpress.traces.trace import Trace, TraceStep, UnreadableTraceError, acted, json_value
 
 _MODELS = ("CHAT_MODEL", "LLM")
 OURS = {"group_id", "rollout_index", "policy_version", "won"}
@@ -100,7 +99,7 @@ def _whole(record: Any) -> Any:
         return record
     row = record["trace"]
     try:
-        return json.loads(row) if isinstance(row, str) else row
+        return json_value(row) if isinstance(row, str) else row
     except (ValueError, RecursionError) as error:
         raise UnreadableTraceError(f"the column 'trace' is no JSON ({error})") from error
 
@@ -159,7 +158,7 @@ def _value(span: Mapping[str, Any], attribute: str) -> Any:
     value = (span.get("attributes") or {}).get(attribute)
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return json_value(value)
         except (ValueError, RecursionError):
             return value
     return value

@@ -74,12 +74,26 @@ class Bad(NamedTuple):
     why: str
 
 
+def json_value(text: str) -> Any:
+    """The value of a JSON text. Half a character, which JSON can write and no file takes, becomes a question
+    mark.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    value = json.loads(text)
+    if "\\ud" in text or "\\uD" in text:
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    return value
+
+
 def acted(action: str, answer: Any, refused: bool) -> TraceStep:
     """A step of our own environments: what is written as a call, ``{"tool": "edit", ...}``, is a call of that
     tool, any other action is words."""
     if action.lstrip()[:1] == "{":
         try:
-            call = json.loads(action)
+            call = json_value(action)
         except (ValueError, RecursionError):
             call = None
         if isinstance(call, dict) and isinstance(call.get("tool"), str):
@@ -106,7 +120,7 @@ def arguments_of(step: TraceStep) -> Mapping[str, Any]:
     content = step.content
     if isinstance(content, str) and step.tool is not None:
         try:
-            content = json.loads(content)
+            content = json_value(content)
         except (ValueError, RecursionError):
             return {}
     return content if isinstance(content, Mapping) else {}

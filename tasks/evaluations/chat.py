@@ -118,7 +118,13 @@ def player(options: Namespace) -> Chat:
     if not 0 < deadline < math.inf:
         raise ParamsError(f"--deadline: is {deadline:g}; must be a finite number of seconds above 0")
     omitted = tuple(name.strip() for name in (options.omit or "").split(",") if name.strip())
-    server = ChatServer(model_of(options), options.name or "", options.key_variable or "", deadline, omitted)
+    server = ChatServer(
+        model_of(options),
+        options.name or "",
+        key_variable=options.key_variable or "",
+        deadline_seconds=deadline,
+        omit=omitted,
+    )
     server.check()
     if server.model:
         return Chat(server)

@@ -30,7 +30,8 @@ from skillpress.trajectory import Task, write_tasks
 from tasks.evaluations.code import deciding_code
 from tasks.evaluations.folder import EvaluationFolder
 from tasks.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
-from tasks.evaluations.players import PLAYERS, Player, add_server_options, choose
+from tasks.evaluations.players import PLAYERS, Player, choose
+from tasks.evaluations.server_options import add_server_options
 from tasks.evaluations.summary import lines, record_of, write_page
 from tasks.files import RESULTS
 from tasks.progress import Progress

@@ -38,7 +38,8 @@ from tasks.evaluations.chat import AT_ONCE, journal_of, player
 from tasks.evaluations.endings import endings_told
 from tasks.evaluations.models import identify
 from tasks.evaluations.parameters import evaluation_params
-from tasks.evaluations.players import add_server_options, is_url
+from tasks.evaluations.players import is_url
+from tasks.evaluations.server_options import add_server_options
 from tasks.progress import Progress
 
 RESPONSE_TOKENS = 256

@@ -6,12 +6,11 @@ what of it decides the result, and plays those of the wanted episodes that its s
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from skillpress.arguments import real
 from skillpress.errors import ParamsError
 from skillpress.params import Params
 from skillpress.registry import Registry, lookup
@@ -70,23 +69,6 @@ class Player(Protocol):
     def left_out(self, store: ResumeStore) -> Sequence[str]:
         """Parameters of the sampling that did not reach the model; empty for what runs here."""
         ...
-
-
-def add_server_options(parser: ArgumentParser) -> None:
-    """Add the options of ``SERVER_OPTIONS``."""
-    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
-    parser.add_argument(
-        "--key-variable",
-        metavar="VARIABLE",
-        help="environment variable with the key for a URL (default: no key is sent)",
-    )
-    parser.add_argument("--deadline", type=real(above=0), metavar="SECONDS",
-                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
-    parser.add_argument(
-        "--omit",
-        metavar="NAME,NAME",
-        help="sampling parameters that a URL is not sent, as seed,top_p (default: those that it refuses)",
-    )
 
 
 def choose(options: Namespace) -> tuple[str, Player]:

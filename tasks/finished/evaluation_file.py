@@ -40,5 +40,5 @@ def checkpoint(results: Path) -> SelectedCheckpoint:
     except TypeError as error:
         raise StorageError(
             f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
-            "run the stage evaluate_policy again"
+            "let the stage evaluate_policy run again"
         ) from error

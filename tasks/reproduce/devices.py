@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from skillpress.arguments import real, whole
 from skillpress.errors import ParamsError
 
 if TYPE_CHECKING:
@@ -21,20 +22,22 @@ GB = 10**9
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:
     """``--devices`` and ``--device-memory``."""
-    parser.add_argument("--devices", type=int, help="with --dry-run: GPUs to fit; else this machine's memory")
-    parser.add_argument("--device-memory", type=float, help="with --devices: GB of each, as in 80")
+    parser.add_argument(
+        "--devices", type=whole(1), help="with --dry-run: GPUs to fit; else this machine's memory"
+    )
+    parser.add_argument("--device-memory", type=real(above=0), help="with --devices: GB of each, as in 80")
 
 
 def asked_for(chosen: argparse.Namespace) -> Devices:
     """What the options name, or this machine.
 
     Raises:
-        ParamsError: one of the options is missing, or is no number of devices or of GB.
+        ParamsError: one of the options is missing.
     """
     count, size = chosen.devices, chosen.device_memory
     if count is None and size is None:
         return this_machine()
-    if count is None or size is None or count < 1 or not 0 < size < float("inf"):
+    if count is None or size is None:
         raise ParamsError(
             f"--devices is {count} and --device-memory {size}: give both, such as --devices 8 "
             "--device-memory 80"

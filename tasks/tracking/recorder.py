@@ -154,7 +154,8 @@ def main(stage: str, key: str) -> int:
             message = json.loads(line)
             by_name[message["call"]](**message["arguments"])
     except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
-        _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {str(error).splitlines()[0]}"))
+        why = str(error).partition("\n")[0] or type(error).__name__
+        _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {why}"))
         return 1
     return 0
 

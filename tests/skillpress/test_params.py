@@ -110,6 +110,10 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
             "engine: {name: server, urls: [http://a:1, http://a:1/], answer_seconds: 60}",
             "names a server twice",
         ),
+        (
+            "engine: {name: server, urls: ['http://a:1?token=b'], answer_seconds: 60}",
+            "or a part behind '?' or '#', which would be recorded with the parameters",
+        ),
         ("algorithm: {clip_low: 1.5}", "algorithm.clip_low: is 1.5; Input should be less than 1"),
         ("algorithm: {step_weight: 0.9}", "algorithm.step_weight: unknown key"),
         ("algorithm: {name: trpo}", "algorithm: name is 'trpo'; allowed: grpo, rloo, reinforce_pp"),

@@ -35,10 +35,13 @@ class ServerParameters(EngineParameters):
     def _urls_are_servers(cls, urls: list[str]) -> list[str]:
         for url in urls:
             parts = urlsplit(url)
+            if parts.username or parts.password or parts.query or parts.fragment:
+                raise ValueError(
+                    "holds a password, or a part behind '?' or '#', which would be recorded with the "
+                    "parameters"
+                )
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
                 raise ValueError(f"{url!r} is no server; allowed: http://HOST:PORT")
-            if parts.username or parts.password:
-                raise ValueError("holds a password, which would be recorded with the parameters")
         if len({url.rstrip("/") for url in urls}) < len(urls):
             raise ValueError("names a server twice")
         return [url.rstrip("/") for url in urls]

@@ -122,7 +122,7 @@ def read_action(text: str, page: int = 1) -> tuple[Action | None, str]:
         case ["view", number] if number.isdecimal():
             return ShowPage(tool="edit", command="list", page=int(number[:9])), ""
         case ["edit", slot] if slot.isdecimal() and 1 <= int(slot[:9]) <= PAGE:
-            place = (page - 1) * PAGE + int(slot)
+            place = (page - 1) * PAGE + int(slot[:9])
             return ApplyChange(tool="edit", command="change", number=place), ""
     try:
         return _CALLS.validate_json(text), ""

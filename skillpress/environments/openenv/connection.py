@@ -116,7 +116,7 @@ class Connection:
             raise self._foreign(said) from error
         if kind != "observation" or not isinstance(observation, dict) or not isinstance(done, bool):
             raise self._foreign(said)
-        if reward is not None and not (isinstance(reward, int | float) and isfinite(reward)):
+        if reward is not None and not _is_finite(reward):
             raise self._foreign(said)
         return Answer(observation, None if reward is None else float(reward), done)
 
@@ -127,6 +127,14 @@ class Connection:
 
     def _foreign(self, said: str | bytes) -> ForeignProtocolError:
         return ForeignProtocolError(f"{self._url}: {said[:SHOWN]!r} is no observation of OpenEnv's protocol")
+
+
+def _is_finite(value: object) -> bool:
+    """Whether it is a number that a float can hold."""
+    try:
+        return isinstance(value, int | float) and isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def _is_loopback(url: str) -> bool:

@@ -81,3 +81,8 @@ def test_every_text_is_an_action_or_a_reason(text: str) -> None:
 def test_a_malformed_answer_has_its_reason_and_no_action(parse: Parser, response: str, reason: str) -> None:
     said = parse(response)
     assert (said.action, said.invalid) == ("", reason)
+
+
+def test_half_a_character_in_a_thought_becomes_a_question_mark() -> None:
+    said = json_object(r'{"thought": "a \ud83d", "action": "b"}')
+    assert (said.thought, said.action, said.invalid) == ("a ?", "b", None)

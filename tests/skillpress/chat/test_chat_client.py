@@ -180,6 +180,13 @@ def test_a_server_that_cannot_be_used_is_refused_without_asking_it(server: ChatS
         server.check()
 
 
+@pytest.mark.parametrize("url", ["http://me:open sesame@host/v1", "http://me:open/sesame@host/v1"])
+def test_an_address_that_cannot_be_read_is_not_repeated_where_it_may_hold_a_password(url: str) -> None:
+    with pytest.raises(ChatError, match="which holds an @, is no address") as refused:
+        ChatServer(url).check()
+    assert "sesame" not in str(refused.value)
+
+
 def test_pauses_grow_to_a_limit_and_differ_between_requests() -> None:
     assert all(0.25 * 2 ** (n - 1) <= backoff(7, n) <= 0.5 * 2 ** (n - 1) for n in range(1, 6))
     assert 15 <= backoff(7, 50) <= 30

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.chat.answers import read_reply
+from skillpress.chat.answers import parsed, read_reply
 from skillpress.chat.connection import Reply
 from skillpress.chat.form import OMITTABLE
 from skillpress.chat.offers import read_offers
@@ -83,3 +83,33 @@ def test_an_error_is_never_an_answer_of_the_model(value: Any) -> None:
         Reply(200, {}, json.dumps({"error": value or "none", "choices": [{}]}).encode()), SENT
     )
     assert not isinstance(outcome, Answer) or (outcome.text == "" and outcome.ended != "whole")
+
+
+def streamed(*deltas: dict[str, Any]) -> dict[str, Any]:
+    lines = [f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n" for delta in deltas]
+    (choice,) = parsed("".join([*lines, "data: [DONE]\n\n"]).encode())["choices"]
+    return dict(choice["message"])
+
+
+def test_fields_of_a_stream_that_are_null_again_and_again_say_nothing() -> None:
+    first = {"role": "assistant", "content": "", "refusal": None}
+    said = streamed(first, {"content": "a", "refusal": None}, {"content": None}, {"content": "b"})
+    assert said == {"content": "ab", "refusal": None}
+
+
+def test_objects_in_a_stream_are_not_added_up() -> None:
+    calls = [{"function_call": {"name": "f"}}, {"function_call": {"arguments": "{}"}}]
+    assert streamed(*calls) == {"function_call": {"arguments": "{}"}}
+
+
+def test_a_stream_of_many_pieces_is_put_together_once() -> None:
+    pieces = [{"content": "a" * 100}] * 20_000  # gigabytes are copied, where each piece is added to a text
+    assert streamed(*pieces)["content"] == "a" * 2_000_000
+
+
+def test_a_count_of_tokens_that_no_answer_can_have_is_none() -> None:
+    usage = {"prompt_tokens": 10**400, "completion_tokens": 7}
+    body = {"choices": [{"message": {"content": "a"}}], "usage": usage}
+    outcome = read_reply(Reply(200, {}, json.dumps(body).encode()), SENT)
+    assert isinstance(outcome, Answer)
+    assert (outcome.usage.prompt_tokens, outcome.usage.response_tokens) == (None, 7)

@@ -40,7 +40,7 @@ def play_in_rounds(
                 Step(
                     prompt, completion.token_ids, completion.logprobs, parsed.thought,
                     info.action or parsed.action, seen, why_invalid(parsed, info),
-                    agent.evaluate_step(state, parsed, seen, info),
+                    agent.evaluate_step(state, parsed, seen, info), state_key=state.info.state_key,
                 )
             )  # fmt: skip
             if terminated or truncated:

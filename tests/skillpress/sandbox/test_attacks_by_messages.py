@@ -29,7 +29,7 @@ FLOODS = {
     "pieces": ("frame('{\"piece\": \"\"}')", "not asked for"),
     "calls": ("frame('{\"call\": \"\", \"args\": [], \"kwargs\": {}}')", "did not read"),
     "calls whose replies are read": (
-        "frame('{\"call\": \"\", \"args\": [], \"kwargs\": {}}')\n    os.read(wire, 65536)", "longer than"
+        "frame('{\"call\": \"\", \"args\": [], \"kwargs\": {}}')\n    os.read(wire, 65536)\n    time.sleep(0.001)", "longer than"
     ),
 }  # fmt: skip
 """What is sent for half a minute, and a word of why that ends."""

@@ -45,3 +45,9 @@ def test_what_is_no_object_is_a_frame_error(body: str) -> None:
     data = body.encode(errors="surrogateescape")
     with pytest.raises(FrameError):
         list(FrameReader().feed(HEADER.pack(len(data)) + data))
+
+
+def test_half_a_character_in_any_text_becomes_a_question_mark() -> None:
+    body = rb'{"call": "keep", "args": [{"a\udc00": "\ud800\ud83d\ude00"}]}'
+    (message,) = FrameReader().feed(HEADER.pack(len(body)) + body)
+    assert message == {"call": "keep", "args": [{"a?": "?\U0001f600"}]}

@@ -15,9 +15,17 @@ from trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
 from skillpress.traces.fields import SuccessField, Wanted, dig, success_field
 from skillpress.traces.formats import format_of, read_record
+from skillpress.traces.json_files import parsed
 from skillpress.traces.projection import NameProjection
 from skillpress.traces.rollouts import read_rollouts
-from skillpress.traces.trace import Trace, TracesError, UnreadableTraceError, action_of, text_of
+from skillpress.traces.trace import (
+    Trace,
+    TracesError,
+    TraceStep,
+    UnreadableTraceError,
+    action_of,
+    text_of,
+)
 from skillpress.trajectory import write_rollouts
 
 RECORDS = {"ATIF": atif, "MLflow traces": mlflow_trace, "chat completions": chat}
@@ -255,3 +263,26 @@ def test_what_we_export_is_read_as_the_rollout_that_it_came_from(record: Any) ->
         ("edit", "view", False), (None, "", True), (None, "look", True)
     ]  # fmt: skip
     assert text_of(found.steps[0].answer) == "1: def" and text_of(found.steps[2].answer) == "Nothing."
+
+
+def test_a_record_whose_named_field_is_damaged_is_passed_over() -> None:
+    record = mlflow_trace()
+    record["info"]["assessments"] = 5
+    with pytest.raises(UnreadableTraceError, match="a damaged MLflow traces record"):
+        read(record, Wanted(success=success_field("won")))
+
+
+def test_a_record_whose_number_is_none_is_passed_over() -> None:
+    record = our_mlflow_trace()
+    record["info"]["tags"]["policy_version"] = "three"
+    with pytest.raises(UnreadableTraceError, match="a damaged MLflow traces record"):
+        read(record)
+
+
+def test_a_moment_that_no_number_can_hold_is_none() -> None:
+    assert read(chat(created=10**400)).time is None
+
+
+def test_half_a_character_in_a_log_becomes_a_question_mark() -> None:
+    assert parsed(rb'{"a\ud800": ["\uDC00\ud83d\ude00"]}') == {"a?": ["?\U0001f600"]}
+    assert action_of(TraceStep("search", r'{"text": "\ud800"}')) == "?"

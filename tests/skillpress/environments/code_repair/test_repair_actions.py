@@ -68,6 +68,12 @@ def test_what_is_wrong_with_a_text_is_named(text: str, said: str) -> None:
     assert call is None and said in wrong
 
 
+@pytest.mark.parametrize("word", ["edit", "view"])
+def test_a_number_of_thousands_of_digits_has_a_reading_too(word: str) -> None:
+    call, _ = read_action(f"{word} 000000001{'9' * 5000}")
+    assert call is not None and len(call.wording) < 100
+
+
 @given(st.text(max_size=80))
 def test_every_text_has_a_reading(text: str) -> None:
     call, wrong = read_action(text)

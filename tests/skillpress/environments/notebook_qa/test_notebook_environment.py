@@ -110,6 +110,7 @@ def test_a_notepad_that_its_agent_breaks_harms_nothing(environment: SandboxedEnv
     environment.reset(task)
     environment.step("notepad.facts.append('kept')")
     assert state(environment.step("notepad.plan = 5")[3]).notepad["plan"] == "- 5"
+    assert state(environment.step("notepad.plan = ['\\ud800']")[3]).notepad["plan"] == "- ?"
     assert state(environment.step("notepad = None")[3]).notepad["facts"] == "- kept"
     assert len(state(environment.step("del notepad")[3]).notepad) == 3
     assert environment.step("1 + 1")[0] == "2"

@@ -254,6 +254,7 @@ def observed(reward: Any = None, done: Any = False, **observation: Any) -> dict[
         ({"type": "state", "data": {"observation": {}}}, "is no observation"),
         (observed(reward="10", text="a room"), "is no observation"),
         (observed(reward=float("nan"), text="a room"), "is no observation"),
+        (observed(reward=10**400, text="a room"), "is no observation"),
         (observed(done=1, text="a room"), "is no observation"),
         (observed(prompt="a room"), "fields.text: the server's observation has no 'text'; it has 'prompt'"),
     ],
