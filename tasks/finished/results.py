@@ -65,8 +65,8 @@ def _foreign(results: Path, part: str, error: ValidationError) -> StorageError:
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, (part, *first["loc"])))
     return StorageError(
-        f"{results / 'evaluation.json'}: {place}: {first['msg']}; not what this version writes, so run the "
-        "stage evaluate_policy again"
+        f"{results / 'evaluation.json'}: {place}: {first['msg']}; not what this version writes; let the "
+        "stage evaluate_policy run again"
     )
 
 
