@@ -32,7 +32,7 @@ from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
 from flows.machines import LIMIT_SECONDS, Machines
 from skillpress.arguments import Parser, any_seed, real
-from skillpress.errors import UserError
+from skillpress.errors import ParamsError, UserError
 from skillpress.storage import write_json, write_text
 from skillpress.workers import cores
 from tasks import exit_codes, parent
@@ -131,6 +131,7 @@ def ablation(
         machines: where the experiments run; here where none are given.
     """
     try:
+        check_different(methods, seeds)
         found = [Variant((*map(Path, common), Path(method))).values(ROOT) for method in methods]
         processes = [values["processes"] for values in found]
         compared = {"methods": list(methods), "seeds": list(seeds), "common": list(common)}
@@ -151,6 +152,26 @@ def ablation(
     if failures:
         return Failed(message="\n".join(failures))
     return Completed(message=str(ROOT / RESULTS / "ablation.html"))
+
+
+def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
+    """Refuse what would count an experiment twice, or two methods as one.
+
+    Raises:
+        ParamsError: two methods have one name, or a seed is named twice.
+    """
+    named: dict[str, str] = {}
+    for method in methods:
+        name = Path(method).stem
+        if name in named:
+            raise ParamsError(
+                f"--params: {named[name]} and {method} are both {name} in the comparison; name one of them, "
+                "or rename its file"
+            )
+        named[name] = method
+    for place, seed in enumerate(seeds):
+        if seed in seeds[:place]:
+            raise ParamsError(f"--seeds: {seed} is named twice; name different seeds")
 
 
 def room(cores: int, processes: Sequence[int]) -> int:

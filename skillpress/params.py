@@ -29,7 +29,7 @@ from skillpress.environments import EnvironmentParameters, bundle
 from skillpress.errors import ParamsError, UserError, did_you_mean
 from skillpress.experience.parameters import ExperienceParameters, experience_parameters
 from skillpress.interface import FORMAT_MEASURE
-from skillpress.params_mistakes import impossible_numbers, mistakes
+from skillpress.params_mistakes import mistakes, unwritable
 from skillpress.registry import (
     CLOSURES,
     CORPORA,
@@ -645,7 +645,7 @@ def check_params(values: Mapping[str, Any], source: str) -> Params:
     """
     try:
         params = Params.model_validate(values)
-        lines = list(impossible_numbers(values))
+        lines = list(unwritable(values))
     except ValidationError as error:
         lines = mistakes(Params, values, error)
     if lines:

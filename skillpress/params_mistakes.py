@@ -6,6 +6,7 @@ Pydantic says what a key must be; what a misspelt key was meant to be follows fr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -18,6 +19,9 @@ from skillpress.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES, 
 Model = type[BaseModel]
 MOST = 2**63 - 1
 """No number is larger: files hold 64 bits."""
+LONGEST_SHOWN = 200
+"""Characters of a value in a message."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 NAMED: Mapping[str, tuple[Mapping[str, str], Callable[[str], Model]]] = {
     "environment": (ENVIRONMENTS, lambda name: bundle(name).parameters),
@@ -34,18 +38,29 @@ def mistakes(root: Model, values: Mapping[str, Any], error: ValidationError) -> 
     return [_describe(root, values, dict(detail)) for detail in error.errors(include_url=False)]
 
 
-def impossible_numbers(values: Any, path: str = "") -> Iterator[str]:
-    """A line for each number that no file of ours can hold."""
+def unwritable(values: Any, path: str = "") -> Iterator[str]:
+    """A line for each number, key or text that no file of ours can hold."""
     if isinstance(values, Mapping):
         for key, value in values.items():
-            yield from impossible_numbers(value, f"{path}.{key}" if path else str(key))
+            place = f"{path}.{key}" if path else str(key)
+            if not isinstance(key, str):
+                yield f"{place}: the key {key!r} is no text; write it in quotes"
+            yield from unwritable(value, place)
     elif isinstance(values, list):
         for place, value in enumerate(values):
-            yield from impossible_numbers(value, f"{path}.{place}")
+            yield from unwritable(value, f"{path}.{place}")
     elif isinstance(values, int) and abs(values) > MOST:
-        yield f"{path}: is {values:.6g}; must be between -{MOST} and {MOST} (64 bits)"
+        yield f"{path}: is {shown(values)}; must be between -{MOST} and {MOST} (64 bits)"
     elif isinstance(values, float) and not math.isfinite(values):
         yield f"{path}: is {values}; must be a finite number"
+    elif isinstance(values, str) and not values.isascii() and _SURROGATE.search(values):
+        yield f"{path}: is {shown(values)}; must not hold half a surrogate pair, which no file can"
+
+
+def shown(value: Any) -> str:
+    """A value in a message, in a line that can be read."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 20]} ... {text[-15:]}"
 
 
 def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) -> str:
@@ -62,8 +77,8 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
     if detail["type"] == "literal_error":
         expected = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         message += did_you_mean(value, expected)
-    shown = "" if isinstance(value, Mapping) else f" is {value!r};"
-    return f"{path}:{shown} {message}"
+    said = "" if isinstance(value, Mapping) else f" is {shown(value)};"
+    return f"{path}:{said} {message}"
 
 
 def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> list[str]:

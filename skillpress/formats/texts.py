@@ -86,13 +86,13 @@ def load_texts(folder: str | Path) -> Texts:
     path = Path(folder) / TOKENIZER
     if not path.is_file():
         raise TokenizerError(f"{path}: no such file; name the folder of the policy that played")
-    content = read_json(path)
-    if not isinstance(content, dict) or "model" not in content:
-        raise TokenizerError(f"{path}: not a tokenizer; name the folder of the policy that played")
+    text = json.dumps(read_json(path))
     try:
-        return Texts(Tokenizer.from_str(json.dumps(content)))
-    except Exception as error:  # the only class that tokenizers raises for this
-        raise TokenizerError(f"{path}: not a tokenizer that can be read here ({error})") from error
+        return Texts(Tokenizer.from_str(text))
+    except Exception as error:  # the library raises nothing narrower
+        raise TokenizerError(
+            f"{path}: not a tokenizer ({error}); name the folder of the policy that played"
+        ) from error
 
 
 def _in_short(step: Step) -> str:

@@ -7,6 +7,7 @@ with ``choices``) is the last message. The format knows no success: ``--success`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -75,11 +76,17 @@ def steps_of(messages: Sequence[Any]) -> Iterator[TraceStep]:
 
 def calls_of(message: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
     """(id, tool, arguments) of a message's calls."""
-    for call in message.get("tool_calls") or ():
+    calls = message.get("tool_calls") or ()
+    for call in json.loads(calls) if isinstance(calls, str) else calls:  # a text in exports of tables
         called = call.get("function") or call.get("custom") or call
-        yield call.get("id"), str(called["name"]), called.get("arguments", called.get("input"))
-    if called := message.get("function_call"):
-        yield called["name"], str(called["name"]), called.get("arguments")
+        yield call.get("id"), _tool(called["name"]), called.get("arguments", called.get("input"))
+    if not calls and (called := message.get("function_call")):  # some say one call in both ways
+        yield called["name"], _tool(called["name"]), called.get("arguments")
+
+
+def _tool(name: Any) -> str:
+    """A tool's name; empty, which is no skill, where the log has none."""
+    return "" if name is None else str(name)
 
 
 def _answered(line: Mapping[str, Any]) -> list[Any]:

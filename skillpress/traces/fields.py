@@ -7,6 +7,7 @@ place in a list. ``--success`` takes a path alone where the field says yes or no
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,7 +89,10 @@ class SuccessField:
                 return value >= self.at_least
             raise TracesError(f"--success {self.path}: {value!r:.80} is no number, so >= does not fit")
         if self.equal_to is not None:
-            return str(value).strip().lower() == self.equal_to.lower()
+            if str(value).strip().lower() == self.equal_to.lower():
+                return True
+            wanted = _number(self.equal_to)
+            return wanted is not None and wanted == _number(value)
         if isinstance(value, bool | int | float) and value in (0, 1):
             return bool(value)
         if isinstance(value, str) and (word := value.strip().lower()) in _YES | _NO:
@@ -115,6 +119,13 @@ def success_field(text: str) -> SuccessField:
     return SuccessField(_named(path, text), equal_to=value.strip() if equal else None)
 
 
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def _named(path: str, text: str) -> str:
     if not path.strip():
         raise TracesError(f"--success {text!r}: name a field, such as reward>=1, outcome=won or extra.solved")
@@ -122,13 +133,15 @@ def _named(path: str, text: str) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else."""
+    """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else, as for what
+    orders nothing (a number without end, or not a number)."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
+        found = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):
         return None
+    return found if math.isfinite(found) else None
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
 
 
 def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:
+    if trace.success not in (None, True, False):
+        raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
     if wanted.success is not None:
         changed["success"] = wanted.success.of(known.field(record, wanted.success.path))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -76,7 +77,7 @@ def _is_document(file: IO[bytes]) -> bool:
     firsts: list[bytes] = []
     while len(firsts) < 2 and (line := file.readline(LONGEST_LINE)):
         if line.strip():
-            firsts.append(line)
+            firsts.append(line.removeprefix(BOM_UTF8))
     file.seek(0)
     if firsts and firsts[0].strip() in (b"[", b"{"):
         return True

@@ -251,8 +251,12 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, bool]]:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.name.lower().endswith(SUFFIXES))
             found += [(file, True) for file in inside if file.is_file()]
-        elif path.exists():
+        elif path.is_file():
             found.append((path, False))
+        elif path.exists():
+            raise TracesError(
+                f"{path}: is a pipe or a device, which can be read once; write it to a file and name that"
+            )
         else:
             raise TracesError(
                 f"{path}: no such file or folder; name files of traces, or folders that hold some"

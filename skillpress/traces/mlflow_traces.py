@@ -74,7 +74,7 @@ def _exported(info: Mapping[str, Any], spans: Sequence[Any]) -> Trace:
         success=tags["won"] == "true",
         task=str(info["trace_metadata"]["mlflow.trace.session"]),
         version=str(tags.get("policy", "")),
-        time=float(tags["policy_version"]),
+        time=seconds(float(tags["policy_version"])),
     )
 
 

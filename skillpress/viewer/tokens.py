@@ -28,16 +28,18 @@ class TokenTexts:
     def __init__(self, folder: Path) -> None:
         """
         Raises:
-            StorageError: the folder holds no tokenizer, or one that cannot be read.
+            StorageError: the folder holds no tokenizer, or its file holds something else.
         """
         file = folder / "tokenizer.json"
         if not file.is_file():
             raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
-        content = json.dumps(read_json(file))
+        text = json.dumps(read_json(file))
         try:
-            self._tokenizer = Tokenizer.from_str(content)
-        except Exception as error:  # the only class that tokenizers raises for this
-            raise StorageError(f"{file}: not a tokenizer that can be read here ({error})") from error
+            self._tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises nothing narrower
+            raise StorageError(
+                f"{file}: not a tokenizer ({error}); name the folder of a model or tokenizer"
+            ) from error
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """The text of each token; together they are the decoded sequence, special tokens included."""

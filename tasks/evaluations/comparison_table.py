@@ -67,7 +67,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     if len(first.tasks) < ROUGH:
         yield f"Intervals over fewer than {ROUGH} tasks are rough: they hold in about 90%, not 95%."
     yield "Many tests: of twenty, one falls below 0.05 by luck alone."
-    differing = list(differences(*({**one.record.deciding, **one.deciding} for one in (first, second))))
+    mine, theirs = ({**one.record.deciding, **one.deciding} for one in (first, second))
+    differing = list(differences(mine, theirs))
     yield f"In what the evaluations differ (A's value first): {'; '.join(differing) or 'nothing'}."
 
 

@@ -172,6 +172,8 @@ class EvaluationFolder:
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
+            if not isinstance(begun, dict):
+                raise FolderError(f"--output: {self.parameters} is no evaluation's; name another folder")
             if differing := list(differences(begun, asked)):
                 raise FolderError(
                     f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
@@ -219,11 +221,12 @@ class EvaluationFolder:
             StorageError: there is no finished evaluation, or it is of another version.
         """
         parameters = self._read_record().get("parameters")
-        if not isinstance(parameters, dict) or {"policy", "environment"} - parameters.keys():
+        sections = parameters if isinstance(parameters, dict) else {}
+        if not all(isinstance(sections.get(name), dict) for name in ("policy", "environment")):
             raise StorageError(
                 f"{self.record_file}: damaged (its parameters lack policy or environment); evaluate again"
             )
-        return parameters
+        return sections
 
     def tokenizer(self) -> Path | None:
         """The folder with the tokenizer of the model that played: the folder that the evaluation names, seen

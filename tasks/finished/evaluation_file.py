@@ -9,6 +9,9 @@ from skillpress.errors import StorageError
 from skillpress.storage import read_json
 from skillpress.training.selected_checkpoint import SelectedCheckpoint
 
+TABLES = ("policies", "comparisons")
+"""What holds an entry for each policy, and for each two."""
+
 
 def read_evaluation(results: Path) -> dict[str, Any]:
     """Its content, of this version.
@@ -17,11 +20,12 @@ def read_evaluation(results: Path) -> dict[str, Any]:
         StorageError: it is missing or damaged.
     """
     values = read_json(results / "evaluation.json")
-    if not isinstance(values, dict) or {"checkpoint", "policies", "comparisons"} - values.keys():
+    parts = values if isinstance(values, dict) else {}
+    if "checkpoint" not in parts or not all(isinstance(parts.get(part), dict) for part in TABLES):
         raise StorageError(
             f"{results / 'evaluation.json'}: not what the stage evaluate_policy writes here; run it again"
         )
-    return values
+    return parts
 
 
 def checkpoint(results: Path) -> SelectedCheckpoint:

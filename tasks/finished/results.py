@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from skillpress.analysis.failures import failure_figures, kinds_of_episodes
 from skillpress.errors import StorageError
@@ -30,17 +30,21 @@ def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
     policies = read_evaluation(run.results)["policies"]
     weights = f"{run.checkpoint.rule} checkpoint (step {run.checkpoint.step})"
     behavior = environment_figures(run.environment).behavior
+    try:
+        summaries = {name: EvaluationSummary.from_json(values) for name, values in policies.items()}
+    except ValidationError as error:
+        raise _foreign(run.results, "policies", error) from error
     return [
         PolicyResult(
             method=BASELINES.get(name, method),
-            summary=EvaluationSummary.from_json(values),
+            summary=summary,
             seed=run.seed,
             baseline=name in BASELINES,
             environment_behavior=behavior(steps),
             failures=failure_figures(kinds_of_episodes(steps)),
             checkpoint="" if name in BASELINES else weights,
         )
-        for name, values in policies.items()
+        for name, summary in summaries.items()
         for steps in [run.steps(name)]
     ]
 
@@ -51,7 +55,19 @@ def comparisons(results: Path) -> dict[str, Comparison]:
     Raises:
         StorageError: evaluation.json is missing or damaged.
     """
-    return TypeAdapter(dict[str, Comparison]).validate_python(read_evaluation(results)["comparisons"])
+    try:
+        return TypeAdapter(dict[str, Comparison]).validate_python(read_evaluation(results)["comparisons"])
+    except ValidationError as error:
+        raise _foreign(results, "comparisons", error) from error
+
+
+def _foreign(results: Path, part: str, error: ValidationError) -> StorageError:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, (part, *first["loc"])))
+    return StorageError(
+        f"{results / 'evaluation.json'}: {place}: {first['msg']}; not what this version writes; let the "
+        "stage evaluate_policy run again"
+    )
 
 
 def curves(run: FinishedRun, method: str) -> list[Curve]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.arguments import any_seed
+from skillpress.errors import UserError
 from skillpress.params import check_params, merge, read_yaml
 from skillpress.storage import write_text
 from skillpress.yaml_files import write_yaml
@@ -27,6 +28,10 @@ OVERLAYS = "params"
 """The folder whose overlays name a workspace by their own names."""
 _OWN = frozenset({"params.yaml", "dvc.lock"})
 """Files that a workspace has for itself."""
+
+
+class WorkspaceError(UserError):
+    """A workspace cannot be made; the message says why and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,20 @@ def prepare_workspace(repository: Path, variant: Variant) -> Path:
 
 
 def source_files(repository: Path) -> list[Path]:
-    """The files that git tracks or would track, relative to the repository."""
+    """The files that git tracks or would track, relative to the repository.
+
+    Raises:
+        WorkspaceError: it is no git repository, or git will not read it.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=repository, capture_output=True, text=True, check=True,
+        cwd=repository, capture_output=True, text=True,
     )  # fmt: skip
+    if listed.returncode:
+        raise WorkspaceError(
+            f"{repository}: git cannot list its files ({listed.stderr.strip()}); a workspace is a copy of "
+            "what git knows, so clone the repository with git"
+        )
     names = sorted({name for name in listed.stdout.split("\0") if name and name not in _OWN})
     return [Path(name) for name in names if (repository / name).is_file()]
 

@@ -13,6 +13,7 @@ from skillpress.environments.bundle import Projection
 from skillpress.errors import ParamsError, StorageError
 from skillpress.formats.texts import TOKENIZER
 from skillpress.params import read_yaml
+from skillpress.registry import ENVIRONMENTS, named
 from skillpress.skills.dictionary import Skills, load_fitted
 from skillpress.skills.history import read_history
 from skillpress.trajectory import Task, read_tasks
@@ -58,12 +59,16 @@ def stated_projection(section: Any, source: Path) -> Projection | None:
         StorageError: the section, which stands in ``source``, is damaged.
     """
     try:
-        environment = bundle(section["name"])
+        environment = bundle(named(ENVIRONMENTS, section))
         if environment.rules is None:
             return None
         return environment.rules(environment.parameters.model_validate(section))
-    except (TypeError, KeyError, ValidationError, ParamsError) as error:
-        raise StorageError(f"{source}: the section environment cannot be read: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, ("environment", *first["loc"])))
+        raise StorageError(f"{source}: {place}: {first['msg']}; is it the file that the run had?") from error
+    except (ValueError, ParamsError) as error:
+        raise StorageError(f"{source}: environment: {error}") from error
 
 
 def _projection(parameters: Path) -> Projection | None:

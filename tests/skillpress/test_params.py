@@ -335,6 +335,27 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
     assert len(str(caught.value).splitlines()) == 4
 
 
+def test_what_no_file_can_hold_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    for values, said in (
+        ("{a: 1" + "0" * 400 + "}", r"environment\.kwargs\.a: is 1000.* \.\.\. 0+; must be between"),
+        ("{a: [.inf]}", r"environment\.kwargs\.a\.0: is inf; must be a finite number"),
+        ("{a: {1: x, b: y}}", r"environment\.kwargs\.a\.1: the key 1 is no text; write it in quotes"),
+        ('{a: "\\ud800"}', r"environment\.kwargs\.a: is '\\ud800'; must not hold half a surrogate pair"),
+    ):
+        path.write_text(f"environment: {{kwargs: {values}}}")
+        with pytest.raises(ParamsError, match=said):
+            load_params(DEFAULT, ROOT / "params" / "wordle_smoke.yaml", path)
+
+
+def test_a_value_of_any_length_is_told_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    path.write_text(f"seed: {'9' * 4000}\ntraining: {{learning_rate: {'x' * 4000}}}")
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert max(map(len, str(caught.value).splitlines()[1:])) < 400
+
+
 def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path) -> None:
     values = yaml.safe_load(DEFAULT.read_text())
     del values["algorithm"]["clip_high"]

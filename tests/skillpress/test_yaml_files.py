@@ -22,15 +22,28 @@ from skillpress.yaml_files import YamlError, parse_yaml, read_yaml_file, write_y
         ("-2e-4", -2e-4),
         ("+1e0", 1.0),
         ("5", 5),
+        ("010", 10),
+        ("0o17", 15),
+        ("-0x1F", -31),
+        ("1_000", 1000),
+        ("1.e5", 1e5),
+        ("1_000.5", 1000.5),
+        ("!!float 3", 3.0),
     ],
 )
 def test_a_number_with_an_exponent_is_a_number_however_it_is_written(text: str, number: float) -> None:
     assert parse_yaml(text, "here") == number and not isinstance(parse_yaml(text, "here"), str)
 
 
-@pytest.mark.parametrize("text", ["'1e-3'", "e3", "1e", "1e-3x", "2026-11-25", "12:30:45 pm"])
+@pytest.mark.parametrize(
+    "text", ["'1e-3'", "e3", "1e", "1e-3x", "2026-11-25", "12:30:45 pm", "1:30", "1:30.5", "="]
+)
 def test_what_is_no_number_is_a_text(text: str) -> None:
     assert parse_yaml(text, "here") == text.strip("'")
+
+
+LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]\n" for n in range(9))
+"""A text of nine lines that stands for ten to the ninth values."""
 
 
 @pytest.mark.parametrize(
@@ -42,11 +55,23 @@ def test_what_is_no_number_is_a_text(text: str) -> None:
         ("a:\n\t- 1", "line 2, column 1: a tab, and YAML is indented with spaces"),
         ("a: [1,", "line 1, column 7: not YAML"),
         ("a: b: c", "line 1, column 5: not YAML"),
-        ("? [1]\n: 2", "line 1, column 3: found unhashable key"),
-        ("a: !!set {x}", "line 1, column 4: could not determine a constructor"),
-        ("a: !!binary aGk=", "line 1, column 4: could not determine a constructor"),
+        ("? [1]\n: 2", "line 1, column 3: a key is a list or a mapping; write a text"),
+        ("a: !!set {x}", "line 1, column 4: !!set is nothing that is read here"),
+        ("a: !!binary aGk=", "line 1, column 4: !!binary is nothing that is read here"),
+        ("a: <<", "line 1, column 4: !!merge is nothing that is read here"),
+        ("a: !!bool maybe", "line 1, column 4: 'maybe' is neither true nor false"),
+        ("a: !!int ''", "line 1, column 4: '' is no whole number"),
+        ("a: !!int +", "line 1, column 4: '+' is no whole number"),
+        ("a: !!float ''", "line 1, column 4: '' is no number"),
+        ("a: !!map [1]", "line 1, column 4: expected a mapping node"),
+        ("a: !!map x", "line 1, column 4: expected a mapping node"),
+        ("a: 0x" + "f" * 5000, "line 1, column 4: '0xfff"),
+        ("a: &a {b: *a}", "nested more than 100 levels deep, or a value holds itself"),
+        ("a: &a [*a]", "nested more than 100 levels deep, or a value holds itself"),
+        ("[" * 200 + "]" * 200, "nested more than 100 levels deep"),
+        (LAUGHS, "more than 1,000,000 values"),
         ("a: \x00", "not YAML"),
-        ("a: " + "9" * 5000, "not YAML"),
+        ("a: " + "9" * 5000, "line 1, column 4: '999"),
         ("- " * 3000, "not YAML"),
     ],
 )

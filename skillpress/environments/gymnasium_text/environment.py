@@ -19,6 +19,7 @@ from typing import Any
 from gymnasium.spaces import Space, Text
 
 from skillpress.environments.gymnasium_text.foreign import make_foreign
+from skillpress.environments.gymnasium_text.names import told_admissible, told_won
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.errors import TaskError
 from skillpress.interface import Info
@@ -109,7 +110,7 @@ class GymnasiumText:
     def _won(self, facts: Mapping[str, Any], over: bool) -> bool:
         rule = self._section.won
         if rule.reward is None:
-            return bool(facts.get(rule.info, False))
+            return told_won(self._section, facts)
         return over and self._return >= rule.reward
 
     def _info(
@@ -121,8 +122,7 @@ class GymnasiumText:
         reward: float | None = None,
     ) -> Info:
         keys = self._section.info
-        told = facts.get(keys.admissible, ()) if keys.admissible else self._section.actions
-        self._admissible: Sequence[str] = tuple(told)
+        self._admissible = told_admissible(self._section, facts)
         wording = facts.get(keys.action) if keys.action and action is not None else None
         return Info(
             won=won,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
         near = did_you_mean(section.id, gymnasium.registry)
         hint = near or "; environment.module names what registers it"
         raise ParamsError(f"environment.id: is {section.id!r}: {error}{hint}") from None
-    except (Error, TypeError) as error:
+    except (Error, TypeError, ImportError, AttributeError) as error:  # the last two: of "module:id"
         raise ParamsError(
             f"environment.id: {section.id} cannot be made with environment.kwargs {section.kwargs}: {error}"
         ) from error
@@ -97,6 +98,14 @@ def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
             f"environment.oracle: is {named!r}; {module} has {what} {attribute!r}"
             f"{did_you_mean(attribute, vars(imported))}"
         )
+    try:
+        signature(make).bind(None)
+    except TypeError as error:
+        raise ParamsError(
+            f"environment.oracle: is {named!r}, which must take one argument, the section: {error}"
+        ) from error
+    except ValueError:  # it is written in C and does not say
+        pass
     return make
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
-from skillpress.traces.fields import Wanted, dig, success_field
+from skillpress.traces.fields import SuccessField, Wanted, dig, success_field
 from skillpress.traces.formats import format_of, read_record
 from skillpress.traces.json_files import parsed
+from skillpress.traces.projection import NameProjection
 from skillpress.traces.rollouts import read_rollouts
 from skillpress.traces.trace import (
     Trace,
@@ -136,6 +140,67 @@ def test_a_path_goes_through_names_with_dots_and_lists() -> None:
 def test_a_damaged_record_says_what_is_wrong(record: Any, said: str) -> None:
     with pytest.raises(UnreadableTraceError, match=said):
         read(record)
+
+
+CALL = {"id": "1", "type": "function", "function": {"name": "edit", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "tools"),
+    [
+        ({"tool_calls": json.dumps([CALL, CALL])}, ["edit", "edit"]),
+        ({"tool_calls": [CALL], "function_call": CALL["function"]}, ["edit"]),
+        ({"tool_calls": [], "function_call": CALL["function"]}, ["edit"]),
+        ({"tool_calls": [{**CALL, "function": {"name": None, "arguments": "{}"}}]}, [""]),
+    ],
+)
+def test_calls_are_read_however_a_log_writes_them(message: dict[str, Any], tools: list[str]) -> None:
+    steps = read({"messages": [{"role": "assistant", "content": None, **message}]}).steps
+    assert [step.tool for step in steps] == tools
+    assert NameProjection()(steps) == [tool or None for tool in tools]
+
+
+ODD = [None, 0, 1, -1, 10**400, math.nan, math.inf, "", "x", "\ud800", "[1]", '{"name": 3}', True]
+ODD += [[], {}, [1], [None], [[]], [{}], {"a": 1}]
+"""What stands in logs of strangers, in any place."""
+
+
+@pytest.mark.parametrize("make", [*RECORDS.values(), our_atif, our_mlflow_trace])
+def test_whatever_stands_anywhere_a_record_is_read_or_is_said_to_be_damaged(make) -> None:
+    wanted = Wanted(SuccessField("extra.verifier.reward", at_least=1.0), task="id", time="created")
+    for place in _places(make()):
+        for odd in ODD:
+            record = make()
+            inside = record
+            for key in place[:-1]:
+                inside = inside[key]
+            inside[place[-1]] = odd
+            if (known := format_of(record)) is None:
+                continue
+            for fields in (Wanted(), wanted):
+                with suppress(UnreadableTraceError, TracesError):
+                    trace = read_record(known, record, fields)
+                    assert trace.success in (None, True, False)
+                    assert trace.time is None or math.isfinite(trace.time)
+                    NameProjection()(trace.steps)
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, held in inside:
+        yield (*above, key)
+        yield from _places(held, (*above, key))
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "won"),
+    [
+        ("1", 1.0, True), ("1", 1, True), ("1.0", 1, True), ("1", "1.0", True), ("1", 0.0, False),
+        ("1", True, True), ("won", "Won ", True), ("nan", math.nan, True), ("1", "won", False),
+    ],
+)  # fmt: skip
+def test_a_value_is_equal_as_a_text_or_as_a_number(rule: str, value: Any, won: bool) -> None:
+    assert success_field(f"reward={rule}").of(value) is won
 
 
 def test_a_row_of_search_traces_holds_the_whole_trace() -> None:

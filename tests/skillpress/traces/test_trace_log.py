@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_document_is_one_record(tmp_path: Path, indent: int | None) -> None:
     (tmp_path / "one.json").write_text(json.dumps(atif(), indent=indent))
     (tmp_path / "messages.json").write_text(json.dumps(chat()["messages"], indent=indent))
     assert read(tmp_path / "one.json", tmp_path / "messages.json").skills == [RUN] * 2
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "marked.json"
+    path.write_text(json.dumps([chat(), atif()], indent=indent), encoding="utf-8-sig")
+    assert read(path).skills == [RUN] * 2
+
+
+def test_half_a_surrogate_pair_is_replaced(read_lines) -> None:
+    (task,) = read_lines(chat(task_id="half \udcb2, whole \U0001f600")).task
+    assert task == "half ?, whole \U0001f600"
 
 
 def test_a_compressed_file_is_read(tmp_path: Path) -> None:
@@ -126,6 +139,17 @@ def test_a_folder_is_searched_and_what_lies_beside_traces_is_no_bad_line(tmp_pat
 def test_nothing_to_read_says_what_is_right(tmp_path: Path, make) -> None:
     with pytest.raises(TracesError, match=r"no such file|no files in"):
         read(make(tmp_path))
+
+
+def test_what_can_be_read_once_is_refused_and_in_a_folder_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("nowhere")
+    with pytest.raises(TracesError, match=r"pipe\.jsonl: is a pipe .* write it to a file"):
+        read(tmp_path / "pipe.jsonl")
+    with pytest.raises(TracesError, match="no such file"):
+        read(tmp_path / "link.jsonl")
+    (tmp_path / "log.jsonl").write_text(json.dumps(chat()))
+    assert read(tmp_path).skills == [RUN]
 
 
 def test_another_parquet_file_is_refused(tmp_path: Path) -> None:

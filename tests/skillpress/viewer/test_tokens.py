@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from skillpress.errors import StorageError
+from skillpress.errors import StorageError, UserError
+from skillpress.formats.texts import load_texts
 from skillpress.policy.scratch import word_tokenizer
 from skillpress.viewer.tokens import TokenTexts, sampled, tokens
 
@@ -98,5 +99,13 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="not valid JSON"):
         TokenTexts(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "New"}}')
-    with pytest.raises(StorageError, match=r"tokenizer\.json: not a tokenizer that can be read here"):
+    with pytest.raises(StorageError, match=r"tokenizer\.json: not a tokenizer"):
         TokenTexts(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "null", "3", "{}", '{"model": 3}', '{"model": {"type": "BPE"}}'])
+def test_json_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
+    for read in (TokenTexts, load_texts):
+        with pytest.raises(UserError, match=r"tokenizer\.json: not a tokenizer"):
+            read(tmp_path)

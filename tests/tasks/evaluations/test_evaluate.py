@@ -12,11 +12,13 @@ import pytest
 import yaml
 from chat_server import chat_server
 
+from skillpress.errors import StorageError
+from skillpress.storage import write_json
 from skillpress.trajectory import Trajectory, read_rollouts, read_tasks, write_table
 from tasks import exit_codes
 from tasks.command import main
 from tasks.evaluations.evaluate import evaluate as play_and_write
-from tasks.evaluations.folder import EvaluationFolder
+from tasks.evaluations.folder import SCHEMA, EvaluationFolder, FolderError
 from tasks.evaluations.language import LanguageModel
 from tasks.evaluations.parameters import assigned, deciding, evaluation_params, experiment_of
 
@@ -293,3 +295,22 @@ def test_parameters_come_from_the_models_experiment_or_else_from_the_papers_over
 
 def test_assignments_are_yaml_in_sections() -> None:
     assert assigned(["a.b=1", "a.c=x", "d=[1, 2]"]) == {"a": {"b": 1, "c": "x"}, "d": [1, 2]}
+
+
+@pytest.mark.parametrize("content", ["", "3", "[1, 2]"])
+def test_a_folder_with_a_file_of_something_else_is_refused(tmp_path: Path, content: str) -> None:
+    folder = EvaluationFolder(tmp_path)
+    folder.unfinished.mkdir()
+    (folder.unfinished / "episode").touch()
+    folder.parameters.write_text(content)
+    with pytest.raises(FolderError, match=r"parameters\.yaml is no evaluation's; name another folder"):
+        folder.claim({"agent": "explorer"})
+    assert folder.parameters.read_text() == content
+
+
+@pytest.mark.parametrize("parameters", [None, [], {"policy": 3, "environment": {}}, {"policy": {}}])
+def test_figures_without_their_parameters_are_damaged(tmp_path: Path, parameters: object) -> None:
+    folder = EvaluationFolder(tmp_path)
+    write_json(folder.record_file, {"schema": SCHEMA, "parameters": parameters})
+    with pytest.raises(StorageError, match="damaged"):
+        folder.tokenizer()

@@ -11,7 +11,7 @@ import pytest
 from skillpress.errors import StorageError
 from skillpress.training.selected_checkpoint import SelectedCheckpoint
 from tasks.finished.evaluation_file import checkpoint
-from tasks.finished.results import scaling
+from tasks.finished.results import comparisons, scaling
 from tasks.stages.report import BENCHMARK
 
 
@@ -42,3 +42,24 @@ def test_which_checkpoint_was_evaluated_is_read_and_what_an_older_version_wrote_
     file.write_text(json.dumps({**values, "checkpoint": "last"}))
     with pytest.raises(StorageError, match=r"evaluation\.json: checkpoint is 'last'.*run again"):
         checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"comparisons": {"trained against start": {"tasks": 3}}},
+            r"comparisons\.trained against start\.tests",
+        ),
+        ({"comparisons": {"trained against start": 3}}, r"comparisons\.trained against start"),
+        ({"comparisons": []}, "not what the stage evaluate_policy writes"),
+        ({"policies": None}, "not what the stage evaluate_policy writes"),
+    ],
+)
+def test_an_evaluation_of_another_form_is_refused_with_its_file_and_place(
+    tmp_path: Path, changed: dict[str, object], said: str
+) -> None:
+    values = {"policies": {}, "comparisons": {}, "checkpoint": asdict(SelectedCheckpoint("best", 40, 0.5))}
+    (tmp_path / "evaluation.json").write_text(json.dumps({**values, **changed}))
+    with pytest.raises(StorageError, match=rf"evaluation\.json: {said}.*run (it )?again"):
+        comparisons(tmp_path)

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from skillpress.errors import ParamsError
 from skillpress.params import load_params
 from tasks.reproduce import workspace as module
-from tasks.reproduce.workspace import Variant, prepare_workspace
+from tasks.reproduce.workspace import Variant, WorkspaceError, prepare_workspace
 
 
 @pytest.fixture
@@ -81,6 +82,12 @@ def test_a_wrong_overlay_is_refused_before_anything_is_written(small_repository:
     with pytest.raises(ParamsError, match=r"typo\.yaml:\n  reward\.shapping: unknown key"):
         prepare_workspace(small_repository, Variant((Path("params/typo.yaml"),)))
     assert not (small_repository / "workspaces").exists()
+
+
+def test_a_copy_without_git_is_refused_with_what_would_be_right(small_repository: Path) -> None:
+    shutil.rmtree(small_repository / ".git")
+    with pytest.raises(WorkspaceError, match=r"git cannot list its files \(fatal: .*clone the repository"):
+        prepare_workspace(small_repository, GRPO)
 
 
 def test_no_overlay_and_no_seed_is_the_repository_itself(small_repository: Path) -> None:

@@ -150,7 +150,9 @@ def test_skills_of_an_evaluation_are_those_of_the_rules_that_it_was_played_with(
 def test_damaged_rules_are_named(made: Make) -> None:
     home = made("one")
     (home / "params.yaml").write_text(FOREIGN.replace("verbs: [open]", "verbs: 3"))
-    with pytest.raises(StorageError, match=r"params\.yaml: the section environment cannot be read"):
+    with pytest.raises(
+        StorageError, match=r"params\.yaml: environment\.skills\.verbs: Input should be a valid list"
+    ):
         find([home])
 
 
@@ -178,3 +180,23 @@ def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_pat
     shutil.rmtree(home / "data" / "rollouts")
     with pytest.raises(ViewError, match=r"has no episodes yet .*; skillpress run makes them"):
         find([home])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("seed: 1", "environment: name is None; allowed: alfworld"),
+        ("environment: [countdown]", "environment: name is None; allowed"),
+        ("environment: {name: [1]}", r"environment: name is \[1\]; allowed"),
+        ("environment: {name: countdwon}", "did you mean 'countdown'"),
+        ("environment: {name: gymnasium_text, max_steps: 3, id: x}", r"environment\.module: Field required"),
+    ],
+)
+def test_parameters_of_something_else_are_refused_with_their_place(
+    made: Make, parameters: str, said: str
+) -> None:
+    home = made("run")
+    (home / "params.yaml").write_text(parameters)
+    with pytest.raises(StorageError, match=rf"params\.yaml: .*{said}") as error:
+        find([home])
+    assert "\n" not in str(error.value)

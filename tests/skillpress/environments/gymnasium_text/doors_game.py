@@ -31,7 +31,7 @@ class Doors(gymnasium.Env[str, str]):
         if action not in DOORS:
             return "That is no door.", 0.0, False, False, self._facts(action) | {"refused": True}
         if action != self._prizes[self._room]:
-            return "A goat.", -1.0, True, False, self._facts(action)
+            return "A goat.", -1.0, True, False, self._facts(action) | {"outcome": "lost"}
         self._room += 1
         if self._room == self._rooms:
             return "All prizes.", 1.0, True, False, self._facts(action) | {"success": True}
@@ -44,7 +44,7 @@ class Doors(gymnasium.Env[str, str]):
         )
 
     def _facts(self, action: str) -> dict[str, Any]:
-        return {"doors": list(DOORS), "said": f"open {action}"}
+        return {"doors": list(DOORS), "said": f"open {action}", "alive": True}
 
 
 class Numbers(gymnasium.Env[int, int]):
@@ -57,6 +57,11 @@ class Numbers(gymnasium.Env[int, int]):
 gymnasium.register("tests/Doors-v0", f"{__name__}:Doors")
 gymnasium.register("tests/ShortDoors-v0", f"{__name__}:Doors", max_episode_steps=1)
 gymnasium.register("tests/Numbers-v0", f"{__name__}:Numbers")
+gymnasium.register("tests/Unmade-v0", f"{__name__}:Unmade")
+
+
+def takes_nothing() -> None:
+    """No oracle: one is made from a section."""
 
 
 class OpensTheRightDoors:

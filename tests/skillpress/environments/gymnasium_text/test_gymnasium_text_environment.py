@@ -197,6 +197,37 @@ def test_a_key_that_may_come_with_a_win_alone_is_warned_about(doors) -> None:
         list(make_tasks(doors(won={"info": "prize"}), SplitSizes(1, 0, 1), 0))
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"won": {"info": "said"}}, "won.info: 'said' of tests/Doors-v0 is 'open .*', must be true or false"),
+        ({"won": {"info": "doors"}}, "won.info: 'doors' of tests/Doors-v0 is .*, must be true or false"),
+        ({"won": {"info": "alive"}}, "won.info: 'alive' of tests/Doors-v0 is true before anything was done"),
+        (
+            {"info": {"admissible": "said"}},
+            "info.admissible: 'said' of .* is 'open .*', must be a list",
+        ),
+        (
+            {"info": {"admissible": "alive"}},
+            "info.admissible: 'alive' of .* is 'True', must be a list",
+        ),
+    ],
+)
+def test_a_key_that_says_something_else_is_refused_before_anything_is_played(
+    doors, changed: dict, said: str
+) -> None:
+    with pytest.raises(ParamsError, match=said):
+        next(make_tasks(doors(**changed), SplitSizes(1, 0, 1), 0))
+
+
+def test_a_key_that_says_something_else_at_the_end_alone_wins_nothing(doors) -> None:
+    environment = GymnasiumText(doors(won={"info": "outcome"}))
+    observation, _ = environment.reset(task())
+    wrong = next(door for door in ("left", "right", "middle") if door not in observation)
+    with pytest.raises(ParamsError, match=r"won\.info: 'outcome' of .* is 'lost', must be true or false"):
+        environment.step(wrong)
+
+
 def test_a_task_of_another_environment_is_refused(doors) -> None:
     with pytest.raises(TaskError, match="tests/Other-v0"):
         GymnasiumText(doors()).reset(task(id="tests/Other-v0"))
@@ -212,6 +243,8 @@ def test_a_task_of_another_environment_is_refused(doors) -> None:
         ),
         ({"id": "tests/Numbers-v0"}, r"environment.id: tests/Numbers-v0 has actions of Discrete\(2\)"),
         ({"module": "no_such_module"}, "'no_such_module' cannot be imported: .*no_such_module.py in this"),
+        ({"id": "no_such_module:Doors-v0"}, "environment.id: no_such_module:Doors-v0 cannot be made"),
+        ({"id": "tests/Unmade-v0"}, "environment.id: tests/Unmade-v0 cannot be made .*no attribute 'Unmade'"),
         ({"module": "a..b"}, "environment.module: 'a..b' cannot be imported"),
     ],
 )
@@ -241,6 +274,7 @@ def test_an_oracle_is_what_the_section_names(doors) -> None:
             r"has no function 'OpenTheRightDoors'; did you mean 'OpensTheRightDoors'",
         ),
         ("doors_game:DOORS", "has tuple, no function, as 'DOORS'"),
+        ("doors_game:takes_nothing", "must take one argument, the section: too many positional"),
         ("doors_game", "must be module:function"),
         (":Nobody", "must be module:function"),
         ("doors_gmae:Nobody", "'doors_gmae' cannot be imported"),
