@@ -47,8 +47,8 @@ def unwritable(values: Any, path: str = "") -> Iterator[str]:
                 yield f"{place}: the key {key!r} is no text; write it in quotes"
             yield from unwritable(value, place)
     elif isinstance(values, list):
-        for place, value in enumerate(values):
-            yield from unwritable(value, f"{path}.{place}")
+        for number, value in enumerate(values):
+            yield from unwritable(value, f"{path}.{number}")
     elif isinstance(values, int) and abs(values) > MOST:
         yield f"{path}: is {shown(values)}; must be between -{MOST} and {MOST} (64 bits)"
     elif isinstance(values, float) and not math.isfinite(values):

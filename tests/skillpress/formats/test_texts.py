@@ -69,7 +69,7 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError, match="not a tokenizer"):
         load_texts(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "New"}}')
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a tokenizer that can be read here"):
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a tokenizer"):
         load_texts(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(StorageError, match="not valid JSON"):
