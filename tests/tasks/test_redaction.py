@@ -46,7 +46,7 @@ def test_secrets_are_hidden_wherever_they_are_written(said: str, shown: str) -> 
 @pytest.mark.parametrize(
     "said",
     [
-        "sqlite:////work/mlruns/mlflow.db", "http://127.0.0.1:5000/#/experiments/1", "http://host:8000/a@b",
+        "sqlite:////data/mlruns/mlflow.db", "http://127.0.0.1:5000/#/experiments/1", "http://host:8000/a@b",
         "git@host:team/x.git", "s3://bucket/path@2/file", "skillpress-nightly@5.2", "a: b@c", "tokens: 5",
         "training/tokens 12", "max_tokens=16", "password authentication failed for user me",
     ],
