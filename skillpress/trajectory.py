@@ -531,15 +531,9 @@ def scan_table(
             f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again where a "
             "run that was cut off left it so"
         ) from error
-    if found is None:
-        names = ", ".join(list(columns)[:8]) or "none"
-        raise StorageError(
-            f"{path}: not a table of skillpress (its columns are {names}); name a file of {kind}"
-        )
-    other, _, version = found.partition("/")
-    if other != kind:
-        raise StorageError(f"{path}: holds {other}, and {kind} are wanted; name a file of {kind}")
-    lacking = {**older, _version(kind): ()}.get(version)
+    if wrong := _unlike(found, columns, kind):
+        raise StorageError(f"{path}: {wrong}; name a file of {kind}")
+    lacking = {**older, _version(kind): ()}.get(str(found).partition("/")[2])
     if lacking is None or dict(columns) != {name: schema[name] for name in schema if name not in lacking}:
         raise StorageError(
             f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again "
@@ -547,3 +541,12 @@ def scan_table(
         )
     empty = {name: pl.lit(None, schema[name]) for name in lacking}
     return lazy.with_columns(**empty).select(list(schema)) if empty else lazy
+
+
+def _unlike(found: str | None, columns: Iterable[str], kind: str) -> str | None:
+    """Why a Parquet file with this mark is no table of this kind; None where it is one."""
+    if found is None:
+        names = ", ".join(list(columns)[:8]) or "none"
+        return f"not a table of skillpress (its columns are {names})"
+    other = found.partition("/")[0]
+    return None if other == kind else f"holds {other}, and {kind} are wanted"
