@@ -195,9 +195,10 @@ def test_an_engine_in_float32_beside_a_learner_in_bfloat16_differs_and_is_weight
 
 
 def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
-    """A limit below the rounding of float32 stands for an engine that is wrong."""
-    with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-12: in training step \d "):
-        trained(folder, "stopped", {"training": {"mismatch_limit": 1e-12}})
+    """In float32 engine and learner may agree to the last bit, so the learner's half precision is the difference."""
+    narrow = {"training": {"deepspeed": "zero1_bf16", "mismatch_limit": 1e-6}}
+    with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-06: in training step \d "):
+        trained(folder, "stopped", narrow)
 
 
 def test_a_penalty_of_the_step_alone_trains_another_policy(folder: Path) -> None:

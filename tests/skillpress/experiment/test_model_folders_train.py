@@ -45,5 +45,7 @@ def test_a_folder_learns_from_what_it_was_sampled(tmp_path: Path, kind: str) -> 
         for step in trajectory.steps
     ]
     assert shown and all("numbers" in text for text in shown)
-    assert all(text.count("<s>") == (kind == "base") for text in shown)
+    # Later prompts also hold sampled responses, and an untrained model may sample any token of its vocabulary.
+    beginnings = [text.partition("numbers")[0] for text in shown]
+    assert all(text.count("<s>") == (kind == "base") for text in beginnings)
     assert all(text.endswith("<think>\n") == (kind == "thinking") for text in shown)
