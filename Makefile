@@ -39,9 +39,9 @@ help:
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
 	@echo "after either of the first two, .venv/bin/skillpress has the rest: evaluate, compare, tables, doctor"
 
-# It ends when make does, kill -9 included, and its stages with it (tasks/parent.py).
+# It ends when make does, kill -9 included, and its stages with it (skillpress/pipeline/parent.py).
 run: setup mlruns/mlflow.db
-	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m tasks.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
+	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
 
 # Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
 # What fails beside other tests is run again by itself, since hundreds of tests kill processes and wait for
@@ -61,7 +61,7 @@ test-thorough: setup-dev transformers4
 
 # The engines that need vLLM. Nothing else does, so that its gigabytes are no part of `make test`.
 test-vllm: setup-dev vllm-cpu
-	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/engines
+	$(VLLM)/bin/python -m pytest -s -m vllm tests/skillpress/models/engines
 
 # The smoke experiment, killed at so many random moments and started again; KILLS=50 takes half an hour.
 KILLS ?= 50
@@ -130,7 +130,7 @@ $(VLLM)/.installed: $(VLLM)/.created pyproject.toml constraints.txt
 	@touch $@
 
 # OpenEnv's own client tries our server. It wants another mcp than vLLM does, so it has an environment of its own.
-PINS_OF_OPENENV := tests/skillpress/serving/openenv-constraints.txt
+PINS_OF_OPENENV := tests/skillpress/doors/serving/openenv-constraints.txt
 $(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
 	@echo "installing OpenEnv's client into $(OPENENV) (a minute, 0.5 GB) ..."
 	$(OPENENV)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(PINS_OF_OPENENV) openenv
@@ -138,7 +138,7 @@ $(OPENENV)/.installed: $(OPENENV)/.created $(PINS_OF_OPENENV)
 
 # transformers 4 reads what we save. It takes torch and the rest from $(VENV), which stands behind its own packages
 # on its path: nothing else differs.
-PINS_OF_TRANSFORMERS4 := tests/skillpress/policy/transformers4-requirements.txt
+PINS_OF_TRANSFORMERS4 := tests/skillpress/models/policy/transformers4-requirements.txt
 $(TRANSFORMERS4)/.installed: $(TRANSFORMERS4)/.created $(PINS_OF_TRANSFORMERS4)
 	@echo "installing transformers 4 into $(TRANSFORMERS4) (a minute, 0.2 GB) ..."
 	$(TRANSFORMERS4)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $(PINS_OF_TRANSFORMERS4)
@@ -147,7 +147,7 @@ $(TRANSFORMERS4)/.installed: $(TRANSFORMERS4)/.created $(PINS_OF_TRANSFORMERS4)
 	@touch $@
 
 mlruns/mlflow.db: | setup
-	@$(PYTHON) -m tasks.tracking
+	@$(PYTHON) -m skillpress.pipeline.tracking
 
 # Programs of the tests that are no Python packages. The report's test looks with Chromium, the services' test
 # runs on a PostgreSQL that it starts, the launch templates' test asks shellcheck. Without bubblewrap the sandboxes

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from skillpress.engines.sampler import draw
-from skillpress.interface import Completion, Sampling, StateDict, TokenIds
-from skillpress.policy.policy import Policy, copy_model
+from skillpress.core.interface import Completion, Sampling, StateDict, TokenIds
+from skillpress.models.engines.sampler import draw
+from skillpress.models.policy.policy import Policy, copy_model
 
 PREFILL_TOKENS = 32_768
 """Prompt tokens in one forward pass at most; bounds the memory of activations."""

@@ -30,16 +30,16 @@ import polars as pl
 from gymnasium.spaces import Text
 
 from benchmarks.device import status_bytes
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.resume import ResumeStore
+from skillpress.core.trajectory import RewardPart, Task, WeightSpan, scan_rollouts, write_sequences
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.evaluation import evaluate, evaluation_steps
-from skillpress.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
-from skillpress.paper import environment_figures
-from skillpress.resume import ResumeStore
-from skillpress.rollout import Collector, EpisodeLog, Requests, SyncVectorEnv, requests, write_in_order
-from skillpress.trajectory import RewardPart, Task, WeightSpan, scan_rollouts, write_sequences
-from tasks.files import BASE_ROLLOUTS, SEQUENCES
-from tasks.stages.fit_dictionary import read_corpus
-from tasks.stages.project_skills import projected
+from skillpress.measure.evaluation import evaluate, evaluation_steps
+from skillpress.measure.paper import environment_figures
+from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES
+from skillpress.play.rollout import Collector, EpisodeLog, Requests, SyncVectorEnv, requests, write_in_order
+from tasks.fit_dictionary import read_corpus
+from tasks.project_skills import projected
 
 LONGEST, SLOTS = 5, 64
 TASKS = [

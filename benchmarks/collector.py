@@ -28,9 +28,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Text
 
-from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, Window
-from skillpress.agents.parsing import plain
-from skillpress.interface import (
+from skillpress.core.interface import (
     AgentState,
     Completion,
     Info,
@@ -40,9 +38,11 @@ from skillpress.interface import (
     StateDict,
     WeightSpan,
 )
-from skillpress.rollout import Collector, ThreadVectorEnv, requests
-from skillpress.seeds import generator
-from skillpress.trajectory import Task
+from skillpress.core.seeds import generator
+from skillpress.core.trajectory import Task
+from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
+from skillpress.play.agents.parsing import plain
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 
 EPISODES = 64
 STEPS = 20

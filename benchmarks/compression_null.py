@@ -29,11 +29,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.skill_corpora import COOKING, Sequences, cooking_like
-from skillpress.params import SkillParameters, load_params
-from skillpress.seeds import generator
-from skillpress.storage import write_json
-from skillpress.study.compression import gaps, partial_correlation, predict
-from skillpress.training.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
+from skillpress.core.seeds import generator
+from skillpress.core.storage import write_json
+from skillpress.experiment.params import SkillParameters, load_params
+from skillpress.learn.training.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
+from skillpress.measure.study.compression import gaps, partial_correlation, predict
 
 RESULT = Path(__file__).parent / "results" / "compression_null.json"
 SEEDS, RUNS, PROBES, TASKS = 5, 8, 9, 128
@@ -52,7 +52,7 @@ def short_meals() -> Sequences:
 
 
 def null_probes(truth: Truth, seed: int, skills: SkillParameters, runs: int = RUNS) -> pl.DataFrame:
-    """Probes of whole splits, as :func:`skillpress.study.compression.gaps` reads them."""
+    """Probes of whole splits, as :func:`skillpress.measure.study.compression.gaps` reads them."""
     pool, found = short_meals(), []
     for number in range(SEEDS):
         of_seed = generator(seed, truth, number)

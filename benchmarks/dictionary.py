@@ -43,7 +43,8 @@ import tokenizers
 from tokenizers import Tokenizer, models, trainers
 
 from benchmarks.skill_corpora import ALFWORLD, CORPORA, COUNTDOWN, Sequences, alfworld_like
-from skillpress.seeds import generator
+from skillpress.core.seeds import generator
+from skillpress.core.storage import read_json, write_json
 from skillpress.skills.corpus import count_numbers, make_corpus
 from skillpress.skills.fit import fit
 from skillpress.skills.grams import number_grams
@@ -51,7 +52,6 @@ from skillpress.skills.lookup import costs, make_table
 from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.greedy import merge_pairs
 from skillpress.skills.search.refined import improve
-from skillpress.storage import read_json, write_json
 
 RESULT = Path(__file__).parent / "results" / "dictionary.json"
 L = 4

@@ -39,17 +39,17 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.lag import changed, prepare
-from skillpress.engines.local.engine import LocalEngine
-from skillpress.engines.sampler import MIXING, drawn_from
+from skillpress.core.interface import Sampling
+from skillpress.core.seeds import derive
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task, Trajectory, read_tasks
 from skillpress.experiment import Experiment
 from skillpress.experiment.collection import share_of
-from skillpress.interface import Sampling
-from skillpress.params import Params, load_params
-from skillpress.policy import Policy, load_policy
-from skillpress.rollout import requests
-from skillpress.seeds import derive
-from skillpress.storage import write_json
-from skillpress.trajectory import Task, Trajectory, read_tasks
+from skillpress.experiment.params import Params, load_params
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.engines.sampler import MIXING, drawn_from
+from skillpress.models.policy import Policy, load_policy
+from skillpress.play.rollout import requests
 
 TOGETHER = {"slots": 512, "processes": 1}
 SETTINGS = ({"slots": 64, "processes": 1}, {"slots": 8, "processes": 1}, {"slots": 1, "processes": 1},

@@ -44,7 +44,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from skillpress.seeds import generator
+from skillpress.core.seeds import generator
+from skillpress.core.storage import write_json
 from skillpress.skills.corpus import Corpus, Found, Phrase, count_numbers
 from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.exact import (
@@ -56,7 +57,6 @@ from skillpress.skills.search.exact import (
 )
 from skillpress.skills.search.greedy import search_greedily
 from skillpress.skills.search.refined import search_refined
-from skillpress.storage import write_json
 
 DEFAULT = Path(__file__).with_suffix(".yaml")
 RESULT = Path(__file__).parent / "results" / "f1_ablation.json"

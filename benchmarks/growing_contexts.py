@@ -29,15 +29,15 @@ import numpy as np
 import torch
 import transformers
 
-from skillpress.engines.local.engine import LocalEngine
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment import Experiment
-from skillpress.params import SCRATCH, check_params, merge, read_yaml
-from skillpress.policy import Policy
-from skillpress.policy.scorers import choose_scorer
-from skillpress.rollout import requests
-from skillpress.training.samples import Samples, microbatch_rows, pack, step_samples
-from skillpress.trajectory import Step, Task, Trajectory
+from skillpress.experiment.params import SCRATCH, check_params, merge, read_yaml
+from skillpress.learn.training.samples import Samples, microbatch_rows, pack, step_samples
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy import Policy
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096

@@ -37,18 +37,18 @@ import yaml
 from scipy import stats
 
 from benchmarks.lag import changed
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import read_json, write_json
+from skillpress.core.trajectory import Task, Trajectory, read_tasks, write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment import Experiment
-from skillpress.imitation.dataset import Sample, demonstrated
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.imitation.trainer import imitate
-from skillpress.params import Params, load_params
-from skillpress.policy import Policy
-from skillpress.policy.scoring import ResponseScorer, pack_responses
-from skillpress.resume import ResumeStore
-from skillpress.rollout import Collector, SyncVectorEnv, requests
-from skillpress.storage import read_json, write_json
-from skillpress.trajectory import Task, Trajectory, read_tasks, write_tasks
+from skillpress.experiment.params import Params, load_params
+from skillpress.learn.imitation.dataset import Sample, demonstrated
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.imitation.trainer import imitate
+from skillpress.models.policy import Policy
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from skillpress.play.rollout import Collector, SyncVectorEnv, requests
 
 RESULT = Path(__file__).parent / "results" / "imitation_seeds.json"
 SPLITS = ("train", "validation")

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.evaluation.bootstrap import over_tasks
-from skillpress.evaluation.intervals import clustered_mean, clustered_share, wilson
-from skillpress.evaluation.scores import Scores
-from skillpress.evaluation.trainings import over_trainings
-from skillpress.seeds import derive, generator
-from skillpress.storage import write_json
+from skillpress.core.intervals import clustered_mean, clustered_share, wilson
+from skillpress.core.seeds import derive, generator
+from skillpress.core.storage import write_json
+from skillpress.measure.evaluation.bootstrap import over_tasks
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import over_trainings
 
 RESULT = Path(__file__).parent / "results" / "interval_coverage.json"
 GAMES = (5, 10, 20, 50)

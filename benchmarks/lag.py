@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training_folder import job_in
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import read_json, write_json
+from skillpress.core.trajectory import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
+from skillpress.experiment.params import Params, check_params, load_params, merge
 from skillpress.experiment.training import train
-from skillpress.params import Params, check_params, load_params, merge
-from skillpress.resume import ResumeStore
-from skillpress.storage import read_json, write_json
-from skillpress.trajectory import write_tasks
 
 LAST = 10
 """Steps whose success is averaged."""

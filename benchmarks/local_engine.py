@@ -37,11 +37,11 @@ import transformers
 
 from benchmarks.device import add_options, device_name, finish
 from benchmarks.sampling_peers import Sampler, samplers
-from skillpress.engines.local.engine import LocalEngine
-from skillpress.interface import Completion, TokenIds
-from skillpress.policy import Policy
-from skillpress.policy.pretrained import load_pretrained
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.core.interface import Completion, TokenIds
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy import Policy
+from skillpress.models.policy.pretrained import load_pretrained
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 
 SCORED = 64
 """Responses whose log-probabilities are computed by the learner's scorer too."""

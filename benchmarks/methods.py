@@ -45,23 +45,23 @@ import numpy as np
 import polars as pl
 
 from benchmarks.training_folder import job_in
+from skillpress.core.intervals import Z_95
+from skillpress.core.registry import ALGORITHMS
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import read_json, write_json
+from skillpress.core.trajectory import read_tasks, scan_rollouts, write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.evaluation import evaluation_steps
-from skillpress.evaluation.episodes import episode_table
-from skillpress.evaluation.intervals import Z_95
-from skillpress.evaluation.scores import Scores
-from skillpress.evaluation.trainings import over_trainings
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
+from skillpress.experiment.params import Params, check_params, load_params, merge, read_yaml
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.params import Params, check_params, load_params, merge, read_yaml
-from skillpress.registry import ALGORITHMS
-from skillpress.resume import ResumeStore
-from skillpress.rollout import requests
-from skillpress.storage import read_json, write_json
-from skillpress.training.trained_episodes import TrainedEpisodes
-from skillpress.trajectory import read_tasks, scan_rollouts, write_tasks
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.measure.evaluation import evaluation_steps
+from skillpress.measure.evaluation.episodes import episode_table
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).resolve().parents[1]
 BASELINE = "grpo"

@@ -2,7 +2,7 @@
 
     python -m benchmarks.pipeline [--params params/smoke.yaml] [--processes 1 2] [--folder FOLDER]
 
-For each number of processes it reproduces the experiment (``python -m tasks.reproduce``, what ``make
+For each number of processes it reproduces the experiment (``skillpress run``, what ``make
 run`` calls once everything is installed) in a fresh clone of this repository, then again with nothing
 changed. A stage's own work is what it reports itself; orchestration is all the rest: DVC, MLflow, the
 processes' start and imports that no stage's work needs. ``times_as_fast`` compares with the first number.
@@ -30,7 +30,7 @@ from typing import Any
 import polars as pl
 import yaml
 
-from skillpress.storage import read_json, write_json
+from skillpress.core.storage import read_json, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 _DONE = re.compile(r"^(\w+): done in ([0-9.]+) s$", re.MULTILINE)
@@ -39,7 +39,7 @@ _DONE = re.compile(r"^(\w+): done in ([0-9.]+) s$", re.MULTILINE)
 def reproduce(folder: Path, options: list[str]) -> tuple[float, dict[str, float]]:
     """(seconds in all, seconds that each stage reports) of one reproduction."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW")}
-    command = [sys.executable, "-m", "tasks.reproduce", *options]
+    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
     started = time.perf_counter()
     finished = subprocess.run(
         command, cwd=folder, env={**environment, "PYTHONPATH": str(folder)}, capture_output=True, text=True

@@ -30,13 +30,13 @@ import torch
 
 from benchmarks.lag import changed, prepare
 from benchmarks.training_folder import job_in
+from skillpress.core.storage import read_json, write_json
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment import Experiment
+from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import train
-from skillpress.params import Params, load_params
-from skillpress.policy import load_policy
-from skillpress.rollout import requests
-from skillpress.storage import read_json, write_json
+from skillpress.models.policy import load_policy
+from skillpress.play.rollout import requests
 
 GROUPS, REPLAYED, STALENESS = 16, 4, 4
 HELD_OUT = 512

@@ -35,22 +35,18 @@ import polars as pl
 import yaml
 
 from benchmarks.collection_memory import peak
-from skillpress.analysis.mdl_report import write_phrases
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, scan_rollouts, write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.evaluation import compare, evaluate, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.params import Params, load_params, merge, read_yaml
-from skillpress.resume import ResumeStore
-from skillpress.rollout import Requests, requests
-from skillpress.skills.dictionary import save_fitted
-from skillpress.skills.fit import fit
-from skillpress.skills.history import write_history
-from skillpress.storage import write_json
-from skillpress.training.selected_checkpoint import SelectedCheckpoint
-from skillpress.training.trained_episodes import TrainedEpisodes
-from skillpress.trajectory import Task, iterate_rollouts, read_tasks, scan_rollouts, write_tasks
-from tasks.files import (
+from skillpress.experiment.params import Params, load_params, merge, read_yaml
+from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.measure.analysis.mdl_report import write_phrases
+from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
+from skillpress.pipeline.files import (
     DICTIONARY,
     EVALUATION_ROLLOUTS,
     HISTORY,
@@ -64,8 +60,12 @@ from tasks.files import (
     split_file,
     write_curve,
 )
-from tasks.stage import Stage
-from tasks.stages import report
+from skillpress.pipeline.stage import Stage
+from skillpress.play.rollout import Requests, requests
+from skillpress.skills.dictionary import save_fitted
+from skillpress.skills.fit import fit
+from skillpress.skills.history import write_history
+from tasks import report
 
 TASKS, STEPS = 100, 7
 """Test tasks; training steps that the run says it made."""

@@ -8,15 +8,15 @@ from importlib.util import find_spec
 import torch
 
 from benchmarks.chunked_engine import ChunkedEngine
-from skillpress.engines.generate import generate
-from skillpress.engines.local.decoding import GrowingDecoder
-from skillpress.engines.local.engine import LocalEngine
-from skillpress.engines.parameters import EngineDemand
-from skillpress.engines.vllm import VllmParameters
-from skillpress.interface import Completion, Engine, Sampling, TokenIds
-from skillpress.policy import Policy
-from skillpress.policy.policy import copy_model
-from skillpress.workers.distributed import Ranks
+from skillpress.core.interface import Completion, Engine, Sampling, TokenIds
+from skillpress.models.engines.generate import generate
+from skillpress.models.engines.local.decoding import GrowingDecoder
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.engines.parameters import EngineDemand
+from skillpress.models.engines.vllm import VllmParameters
+from skillpress.models.policy import Policy
+from skillpress.models.policy.policy import copy_model
+from skillpress.play.workers.distributed import Ranks
 
 Sampler = Callable[[Sequence[TokenIds], int], list[Completion]]
 """Exactly so many tokens after each prompt, with the prompt's number as its seed."""

@@ -39,10 +39,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from skillpress.sandbox import Limits, Sandbox, SandboxPool
-from skillpress.sandbox.processes import children_of_all, tree
-from skillpress.seeds import generator
-from skillpress.storage import write_json
+from skillpress.core.seeds import generator
+from skillpress.core.storage import write_json
+from skillpress.play.sandbox import Limits, Sandbox, SandboxPool
+from skillpress.play.sandbox.processes import children_of_all, tree
 
 AT_ONCE = (1, 16, 64, 128)
 STARTERS = 2

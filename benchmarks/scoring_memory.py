@@ -28,8 +28,8 @@ import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.device import add_options, device_name, finish, most_held, status_bytes
-from skillpress.policy import token_scores
-from skillpress.policy.scoring import ResponseScorer, pack_responses
+from skillpress.models.policy import token_scores
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 
 FORMS = ("whole", "chunks")
 RESPONSE, PROMPT = 64, 32

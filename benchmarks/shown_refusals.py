@@ -20,12 +20,12 @@ import torch
 
 from benchmarks.imitation_seeds import play
 from benchmarks.lag import changed
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task, Trajectory, read_tasks
 from skillpress.environments.textworld_cooking.splits import STRATA
-from skillpress.params import Params, load_params
-from skillpress.policy.policy import load_policy
-from skillpress.storage import write_json
-from skillpress.trajectory import Task, Trajectory, read_tasks
-from tasks.files import split_file
+from skillpress.experiment.params import Params, load_params
+from skillpress.models.policy.policy import load_policy
+from skillpress.pipeline.files import split_file
 
 RESULT = Path(__file__).parent / "results" / "shown_refusals.json"
 

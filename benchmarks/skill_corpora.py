@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skillpress.core.seeds import derive, generator
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.skills import skill
-from skillpress.seeds import derive, generator
 
 Sequences = list[tuple[str, ...]]
 

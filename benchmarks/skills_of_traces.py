@@ -92,7 +92,7 @@ def parsed(path: Path) -> Iterator[Any]:
 def run_ours(path: Path, folder: Path, search: str) -> dict[str, Any]:
     """The command in a process of its own."""
     command = [
-        sys.executable, "-m", "tasks.command", "skills", str(path),
+        sys.executable, "-m", "skillpress.console.command", "skills", str(path),
         "--success", "solved", "--search", search, "--output", str(folder),
     ]  # fmt: skip
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

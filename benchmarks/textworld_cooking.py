@@ -34,14 +34,14 @@ from typing import Any
 import textworld
 import textworld.gym
 
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.games import GameCache
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.tasks import describe, make_tasks, task_of
-from skillpress.storage import write_json
-from skillpress.trajectory import Task
 
 RESULT = Path(__file__).parent / "results" / "textworld_cooking.json"
 WARM_UP = 100

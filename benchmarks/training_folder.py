@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
-from skillpress.params import Params
-from skillpress.training.checkpoint import Checkpoints
-from skillpress.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.checkpoint import Checkpoints
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
 
 
 def job_in(

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lag import changed
+from skillpress.console.playing import play_of
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
 from skillpress.experiment.collection import CollectionJob, play_episodes
-from skillpress.params import Params, load_params
-from skillpress.resume import ResumeStore
-from skillpress.storage import write_json
-from skillpress.trajectory import Task, read_tasks, scan_rollouts
-from tasks.files import split_file
-from tasks.playing import play_of
+from skillpress.experiment.params import Params, load_params
+from skillpress.measure.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
+from skillpress.pipeline.files import split_file
 
 
 def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:

@@ -38,7 +38,7 @@ from urllib.request import urlopen
 import numpy as np
 import polars as pl
 
-from skillpress.trajectory import (
+from skillpress.core.trajectory import (
     ROLLOUT_SCHEMA,
     ROW_GROUP,
     TRAJECTORY_KEY,
@@ -47,7 +47,7 @@ from skillpress.trajectory import (
     write_table,
     write_tasks,
 )
-from tasks.files import BASE_POLICY, DICTIONARY, EVALUATION_ROLLOUTS, split_file
+from skillpress.pipeline.files import BASE_POLICY, DICTIONARY, EVALUATION_ROLLOUTS, split_file
 
 CHUNK, TASKS, LONGEST_EPISODE = 65_536, 2000, 30
 WORDS, TOKENS = 5000, 32_000
@@ -179,7 +179,7 @@ def make_tasks() -> list[Task]:
 def prepare(home: Path, steps: int, seed: int) -> None:
     """An experiment's folder with one large rollout file."""
     from skillpress.environments import bundle
-    from skillpress.policy.scratch import word_tokenizer
+    from skillpress.models.policy.scratch import word_tokenizer
     from skillpress.skills.dictionary import save_fitted
     from skillpress.skills.fit import fit
 
@@ -198,7 +198,7 @@ def prepare(home: Path, steps: int, seed: int) -> None:
 def served(home: Path) -> dict[str, Any]:
     """The command's figures."""
     begun = time.perf_counter()
-    command = [sys.executable, "-m", "tasks.command", "view", str(home), "--no-browser"]
+    command = [sys.executable, "-m", "skillpress.console.command", "view", str(home), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         line = running.stdout.readline()
@@ -267,7 +267,7 @@ def asked(address: str) -> tuple[float, Any]:
 
 def opened(rollouts: Path) -> dict[str, float]:
     """The index alone."""
-    from skillpress.viewer.index import open_rollouts
+    from skillpress.show.viewer.index import open_rollouts
 
     begun = time.perf_counter()
     open_rollouts(rollouts)

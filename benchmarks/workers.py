@@ -29,8 +29,7 @@ from typing import Any
 
 import psutil
 
-from skillpress.environments.bundle import SplitSizes
-from skillpress.interface import (
+from skillpress.core.interface import (
     Agent,
     AgentState,
     Decision,
@@ -39,8 +38,10 @@ from skillpress.interface import (
     Info,
     ParsedAction,
 )
-from skillpress.params import Params, load_params
-from skillpress.rollout import (
+from skillpress.core.trajectory import RewardPart, Task
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.params import Params, load_params
+from skillpress.play.rollout import (
     Collector,
     EpisodeRequest,
     SyncVectorEnv,
@@ -48,8 +49,7 @@ from skillpress.rollout import (
     WorkerVectorEnv,
     requests,
 )
-from skillpress.trajectory import RewardPart, Task
-from skillpress.workers.pool import cores
+from skillpress.play.workers.pool import cores
 
 AT_ONCE = (1, 8, 64)
 STEP_COSTS_MS = (0.0, 0.3, 3.0)

@@ -12,9 +12,9 @@ from typing import Any
 
 from docs.made import Parts, made_anew
 from docs.study.words import NONE, p_value, percent, points, table
-from skillpress.storage import read_json, write_text
-from skillpress.study.holm import holm
-from tasks.settings import ROOT
+from skillpress.core.storage import read_json, write_text
+from skillpress.measure.study.holm import holm
+from skillpress.pipeline.settings import ROOT
 
 PAGE = Path("docs/methods.md")
 FIGURES = Path("benchmarks/results/methods.json")

@@ -1,6 +1,6 @@
 """Prefect flows: when stages run, with which parameters, and what happens when one fails."""
 
-import tasks  # noqa: F401  (applies infra/settings.env before Prefect is imported)
+import skillpress.pipeline  # noqa: F401  (applies infra/settings.env before Prefect is imported)
 from flows import secret
 
 secret.apply()

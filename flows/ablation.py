@@ -3,7 +3,7 @@
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
     python -m flows.ablation --cluster HOST:PORT --remote URL ...     on the nodes of a Ray cluster
 
-Every experiment is a process of its own (``python -m tasks.reproduce``) in its own workspace, and spreads
+Every experiment is a process of its own (``skillpress run``) in its own workspace, and spreads
 over as many processes as its parameters say; there are as many experiments at once as the cores have
 room for; on a cluster, as the nodes have (``machines.py``). The first method of every seed goes ahead: the
 stages that it shares with the others are then restored from DVC's cache instead of run again. Methods
@@ -31,20 +31,20 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.children import children_stopped, process_stopped
 from flows.following import Following, log_of, tail
 from flows.machines import LIMIT_SECONDS, Machines
-from skillpress.arguments import Parser, any_seed, real
-from skillpress.errors import ParamsError, UserError
-from skillpress.storage import write_json, write_text
-from skillpress.workers import cores
-from tasks import exit_codes, parent
-from tasks.files import RESULTS
-from tasks.finished.comparison import as_json, page, paired_tests, table, text
-from tasks.finished.run import FinishedRun, read_run
-from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
-from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
-from tasks.reproduce.workspace import FOLDER, Variant
-from tasks.revision import revision
-from tasks.settings import ROOT
-from tasks.tracking.comparison_run import ComparisonRun, comparison_run
+from skillpress.core.arguments import Parser, any_seed, real
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.storage import write_json, write_text
+from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.finished.comparison import as_json, page, paired_tests, table, text
+from skillpress.pipeline.finished.run import FinishedRun, read_run
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
+from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
+from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
+from skillpress.pipeline.revision import revision
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.tracking.comparison_run import ComparisonRun, comparison_run
+from skillpress.play.workers import cores
 
 METHODS = tuple(
     f"params/{method}.yaml"
@@ -88,7 +88,7 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
 
 
 def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
-    """``python -m tasks.reproduce`` here with these options.
+    """``skillpress run`` here with these options.
 
     Args:
         limit_seconds: after which it is stopped; it may take as long as it likes without.
@@ -98,7 +98,7 @@ def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | N
         ExperimentTooSlowError: it was stopped.
     """
     log = log_of(variant)
-    command = [sys.executable, "-m", "tasks.reproduce", *options]
+    command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
     with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         with process_stopped(process.pid):

@@ -24,18 +24,18 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.stages import StageFailedError, reproduce_stage, stage_order
-from skillpress.arguments import Parser, real
-from skillpress.errors import UserError
-from skillpress.storage import read_json
-from tasks import exit_codes, parent
-from tasks.files import RESULTS
-from tasks.finished.effect import effect_line
-from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
-from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
-from tasks.reproduce.repair import repair
-from tasks.reproduce.workspace import Variant, add_variant_options, prepare_workspace
-from tasks.settings import ROOT
-from tasks.tracking.runs import FLOW_RUN_VARIABLE, create_database
+from skillpress.core.arguments import Parser, real
+from skillpress.core.errors import UserError
+from skillpress.core.storage import read_json
+from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.finished.effect import effect_line
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
+from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive, workspace_lock
+from skillpress.pipeline.reproduce.repair import repair
+from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
 
 EXPECTED = (UserError, StageFailedError, DvcException)
 """What ends a flow with its message alone."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from prefect.futures import PrefectFuture, wait
 
-from tasks.finished.run import FinishedRun
-from tasks.reproduce.workspace import FOLDER, Variant
-from tasks.settings import ROOT
-from tasks.study.forecast import in_words
+from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.study.forecast import in_words
 
 FIRST_SECONDS, SECONDS = 15.0, 60.0
 """From the start to the first look at the logs, and from one look to the next."""

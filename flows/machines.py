@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from flows import on_node
 from flows.on_node import Outcome, reproduce_here
-from skillpress.workers.ray_cluster import ClusterError, connected, live_nodes
-from tasks.reproduce.remote import RevisionError
-from tasks.reproduce.workspace import Variant
-from tasks.revision import revision
-from tasks.settings import ROOT
-from tasks.tracking.runs import PARENT_VARIABLE
+from skillpress.pipeline.reproduce.remote import RevisionError
+from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.revision import revision
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.tracking.runs import PARENT_VARIABLE
+from skillpress.play.workers.ray_cluster import ClusterError, connected, live_nodes
 
 if TYPE_CHECKING:
     import ray
@@ -117,7 +117,7 @@ class Machines:
                 raise TimeoutError(f"no node has had {processes} CPUs for {ROOM_SECONDS:g} seconds")
 
     def options(self, variant: Variant) -> list[str]:
-        """Of ``tasks.reproduce``, the same on every machine."""
+        """Of ``skillpress.pipeline.reproduce``, the same on every machine."""
         overlays = [word for overlay in variant.overlays for word in ("--params", _portable(overlay))]
         return [*overlays, "--seed", str(variant.seed), "--remote", self.remote]
 

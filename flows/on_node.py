@@ -36,7 +36,7 @@ class Outcome:
 
 
 def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> Outcome:
-    """``python -m tasks.reproduce`` with these options, in this node's checkout.
+    """``skillpress run`` with these options, in this node's checkout.
 
     Args:
         name: of the workspace; what the command prints goes to workspaces/<name>.log.
@@ -54,7 +54,7 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
     # The command ends with this process of Ray's, and that one with the driver.
     environment = os.environ | variables | {"SKILLPRESS_PARENT": str(os.getpid())}
     with log.open("a", encoding="utf-8") as output:
-        command = [sys.executable, "-m", "tasks.reproduce", *options]
+        command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
         process = subprocess.Popen(
             command, cwd=workspaces.parent, env=environment, stdin=subprocess.DEVNULL,
             stdout=output, stderr=subprocess.STDOUT,

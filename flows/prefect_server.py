@@ -35,7 +35,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, AsyncSessionTransaction
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillpress.web import PageGuard, server_of
+from skillpress.core.web import PageGuard, server_of
 
 TURN_SECONDS = 60.0
 """After that a transaction tries SQLite's own lock; it may be inside of the one that it waits for."""

@@ -27,12 +27,12 @@ from mlflow.exceptions import MlflowException
 
 from flows import secret
 from flows.children import stop
-from skillpress.errors import UserError
-from skillpress.web import is_loopback
-from tasks import exit_codes
-from tasks.redaction import hide_secrets_of_tracebacks
-from tasks.settings import ROOT
-from tasks.tracking.runs import check_database, create_database
+from skillpress.core.errors import UserError
+from skillpress.core.web import is_loopback
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.tracking.runs import check_database, create_database
 
 POOL = "local"
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"

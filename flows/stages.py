@@ -15,8 +15,8 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 
 from flows.children import children_stopped
-from tasks import exit_codes
-from tasks.reproduce.dvc_call import stage_exit_code
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.reproduce.dvc_call import stage_exit_code
 
 RETRY_DELAYS_SECONDS = [10.0, 60.0]
 STAGE_TIMEOUT_SECONDS = 24 * 3600.0

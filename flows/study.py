@@ -4,7 +4,7 @@
     python -m flows.study --questions q1 q2 --only countdown --seeds 10 11
     python -m flows.study --dry-run                        what is there, what is missing, how long it takes
 
-Every run is a process of its own (``python -m tasks.reproduce``) in its own workspace, and is added to
+Every run is a process of its own (``skillpress run``) in its own workspace, and is added to
 docs/study/ as soon as it is done: that record alone says which runs are missing, also in another clone and
 after changes of the code. An interrupted study, killed anywhere, goes on when it is started again: finished
 runs from the record, the others from their last checkpoint.
@@ -31,23 +31,23 @@ from tqdm import tqdm
 
 from flows.ablation import AT_ONCE, ExperimentTooSlowError, reproduce, room
 from flows.children import children_stopped
-from skillpress.arguments import Parser, any_seed, real, whole
-from skillpress.errors import UserError
-from skillpress.study.plan import read_plan
-from skillpress.workers import cores
-from tasks import exit_codes, parent
-from tasks.finished.run import read_run
-from tasks.redaction import hide_secrets_of_tracebacks, without_secrets
-from tasks.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
-from tasks.reproduce.workspace import FOLDER as WORKSPACES
-from tasks.settings import ROOT
-from tasks.study import store
-from tasks.study.clearing import clear
-from tasks.study.forecast import describe, in_words
-from tasks.study.queue import Queue
-from tasks.study.record import RecordedRun, code_revision, outcomes_of, record_of
-from tasks.study.runs import PlannedRun, planned_runs
-from tasks.tracking.runs import create_database
+from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.errors import UserError
+from skillpress.measure.study.plan import read_plan
+from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline.finished.run import read_run
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
+from skillpress.pipeline.reproduce.lock import DEFAULT_WAIT_SECONDS, exclusive
+from skillpress.pipeline.reproduce.workspace import FOLDER as WORKSPACES
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.study import store
+from skillpress.pipeline.study.clearing import clear
+from skillpress.pipeline.study.forecast import describe, in_words
+from skillpress.pipeline.study.queue import Queue
+from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
+from skillpress.pipeline.study.runs import PlannedRun, planned_runs
+from skillpress.pipeline.tracking.runs import create_database
+from skillpress.play.workers import cores
 
 PLAN = Path("params/study")
 CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"

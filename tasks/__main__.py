@@ -6,14 +6,16 @@ import pkgutil
 import traceback
 from collections.abc import Sequence
 
-from skillpress.arguments import Parser
-from tasks import exit_codes, parent, stages
-from tasks.stage import run_stage
+import tasks
+from skillpress.core.arguments import Parser
+from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline.stage import run_stage
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    names = [module.name for module in pkgutil.iter_modules(stages.__path__)]
+    modules = [module.name for module in pkgutil.iter_modules(tasks.__path__)]
+    names = [name for name in modules if name != "__main__"]
     parser = Parser(prog="python -m tasks", description=__doc__)
     parser.add_argument("stage", choices=names, metavar="STAGE", help=", ".join(names))
     return run_stage(parser.parse_args(arguments).stage)

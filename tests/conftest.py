@@ -1,6 +1,6 @@
 """Settings of every test: no telemetry, no hub, one thread, and nothing in the repository's own mlruns/.
 
-Importing ``tasks`` applies infra/settings.env; it must come before torch, MLflow or Prefect.
+Importing ``skillpress.pipeline`` applies infra/settings.env; it must come before torch, MLflow or Prefect.
 """
 
 import os
@@ -18,20 +18,16 @@ os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{_SCRATCH}/mlflow/mlflow.db"
 os.environ["PREFECT_HOME"] = str(_SCRATCH / "prefect")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import tasks  # noqa: E402, F401
+import skillpress.pipeline  # noqa: E402, F401
 
 # How long an example takes says something of the machine and its other work, not of the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-# Modules there serve tests in other folders too.
-_SHARED = """
-algorithms chat engines experiment formats integrations policy rollout serving skills traces viewer workers
-"""
-for shared in _SHARED.split():
-    sys.path.append(str(Path(__file__).parent / "skillpress" / shared))
-sys.path.append(str(Path(__file__).parent / "tasks"))
-sys.path.append(str(Path(__file__).parent / "tasks" / "study"))
+# Modules beside tests that serve tests in other folders too.
+_HERE = Path(__file__).parent
+for shared in sorted({file.parent for file in _HERE.rglob("*.py") if not file.name.startswith(("test_", "conftest"))}):
+    sys.path.append(str(shared))
 
 from clone import Clone, reproduced_clone  # noqa: E402
 

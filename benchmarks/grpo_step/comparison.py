@@ -19,7 +19,7 @@ from benchmarks.device import device_name
 from benchmarks.grpo_step.ours import estimated_bytes, time_ours
 from benchmarks.grpo_step.setting import GROUP, RESPONSE, Place, Setting, make_policy, make_prompts
 from benchmarks.grpo_step.trl_side import time_trl
-from skillpress.policy import Policy, save_policy
+from skillpress.models.policy import Policy, save_policy
 
 SIDES = {"skillpress": time_ours, "trl": time_trl}
 TURNS = 2

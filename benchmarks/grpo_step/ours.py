@@ -19,20 +19,20 @@ from benchmarks.grpo_step.setting import (
     make_prompts,
     reward,
 )
-from skillpress.algorithms.batch import batch_of, one_process
-from skillpress.algorithms.grpo import GRPO, GRPOParameters
-from skillpress.algorithms.selections.none import NoSelection, NoSelectionParameters
-from skillpress.engines.local.engine import LocalEngine
+from skillpress.core.interface import Completion, Sampling
+from skillpress.core.trajectory import RewardPart, Step, Trajectory
 from skillpress.experiment.estimate import memory_by_phase, training_memory
-from skillpress.interface import Completion, Sampling
-from skillpress.params import load_params
-from skillpress.policy import Policy, load_policy
-from skillpress.training.learner import Learner, read_configuration
-from skillpress.training.optimizer import AdamW
-from skillpress.training.samples import Samples
-from skillpress.trajectory import RewardPart, Step, Trajectory
-from skillpress.workers.distributed import Ranks, free_port, join_ranks
-from tasks.reproduce.dry_run import shape_of
+from skillpress.experiment.params import load_params
+from skillpress.learn.algorithms.batch import batch_of, one_process
+from skillpress.learn.algorithms.grpo import GRPO, GRPOParameters
+from skillpress.learn.algorithms.selections.none import NoSelection, NoSelectionParameters
+from skillpress.learn.training.learner import Learner, read_configuration
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy import Policy, load_policy
+from skillpress.pipeline.reproduce.dry_run import shape_of
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
 
 
 class Ours:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from benchmarks.device import finish
-from skillpress.interface import ScratchVocabulary
-from skillpress.policy import Policy
-from skillpress.policy.pretrained import SMOLLM2, load_pretrained
-from skillpress.policy.scratch import build_scratch_policy
+from skillpress.core.interface import ScratchVocabulary
+from skillpress.models.policy import Policy
+from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
+from skillpress.models.policy.scratch import build_scratch_policy
 
 RESPONSE, GROUP = 32, 8
 """Tokens of a completion, completions of a prompt."""

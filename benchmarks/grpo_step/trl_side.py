@@ -20,7 +20,7 @@ from benchmarks.grpo_step.setting import (
     make_prompts,
     reward,
 )
-from skillpress.policy import load_policy
+from skillpress.models.policy import load_policy
 
 
 class Clock(transformers.TrainerCallback):

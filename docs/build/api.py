@@ -8,10 +8,10 @@ from pathlib import Path
 
 MODULES = {
     "The contracts": (
-        "skillpress.interface",
-        "skillpress.trajectory",
-        "skillpress.registry",
-        "skillpress.errors",
+        "skillpress.core.interface",
+        "skillpress.core.trajectory",
+        "skillpress.core.registry",
+        "skillpress.core.errors",
     ),
     "Skills": (
         "skillpress.skills.fit",
@@ -22,26 +22,26 @@ MODULES = {
         "skillpress.skills.bounds",
     ),
     "Playing and judging": (
-        "skillpress.rollout",
-        "skillpress.evaluation",
-        "skillpress.evaluation.trainings",
-        "skillpress.judge.simpleqa",
+        "skillpress.play.rollout",
+        "skillpress.measure.evaluation",
+        "skillpress.measure.evaluation.trainings",
+        "skillpress.measure.judge.simpleqa",
     ),
-    "Sandboxes": ("skillpress.sandbox",),
+    "Sandboxes": ("skillpress.play.sandbox",),
     "Parts to build on": (
         "skillpress.environments.bundle",
         "skillpress.environments.sandboxed",
         "skillpress.environments.text.rules",
-        "skillpress.algorithms.algorithm",
-        "skillpress.algorithms.batch",
-        "skillpress.engines.batch",
-        "skillpress.engines.parameters",
+        "skillpress.learn.algorithms.algorithm",
+        "skillpress.learn.algorithms.batch",
+        "skillpress.models.engines.batch",
+        "skillpress.models.engines.parameters",
     ),
     "An experiment": (
-        "skillpress.params",
+        "skillpress.experiment.params",
         "skillpress.experiment.experiment",
-        "skillpress.seeds",
-        "skillpress.storage",
+        "skillpress.core.seeds",
+        "skillpress.core.storage",
     ),
 }
 """Heading to its modules. What is not here may change with any commit."""
@@ -61,7 +61,7 @@ PAGE = """# `{module}`
 {imported}```
 """
 
-PACKAGES = frozenset({"skillpress.rollout", "skillpress.evaluation", "skillpress.sandbox"})
+PACKAGES = frozenset({"skillpress.play.rollout", "skillpress.measure.evaluation", "skillpress.play.sandbox"})
 """They gather names from their modules (``__all__``)."""
 
 

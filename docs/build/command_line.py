@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
-from tasks.command import COMMANDS
+from skillpress.console.command import COMMANDS
 
 MODULES = {
     "python -m flows.ablation": "flows.ablation",

@@ -12,9 +12,17 @@ from typing import Any, get_args
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 
+from skillpress.core.registry import (
+    ALGORITHMS,
+    ENGINES,
+    ENVIRONMENTS,
+    EXPERIENCES,
+    SELECTIONS,
+    Registry,
+    lookup,
+)
 from skillpress.environments import bundle
-from skillpress.params import Params
-from skillpress.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES, SELECTIONS, Registry, lookup
+from skillpress.experiment.params import Params
 
 LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#\s*(?P<comment>.*))?$")
 BY_NAME = {
@@ -28,7 +36,7 @@ BY_NAME = {
 HEAD = """# Parameters
 
 Every key of [one file](../params.yaml), which is the whole default experiment. This page is made from that
-file and from the classes that check it (`skillpress/params.py`), so it cannot say anything else
+file and from the classes that check it (`skillpress/experiment/params.py`), so it cannot say anything else
 than they do. A file of [params/](../params) is laid over it and names only what it changes; a
 section that gives another `name` replaces the one below whole.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
-from skillpress.report.theme import DARK, FITTING, PAPER, scheme_style
+from skillpress.show.report.theme import DARK, FITTING, PAPER, scheme_style
 
 INK, MUTED, LINE = "#1f2933", "#5b6673", "#8a949f"
 BLUE, GREEN, ORANGE, VIOLET, RED, YELLOW, GREY = (

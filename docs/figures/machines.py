@@ -15,7 +15,7 @@ ABOUT = (
 def draw() -> str:
     """The picture."""
     page = Drawing(760, 400, ABOUT)
-    page.box(280, 16, 200, 46, BLUE, ("head", "flows.ablation, tasks.reproduce"), size=13)
+    page.box(280, 16, 200, 46, BLUE, ("head", "flows.ablation, skillpress.pipeline.reproduce"), size=13)
     page.frame(16, 110, 350, 210, dashed=True)
     page.text(28, 312, "many experiments: own checkout, cache and disk", anchor="start", size=12, color=MUTED)
     page.box(32, 146, 150, 50, GREEN, ("machine A", "skillpress run --remote"), size=13)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docs.figures import corpus
 from docs.figures.drawing import MUTED, STRONG, Drawing
-from skillpress.registry import SHAPINGS
+from skillpress.core.registry import SHAPINGS
 from skillpress.skills.shaping import Played, make_shaping
 
 SUCCESS, EFFICIENCY, STEPS = 10.0, 10.0, 12

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from docs.figures.drawing import BLUE, GREEN, MUTED, ORANGE, RED, YELLOW, Drawing
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.trajectory import Step, Task, Trajectory
 
 TASK = Task("191=4,96,99", "countdown", 0, {"target": 191, "numbers": [4, 96, 99]})
 ACTIONS = ("op(*, 96, 4)", "rollback", "op(-, 99, 4)", "op(+, 96, 95)")

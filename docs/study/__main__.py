@@ -10,11 +10,11 @@ from docs.made import made_anew
 from docs.study.figures import draw
 from docs.study.page import parts
 from docs.study.results import Results, read_results
-from skillpress.errors import UserError
-from skillpress.storage import write_text
-from tasks import exit_codes
-from tasks.settings import ROOT
-from tasks.study.store import FOLDER
+from skillpress.core.errors import UserError
+from skillpress.core.storage import write_text
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.settings import ROOT
+from skillpress.pipeline.study.store import FOLDER
 
 PAGE = Path("docs/study.md")
 README = Path("README.md")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from docs.figures.drawing import GREY, INK, LINE, MUTED, Drawing
 from docs.study.paper import SCALES, directions
 from docs.study.results import Results
-from skillpress.study.behavior_signs import MISSING, OPEN, OTHER, SAME
-from skillpress.study.compression import MEASURES
+from skillpress.measure.study.behavior_signs import MISSING, OPEN, OTHER, SAME
+from skillpress.measure.study.compression import MEASURES
 
 COLORS = {"countdown": "#0b6fa4", "cooking": "#b45309", "alfworld": "#2f7d4f"}
 LEFT, WIDTH, ROW, TOP = 470, 960, 24, 64

@@ -12,8 +12,8 @@ from statistics import mean, stdev
 
 from docs.study.results import FLOORS, Results
 from docs.study.words import NONE, table
-from skillpress.paper.layout import METHODS, TITLES, paper_row
-from skillpress.study.behavior_signs import TRAINED, Sign, signs
+from skillpress.measure.paper.layout import METHODS, TITLES, paper_row
+from skillpress.measure.study.behavior_signs import TRAINED, Sign, signs
 
 BEHAVIOR = (2, 4, 5, 6, 7, 8, 9)
 SCALES = {"": "without the group's deviation in the advantage", "_std": "with it, as in the paper"}

@@ -10,16 +10,16 @@ from pathlib import Path
 import polars as pl
 
 from docs.study.words import percent, points
-from skillpress.evaluation.scores import Scores
-from skillpress.evaluation.trainings import OverTrainings, over_trainings
-from skillpress.study.compression import Prediction, all_predictions, gaps
-from skillpress.study.contrasts import Finding, Pair, judged, measured
-from skillpress.study.outcomes import of_class, scores
-from skillpress.study.plan import Claim, Plan, read_plan
-from tasks.files import EXPLORER, START, TRAINED
-from tasks.study.record import RecordedRun
-from tasks.study.runs import planned_runs
-from tasks.study.store import Record, read_record
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
+from skillpress.measure.study.compression import Prediction, all_predictions, gaps
+from skillpress.measure.study.contrasts import Finding, Pair, judged, measured
+from skillpress.measure.study.outcomes import of_class, scores
+from skillpress.measure.study.plan import Claim, Plan, read_plan
+from skillpress.pipeline.files import EXPLORER, START, TRAINED
+from skillpress.pipeline.study.record import RecordedRun
+from skillpress.pipeline.study.runs import planned_runs
+from skillpress.pipeline.study.store import Record, read_record
 
 FLOORS = {EXPLORER: "Random explorer", START: "Imitation start"}
 

@@ -7,10 +7,10 @@ from statistics import stdev
 
 from docs.study.results import FLOORS, Results
 from docs.study.words import NONE, p_value, points, table
-from skillpress.study.compression import HELD, MEASURES, MODEL, Prediction
-from skillpress.study.contrasts import OPEN, Finding
-from skillpress.study.holm import holm
-from skillpress.study.power import MOST_SEEDS, seeds_needed
+from skillpress.measure.study.compression import HELD, MEASURES, MODEL, Prediction
+from skillpress.measure.study.contrasts import OPEN, Finding
+from skillpress.measure.study.holm import holm
+from skillpress.measure.study.power import MOST_SEEDS, seeds_needed
 
 LEVEL = 0.05
 

@@ -9,10 +9,10 @@ from docs.study.paper import ENVIRONMENTS, SCALES, directions
 from docs.study.results import FLOORS, Results
 from docs.study.sections import compression_verdict, corrected_predictions
 from docs.study.words import NONE, table
-from skillpress.paper.layout import METHODS
-from skillpress.study.behavior_signs import TRAINED
-from skillpress.study.contrasts import MISSING
-from tasks.files import START
+from skillpress.measure.paper.layout import METHODS
+from skillpress.measure.study.behavior_signs import TRAINED
+from skillpress.measure.study.contrasts import MISSING
+from skillpress.pipeline.files import START
 
 OUTCOMES = {"pass_at_1": "Pass@1", "sc_at_k": "SC@7"}
 """The plan's primary outcomes, as readers know them."""

@@ -1,6 +1,6 @@
 #!/bin/bash
 # {{ title }}: training on {{ nodes }} nodes with {{ ranks }} processes each, under SLURM.
-# Filled in by `python -m tasks.reproduce --dry-run --launch slurm`. This template was never run: no cluster
+# Filled in by `python -m skillpress.pipeline.reproduce --dry-run --launch slurm`. This template was never run: no cluster
 # was at hand. It needs the repository on a disk that all nodes share, set up there (`make setup`).
 #SBATCH --job-name={{ name }}
 #SBATCH --nodes={{ nodes }}
@@ -15,7 +15,7 @@ cd {{ repository }}
 export PATH="$PWD/.venv/bin:$PATH"
 
 # What training needs, on the first node.
-python -m tasks.reproduce {{ options }}--stages prepare_policy fit_dictionary
+python -m skillpress.pipeline.reproduce {{ options }}--stages prepare_policy fit_dictionary
 
 # Training: one task is one rank, and says so in the variables that torchrun would set. When a rank is lost
 # srun ends the others, and the next attempt goes on from the last checkpoint. Exit code 2 is a mistake that
@@ -36,4 +36,4 @@ if [ "$code" -ne 0 ]; then exit "$code"; fi
 
 # What was trained becomes DVC's, and the stages after it run on the first node.
 (cd {{ folder }} && dvc commit --force train_policy)
-python -m tasks.reproduce {{ options }}
+python -m skillpress.pipeline.reproduce {{ options }}

@@ -3,13 +3,13 @@
 What decides an episode stands in the environment's folder and nothing else does: dynamics
 (``environment.py``), skills (``skills.py``), wording (``prompts.py``), tasks (``tasks.py``) and
 demonstrations (``oracle.py``). Its ``__init__.py`` names them in a ``BUNDLE``; how its episodes are
-described in tables stands in ``skillpress/paper``.
+described in tables stands in ``skillpress/measure/paper``.
 """
 
 from __future__ import annotations
 
+from skillpress.core.registry import ENVIRONMENTS, lookup
 from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
-from skillpress.registry import ENVIRONMENTS, lookup
 
 
 def bundle(name: str) -> EnvironmentBundle:

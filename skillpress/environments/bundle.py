@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillpress.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
-from skillpress.trajectory import Task, Trajectory
+from skillpress.core.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
+from skillpress.core.trajectory import Task, Trajectory
 
 
 class EnvironmentParameters(BaseModel):
@@ -143,8 +143,8 @@ class EnvironmentBundle:
     """Whether its states show a notepad (``interface.HasNotepad``), which ``policy.state_update: notepad``
     asks for."""
     code: tuple[Path, ...] = ()
-    """Folders of the library that it imports and most environments do not (``skillpress/sandbox``). They are
-    inputs of its experiments, and of no others."""
+    """Folders of the library that it imports and most environments do not (``skillpress/play/sandbox``). They
+    are inputs of its experiments, and of no others."""
     libraries: tuple[str, ...] = ()
     """Packages whose version decides what its episodes hold."""
     data: Callable[[Any], Mapping[str, str]] | None = None

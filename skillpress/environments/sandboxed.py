@@ -20,10 +20,10 @@ from typing import Protocol, TypeVar
 
 from gymnasium.spaces import Space
 
+from skillpress.core.interface import Environment, Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.text.spaces import AnyText
-from skillpress.interface import Environment, Info
-from skillpress.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
-from skillpress.trajectory import Task
+from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
 
 Result = TypeVar("Result")
 Lease = Callable[[], AbstractContextManager[Sandbox]]

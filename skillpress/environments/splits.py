@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 
 
 def disjoint_splits(

@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from skillpress.params import Params
-from skillpress.resume import ResumeStore
-from skillpress.rollout.collector import CollectionStatistics
-from skillpress.rollout.ordered import write_in_order
-from skillpress.rollout.requests import EpisodeRequest
-from skillpress.workers.ranks import Report, run_ranks
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.params import Params
+from skillpress.play.rollout.collector import CollectionStatistics
+from skillpress.play.rollout.ordered import write_in_order
+from skillpress.play.rollout.requests import EpisodeRequest
+from skillpress.play.workers.ranks import Report, run_ranks
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from functools import partial
 
 import torch
 
+from skillpress.core.interface import Agent
 from skillpress.experiment.collection import CollectionJob, Play, share_of
 from skillpress.experiment.experiment import Experiment
-from skillpress.interface import Agent
-from skillpress.library.advice import SkillAdvice
-from skillpress.library.library import FILE, read_library
-from skillpress.policy.pretrained import load_pretrained
-from skillpress.rollout import CollectionStatistics, EpisodeLog
-from skillpress.workers.distributed import Ranks, settle
-from skillpress.workers.ranks import Report
+from skillpress.models.policy.pretrained import load_pretrained
+from skillpress.play.rollout import CollectionStatistics, EpisodeLog
+from skillpress.play.workers.distributed import Ranks, settle
+from skillpress.play.workers.ranks import Report
+from skillpress.skills.library.advice import SkillAdvice
+from skillpress.skills.library.library import FILE, read_library
 
 
 def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:

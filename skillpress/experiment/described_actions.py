@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
+from skillpress.core.interface import TokenIds
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.experiment.experiment import Experiment
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.interface import TokenIds
-from skillpress.macro_policy.enumeration import Enumeration
-from skillpress.policy import Policy
-from skillpress.seeds import derive
-from skillpress.training.action_metrics import ActionMetrics, DemonstratedState
-from skillpress.trajectory import Task
-from skillpress.workers.distributed import Ranks
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.training.action_metrics import ActionMetrics, DemonstratedState
+from skillpress.models.macro_policy.enumeration import Enumeration
+from skillpress.models.policy import Policy
+from skillpress.play.workers.distributed import Ranks
 
 COMPACT = "compact"
 """The rendering whose responses are few words of a small vocabulary, so that they can be listed."""

@@ -46,14 +46,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skillpress.core.interface import StateUpdate
+from skillpress.core.registry import STATE_UPDATES, lookup
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.params import Params
 from skillpress.experiment.work import Work, replayed, work
-from skillpress.interface import StateUpdate
-from skillpress.params import Params
-from skillpress.policy.passes import FAN_OUT
-from skillpress.policy.token_scores import CHUNK_LOGITS
-from skillpress.registry import STATE_UPDATES, lookup
-from skillpress.training.value_head import WAVES
+from skillpress.learn.training.value_head import WAVES
+from skillpress.models.policy.passes import FAN_OUT
+from skillpress.models.policy.token_scores import CHUNK_LOGITS
 
 __all__ = [
     "KNOWN_SHAPES",

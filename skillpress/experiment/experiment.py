@@ -11,18 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from skillpress.agents.agent import LanguageAgent
-from skillpress.agents.context import Prompter
-from skillpress.agents.explorer import RandomExplorer
-from skillpress.agents.learned_memory import Memory, MemoryText, MemoryWords, Remembering
-from skillpress.agents.reward import OutcomeReward
-from skillpress.agents.structured_parsing import MARKERS
-from skillpress.engines.parameters import EngineDemand
-from skillpress.environments import EnvironmentBundle, bundle
-from skillpress.environments.text.answer_forms import FORMS, Answering
-from skillpress.errors import ParamsError
-from skillpress.experiment.judging import outcome_reward
-from skillpress.interface import (
+from skillpress.core.errors import ParamsError
+from skillpress.core.interface import (
     Agent,
     Engine,
     Parser,
@@ -32,28 +22,38 @@ from skillpress.interface import (
     ScratchVocabulary,
     StateUpdate,
 )
-from skillpress.library.advice import SkillAdvice, with_advice_words
-from skillpress.library.library import Skill
-from skillpress.params import RENDERINGS_OWN, SCRATCH, Params
-from skillpress.policy import Policy
-from skillpress.policy.domain_tokens import with_tokens
-from skillpress.policy.pretrained import load_pretrained
-from skillpress.policy.scratch import build_scratch_policy
-from skillpress.registry import ALGORITHMS, PARSERS, RETRIEVALS, SELECTIONS, STATE_UPDATES, lookup
-from skillpress.rollout import (
+from skillpress.core.registry import ALGORITHMS, PARSERS, RETRIEVALS, SELECTIONS, STATE_UPDATES, lookup
+from skillpress.core.seeds import derive
+from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.environments.text.answer_forms import FORMS, Answering
+from skillpress.experiment.judging import outcome_reward
+from skillpress.experiment.params import RENDERINGS_OWN, SCRATCH, Params
+from skillpress.models.engines.parameters import EngineDemand
+from skillpress.models.policy import Policy
+from skillpress.models.policy.domain_tokens import with_tokens
+from skillpress.models.policy.pretrained import load_pretrained
+from skillpress.models.policy.scratch import build_scratch_policy
+from skillpress.play.agents.agent import LanguageAgent
+from skillpress.play.agents.context import Prompter
+from skillpress.play.agents.explorer import RandomExplorer
+from skillpress.play.agents.learned_memory import Memory, MemoryText, MemoryWords, Remembering
+from skillpress.play.agents.reward import OutcomeReward
+from skillpress.play.agents.structured_parsing import MARKERS
+from skillpress.play.rollout import (
     Collector,
     SyncVectorEnv,
     ThreadVectorEnv,
     VectorEnvironment,
     WorkerVectorEnv,
 )
-from skillpress.rollout.collector import Advise
-from skillpress.seeds import derive
-from skillpress.workers import cores
-from skillpress.workers.distributed import Ranks
+from skillpress.play.rollout.collector import Advise
+from skillpress.play.workers import cores
+from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.library.advice import SkillAdvice, with_advice_words
+from skillpress.skills.library.library import Skill
 
 if TYPE_CHECKING:  # training alone depends on the algorithms' files
-    from skillpress.algorithms.algorithm import Algorithm
+    from skillpress.learn.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from skillpress.errors import ParamsError
+from skillpress.core.errors import ParamsError
 from skillpress.experiment.estimate import imitation_memory, longest, memory_by_phase, training_memory
 from skillpress.experiment.model_shapes import ModelShape
-from skillpress.params import Params, check_params, merge
-from skillpress.training.learner import read_configuration
+from skillpress.experiment.params import Params, check_params, merge
+from skillpress.learn.training.learner import read_configuration
 
 MARGIN = 0.1
 """Share of a device's memory that is left free: for the context and the graphs of CUDA, NCCL's buffers, the

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from skillpress.params import Params
-from skillpress.resume import ResumeStore
-from skillpress.workers.ranks import Report, free_port, run_ranks
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.params import Params
+from skillpress.play.workers.ranks import Report, free_port, run_ranks
 
 
 @dataclass(frozen=True)

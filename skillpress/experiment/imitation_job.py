@@ -10,21 +10,21 @@ from functools import partial
 
 import torch
 
-from skillpress.errors import ParamsError
+from skillpress.core.errors import ParamsError
+from skillpress.core.resume import SaveTimer
+from skillpress.core.trajectory import read_tasks
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
-from skillpress.imitation.dataset import Sample, demonstrated
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.imitation.schedule import Schedule
-from skillpress.imitation.thoughts import read_thoughts, tokenize_thoughts
-from skillpress.imitation.trainer import imitate
-from skillpress.policy import Policy, save_policy
-from skillpress.policy.scorers import checkpoint_layers
-from skillpress.resume import SaveTimer
-from skillpress.trajectory import read_tasks
-from skillpress.workers.distributed import Ranks, join_ranks
-from skillpress.workers.pool import cores
-from skillpress.workers.ranks import Report
+from skillpress.learn.imitation.dataset import Sample, demonstrated
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.imitation.schedule import Schedule
+from skillpress.learn.imitation.thoughts import read_thoughts, tokenize_thoughts
+from skillpress.learn.imitation.trainer import imitate
+from skillpress.models.policy import Policy, save_policy
+from skillpress.models.policy.scorers import checkpoint_layers
+from skillpress.play.workers.distributed import Ranks, join_ranks
+from skillpress.play.workers.pool import cores
+from skillpress.play.workers.ranks import Report
 
 REPORT_SECONDS = 0.5
 """Between two reports of demonstrations; Countdown's oracle makes a thousand in a second."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillpress.agents.reward import OutcomeReward, WeightedMeasure
-from skillpress.params import RewardParameters
+from skillpress.experiment.params import RewardParameters
+from skillpress.play.agents.reward import OutcomeReward, WeightedMeasure
 
 
 def outcome_reward(section: RewardParameters) -> OutcomeReward:

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from skillpress.chat.client import ChatClient
-from skillpress.chat.server import ChatServer
-from skillpress.interface import Sampling
-from skillpress.judge.asking import ask_server
-from skillpress.library.teacher import Ask, remembering
-from skillpress.params import TeacherParameters
+from skillpress.core.interface import Ask, Sampling
+from skillpress.experiment.params import TeacherParameters
+from skillpress.play.chat.asking import ask_server
+from skillpress.play.chat.client import ChatClient
+from skillpress.play.chat.server import ChatServer
+from skillpress.skills.library.teacher import remembering
 
 AT_ONCE = 4
 """Requests under way at most."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillpress.core.trajectory import Task
 from skillpress.experiment.experiment import Experiment
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.policy.domain_tokens import mean_tokens
-from skillpress.policy.pretrained import load_pretrained
-from skillpress.trajectory import Task
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.models.policy.domain_tokens import mean_tokens
+from skillpress.models.policy.pretrained import load_pretrained
 
 TASKS = 32
 """Whose demonstrations are counted, at most."""

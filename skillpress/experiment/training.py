@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from skillpress.params import Params
-from skillpress.training.checkpoint import Checkpoints
-from skillpress.training.trained_episodes import TrainedEpisodes
-from skillpress.workers.gang import Gang, run_gang
-from skillpress.workers.launched import launch_of_environment, take_part
-from skillpress.workers.ranks import Report, free_port, run_ranks
+from skillpress.experiment.params import Params
+from skillpress.learn.training.checkpoint import Checkpoints
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.play.workers.gang import Gang, run_gang
+from skillpress.play.workers.launched import launch_of_environment, take_part
+from skillpress.play.workers.ranks import Report, free_port, run_ranks
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,14 @@ class _OnceEach:
 
 def _train(job: TrainingJob, port: int, rank: int, size: int, report: Report) -> list[dict[str, float]]:
     from skillpress.experiment.training_job import train_rank
-    from skillpress.workers.distributed import Ranks
+    from skillpress.play.workers.distributed import Ranks
 
     return train_rank(job, Ranks(rank, size), port, report)
 
 
 def _train_launched(job: TrainingJob, rank: int, size: int, report: Report) -> list[dict[str, float]]:
     from skillpress.experiment.training_job import train_rank
-    from skillpress.workers.distributed import Ranks
+    from skillpress.play.workers.distributed import Ranks
 
     launch = launch_of_environment()
     assert launch is not None

@@ -7,33 +7,33 @@ from contextlib import closing
 
 import torch
 
-from skillpress.experience.experience import Experience, Setting
+from skillpress.core.registry import TEACHERS, lookup
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task, read_tasks
 from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
-from skillpress.library.teacher import Ask
-from skillpress.params import Params
-from skillpress.policy import Policy, load_policy
-from skillpress.registry import TEACHERS, lookup
-from skillpress.rollout import Collector
-from skillpress.seeds import derive
-from skillpress.training.ahead import Rollouts
-from skillpress.training.groups import GroupCollector
-from skillpress.training.learner import Learner
-from skillpress.training.library_evolution import LibraryEvolution
-from skillpress.training.loop import TrainingLoop
-from skillpress.training.lora import LoraAdapter
-from skillpress.training.mismatch import MismatchCheck
-from skillpress.training.optimizer import AdamW
-from skillpress.training.probes import TRAIN, UNSEEN, Probe, probed_tasks
-from skillpress.training.replay import ReplayBuffer
-from skillpress.training.reward_shaping import RewardShaper
-from skillpress.training.step import TrainingStep
-from skillpress.training.training_sample import TrainingSample, sampled_steps
-from skillpress.training.value_head import ValueHead
-from skillpress.trajectory import Task, read_tasks
-from skillpress.workers.distributed import Ranks, join_ranks
-from skillpress.workers.ranks import Report
+from skillpress.learn.experience.experience import Experience, Setting
+from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.groups import GroupCollector
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.library_evolution import LibraryEvolution
+from skillpress.learn.training.loop import TrainingLoop
+from skillpress.learn.training.lora import LoraAdapter
+from skillpress.learn.training.mismatch import MismatchCheck
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.probes import TRAIN, UNSEEN, Probe, probed_tasks
+from skillpress.learn.training.replay import ReplayBuffer
+from skillpress.learn.training.reward_shaping import RewardShaper
+from skillpress.learn.training.step import TrainingStep
+from skillpress.learn.training.training_sample import TrainingSample, sampled_steps
+from skillpress.learn.training.value_head import ValueHead
+from skillpress.models.policy import Policy, load_policy
+from skillpress.play.rollout import Collector
+from skillpress.play.workers.distributed import Ranks, join_ranks
+from skillpress.play.workers.ranks import Report
+from skillpress.skills.library.teacher import Ask
 
 ACCOUNT_CHARACTERS = 2
 """Per token of a prompt's budget: so long may the account of an earlier attempt be, about half a prompt."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillpress.algorithms.clipped_surrogate import SurrogateParameters
-from skillpress.algorithms.corrected import CorrectedParameters
-from skillpress.params import Params
-from skillpress.training.mismatch import RESPONSES
+from skillpress.experiment.params import Params
+from skillpress.learn.algorithms.clipped_surrogate import SurrogateParameters
+from skillpress.learn.algorithms.corrected import CorrectedParameters
+from skillpress.learn.training.mismatch import RESPONSES
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
-from skillpress.registry import CLOSURES, lookup
+from skillpress.core.registry import CLOSURES, lookup
 from skillpress.skills.corpus import Phrase
 
 

@@ -13,12 +13,12 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from skillpress.errors import StorageError
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import read_json, read_schema, write_json, write_text
 from skillpress.skills import description_length as mdl
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
-from skillpress.storage import read_json, read_schema, write_json, write_text
 
 SCHEMA = "skillpress.dictionary/2"
 

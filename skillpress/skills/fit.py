@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from skillpress.registry import SEARCHES, lookup
+from skillpress.core.registry import SEARCHES, lookup
 from skillpress.skills.closure import close
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.dictionary import SkillDictionary, check_alphabet

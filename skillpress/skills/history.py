@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from skillpress.errors import StorageError
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import read_schema, write_text
 from skillpress.skills.dictionary import Skills
-from skillpress.storage import read_schema, write_text
 
 SCHEMA = "skillpress.history/1"
 

@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.registry import SHAPINGS, lookup
+from skillpress.core.registry import SHAPINGS, lookup
 from skillpress.skills.dictionary import SkillDictionary
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.imitation_seeds import compare, scatter, summary, variance_test
 from benchmarks.lag import changed
-from skillpress.params import load_params
+from skillpress.experiment.params import load_params
 
 
 def run(won: list[list[int]], loss: float = 0.1) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks import methods
 from benchmarks.methods import Comparison, Played, changed, compare, estimate, last_step, less, variant
+from skillpress.experiment.params import load_params
 from skillpress.experiment.training import TrainingJob
-from skillpress.params import load_params
 
 ROOT = Path(__file__).parents[2]
 PLAYED = {1: 40.0, 2: 30.0, 3: 20.0, 4: 10.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.shown_refusals import counted, some
-from skillpress.trajectory import Step, Task, Trajectory
+from skillpress.core.trajectory import Step, Task, Trajectory
 
 TASKS = [Task(f"{kind}-{n}", "textworld_cooking", n, {}, "test", kind) for kind, of in
          (("hard", 2), ("simple", 8)) for n in range(of)]  # fmt: skip

@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.lag import changed
 from benchmarks.unseen_tasks import unseen_tasks
+from skillpress.core.trajectory import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.params import Params, load_params
-from skillpress.trajectory import write_tasks
-from tasks.files import SPLITS, split_file
+from skillpress.experiment.params import Params, load_params
+from skillpress.pipeline.files import SPLITS, split_file
 
 PARAMS = changed(load_params("params.yaml"), tasks={"train": 20, "validation": 6, "test": 5})
 

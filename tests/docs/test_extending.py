@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import yaml
 
-from skillpress import registry
+from skillpress.core import registry
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
-from skillpress.errors import TaskError
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "extending.md"
@@ -65,9 +65,9 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator:
 def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
     from training_program import job, prepare
 
-    from skillpress.algorithms.batch import one_process
     from skillpress.experiment import Experiment
     from skillpress.experiment.training import train
+    from skillpress.learn.algorithms.batch import one_process
 
     folder = install("An algorithm", "ALGORITHMS")
     overlay = yaml.safe_load((folder / "params" / "batch_baseline.yaml").read_text())
@@ -88,8 +88,8 @@ def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
 def test_the_engine_samples_for_an_agent_evenly_and_by_seed(install) -> None:
     folder = install("An engine", "ENGINES")
     from skillpress.experiment import Experiment
-    from skillpress.params import load_params
-    from skillpress.rollout import requests
+    from skillpress.experiment.params import load_params
+    from skillpress.play.rollout import requests
 
     experiment = Experiment(load_params(ROOT / "params.yaml", folder / "params" / "even.yaml"))
     policy = experiment.starting_policy()

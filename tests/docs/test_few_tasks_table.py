@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.storage import read_json
+from skillpress.core.storage import read_json
 
 ROWS = {
     "level_over_trainings": "success of a method, t interval over seeds and tasks",

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from docs.methods_table import FIGURES, PAGE, comparison, cost, page, tuning
-from skillpress.registry import ALGORITHMS
-from skillpress.storage import read_json
+from skillpress.core.registry import ALGORITHMS
+from skillpress.core.storage import read_json
 
 
 def test_the_page_is_made_from_the_committed_figures(repository: Path) -> None:

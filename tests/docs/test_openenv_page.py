@@ -12,12 +12,12 @@ import pytest
 import yaml
 from served import TASKS, served
 
+from skillpress.console.serve import PORT, _parser
+from skillpress.doors.serving import ServingLimits
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.experiment import Experiment
-from skillpress.params import check_params, load_params, merge
-from skillpress.rollout import requests
-from skillpress.serving import ServingLimits
-from tasks.serve import PORT, _parser
+from skillpress.experiment.params import check_params, load_params, merge
+from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "openenv.md").read_text()

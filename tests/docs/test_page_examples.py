@@ -21,8 +21,8 @@ from pages import NAMES, PAGES, ROOT
 
 from docs.build.command_line import MODULES, parser_of
 from docs.build.markdown import Block, blocks, spans
-from skillpress.params import check_params, merge, read_yaml
-from tasks.command import COMMANDS
+from skillpress.console.command import COMMANDS
+from skillpress.experiment.params import check_params, merge, read_yaml
 
 LEFT_TO = re.compile(r"run by (tests/\S+\.py)")
 SAID = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)
@@ -30,7 +30,7 @@ OVERLAY = re.compile(r"# params/\w+\.yaml")
 COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*(?:\.venv/bin/)?(skillpress|python -m|make)\b *(.*)$")
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 PYTHON_MODULES = {f"{name.removeprefix('python -m ')}": module for name, module in MODULES.items()} | {
-    "tasks.reproduce": "tasks.reproduce.__main__"
+    "skillpress.pipeline.reproduce": "skillpress.pipeline.reproduce.__main__"
 }
 
 

@@ -22,8 +22,8 @@ from docs.build.parameters import params_file
 from docs.build.sources import generated
 from docs.build.variables import read_by_code
 from docs.figures import FIGURES
-from skillpress import registry
-from tasks.command import COMMANDS
+from skillpress.console.command import COMMANDS
+from skillpress.core import registry
 
 METHODS = (ROOT / "docs" / "methods.md").read_text()
 VARIABLES = (ROOT / "docs" / "environment_variables.md").read_text()

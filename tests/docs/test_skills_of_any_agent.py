@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.console.command import main
 from skillpress.skills.dictionary import load_dictionary
-from tasks.command import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "skills_of_any_agent.md").read_text(encoding="utf-8")
 EXAMPLE = PAGE.split("\n## An example\n")[1].split("\n## ")[0]

@@ -18,12 +18,12 @@ from docs.study.page import parts
 from docs.study.results import assembled, read_results
 from docs.study.sections import findings, levels, what_would_tell
 from docs.study.summary import methods_in_short, starts, summary
-from skillpress.storage import read_json
-from skillpress.study.behavior_signs import TRAINED
-from skillpress.study.compression import MODEL
-from skillpress.study.contrasts import OPEN, YES, Finding
-from skillpress.study.plan import Claim, read_plan
-from tasks.study.store import FOLDER, Record
+from skillpress.core.storage import read_json
+from skillpress.measure.study.behavior_signs import TRAINED
+from skillpress.measure.study.compression import MODEL
+from skillpress.measure.study.contrasts import OPEN, YES, Finding
+from skillpress.measure.study.plan import Claim, read_plan
+from skillpress.pipeline.study.store import FOLDER, Record
 
 
 def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:

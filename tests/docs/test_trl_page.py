@@ -13,7 +13,7 @@ import pytest
 from tool_caller import save_tool_caller
 from transformers import AutoModelForCausalLM
 
-from skillpress.integrations.trl import BUFFER, ToolEnvironments
+from skillpress.doors.integrations.trl import BUFFER, ToolEnvironments
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "trl.md"

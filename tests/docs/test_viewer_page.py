@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from viewer_samples import ordinary
 
-from skillpress.trajectory import write_rollouts
-from tasks.files import EVALUATION_ROLLOUTS
+from skillpress.core.trajectory import write_rollouts
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "viewer.md"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flows.ablation import check_different, room
-from skillpress.errors import ParamsError
+from skillpress.core.errors import ParamsError
 
 
 @pytest.mark.parametrize(

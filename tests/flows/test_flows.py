@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 HOLD = """
 import time
 from pathlib import Path
-from tasks.reproduce.lock import exclusive, workspace_lock
+from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
 with exclusive(workspace_lock(Path("workspaces/grpo-seed0")), "it"):
     print("held", flush=True)
     time.sleep(600)

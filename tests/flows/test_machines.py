@@ -21,10 +21,10 @@ from mlflow import MlflowClient
 from simulated_cluster import SimulatedCluster
 
 from flows.machines import Machines
-from skillpress.errors import UserError
-from skillpress.workers.ranks import free_port
-from tasks.reproduce.workspace import Variant
-from tasks.settings import ROOT
+from skillpress.core.errors import UserError
+from skillpress.pipeline.reproduce.workspace import Variant
+from skillpress.pipeline.settings import ROOT
+from skillpress.play.workers.ranks import free_port
 
 GRPO, SEGCOST = ("--params", "params/grpo.yaml"), ("--params", "params/segcost.yaml")
 OF_METHOD = ["train_policy", "evaluate_policy", "report"]
@@ -54,7 +54,7 @@ TWICE = """
 import sys
 from pathlib import Path
 from flows.machines import MachineLostError, Machines
-from tasks.reproduce.workspace import Variant
+from skillpress.pipeline.reproduce.workspace import Variant
 machines, variant = Machines(sys.argv[1], "a remote"), Variant((Path("params/grpo.yaml"),), 0)
 with machines.joined(1):
     for _ in range(2):
@@ -101,8 +101,8 @@ def test_an_experiment_whose_machine_is_lost_is_named_ends_there_and_can_be_give
 
 
 def waiting_checkout(folder: Path) -> Path:
-    """A folder in which ``python -m tasks.reproduce`` waits."""
-    program = folder / "tasks" / "reproduce" / "__main__.py"
+    """A folder in which ``skillpress run`` waits."""
+    program = folder / "skillpress" / "pipeline" / "reproduce" / "__main__.py"
     program.parent.mkdir(parents=True)
     program.write_text(WAITING)
     for package in (program.parents[1], program.parent):
@@ -156,7 +156,9 @@ class TestThreeClones:
         remote = ("--remote", str(tmp_path / "remote"))
         left, right = head.cloned(tmp_path / "left"), head.cloned(tmp_path / "right")
         shutil.copytree(reproduced.folder / ".dvc" / "cache", left.folder / ".dvc" / "cache")
-        done = left.python("tasks.reproduce", *GRPO, "--seed", "0", *remote, MLFLOW_TRACKING_URI=tracking)
+        done = left.python(
+            "skillpress.pipeline.reproduce", *GRPO, "--seed", "0", *remote, MLFLOW_TRACKING_URI=tracking
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         assert left.ran(done.stdout) == OF_METHOD, "the others were done there before"
 

@@ -5,7 +5,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Failed
 
 from flows.stages import StageFailedError, reproduce_stage, stage_order, worth_retrying
-from tasks import exit_codes
+from skillpress.pipeline import exit_codes
 
 
 def failed(error: Exception) -> State:

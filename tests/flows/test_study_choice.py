@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flows.study import Choice
-from skillpress.errors import UserError
+from skillpress.core.errors import UserError
 
 
 def test_a_seed_is_chosen_with_all_its_methods() -> None:

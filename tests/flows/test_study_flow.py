@@ -13,7 +13,7 @@ import pytest
 from clone import Clone
 from small_study import write_plan
 
-from tasks.study import store
+from skillpress.pipeline.study import store
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from skillpress.interface import Environment, Info
-from skillpress.paper import layout
-from skillpress.rollout.collector import outcome
-from skillpress.trajectory import Step, Task, Trajectory, rollout_frame
+from skillpress.core.interface import Environment, Info
+from skillpress.core.trajectory import Step, Task, Trajectory, rollout_frame
+from skillpress.measure.paper import layout
+from skillpress.play.rollout.collector import outcome
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -12,10 +12,10 @@ from typing import IO
 
 import yaml
 
-from skillpress.params import merge, read_yaml
-from tasks.reproduce.lock import exclusive
-from tasks.reproduce.workspace import source_files
-from tasks.settings import read
+from skillpress.experiment.params import merge, read_yaml
+from skillpress.pipeline.reproduce.lock import exclusive
+from skillpress.pipeline.reproduce.workspace import source_files
+from skillpress.pipeline.settings import read
 
 
 class Clone:
@@ -101,7 +101,7 @@ def reproduced_clone(repository: Path, folder: Path) -> Clone:
     with exclusive(folder / "lock", "the reproduced clone", SECONDS):
         clone = Clone(repository, folder / "clone")
         if not (folder / SAID).exists():
-            done = clone.python("tasks.reproduce", SKILLPRESS_TRACES="8")
+            done = clone.python("skillpress.pipeline.reproduce", SKILLPRESS_TRACES="8")
             assert done.returncode == 0, done.stdout + done.stderr
             (folder / SAID).write_text(done.stdout)
     return clone

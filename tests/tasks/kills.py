@@ -129,9 +129,9 @@ def level_of(process: psutil.Process, make: int) -> str:
     if process.pid == make:
         return "make"
     command = " ".join(process.cmdline())
-    if "tasks.reproduce" in command:
+    if "skillpress.pipeline.reproduce" in command:
         return "reproduce"
-    if "tasks.tracking.recorder" in command:
+    if "skillpress.pipeline.tracking.recorder" in command:
         return "recorder"
     if "multiprocessing.spawn" in command:
         return "rank" if stage_of(process.parent()) else "worker"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.console.command import main
+from skillpress.console.exporting import FORMATS
+from skillpress.console.viewing.found import find
+from skillpress.core.trajectory import read_rollouts
+from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.skills.dictionary import load_dictionary
-from skillpress.trajectory import read_rollouts
-from skillpress.viewer.catalogue import Catalogue
-from tasks.command import main
-from tasks.exporting import FORMATS
-from tasks.viewing.found import find
 
 
 def episodes_shown(path: Path) -> int:

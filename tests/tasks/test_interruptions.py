@@ -78,7 +78,7 @@ def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, 
     assert process.returncode == 130, said
     assert said.strip().splitlines()[-1].startswith(f"{stage}: interrupted; ")
     assert "Traceback" not in said
-    again = clone.python("tasks.reproduce")
+    again = clone.python("skillpress.pipeline.reproduce")
     assert again.returncode == 0, again.stdout + again.stderr
     assert outputs(clone) == before
 

@@ -13,11 +13,16 @@ import yaml
 from clone import SAID, Clone
 from recorded import tracked
 
+from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts
+from skillpress.learn.training.trained_episodes import scan_advantages
+from skillpress.pipeline.files import (
+    BASE_ROLLOUTS,
+    EVALUATION_ROLLOUTS,
+    TRAINING_ADVANTAGES,
+    TRAINING_ROLLOUTS,
+)
+from skillpress.pipeline.reproduce.workspace import FOLDER
 from skillpress.skills.history import read_history
-from skillpress.training.trained_episodes import scan_advantages
-from skillpress.trajectory import TRAJECTORY_KEY, scan_rollouts
-from tasks.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ADVANTAGES, TRAINING_ROLLOUTS
-from tasks.reproduce.workspace import FOLDER
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +50,7 @@ def test_a_run_makes_every_stage_and_says_where_the_report_is(reproduced: Clone)
 
 
 def test_a_second_run_with_nothing_changed_runs_nothing(clone: Clone) -> None:
-    again = clone.python("tasks.reproduce")
+    again = clone.python("skillpress.pipeline.reproduce")
     assert again.returncode == 0
     assert clone.ran(again.stdout) == []
 
@@ -54,12 +59,12 @@ def test_a_changed_parameter_reruns_only_the_stages_that_read_it(clone: Clone) -
     before = (clone.folder / "params.yaml").read_text()
     clone.set_params({"evaluation": {"runs": 3}})
     try:
-        assert clone.ran(clone.python("tasks.reproduce").stdout) == [
+        assert clone.ran(clone.python("skillpress.pipeline.reproduce").stdout) == [
             "play_floors", "evaluate_policy", "report",
         ]  # fmt: skip
     finally:
         (clone.folder / "params.yaml").write_text(before)
-    back = clone.python("tasks.reproduce")
+    back = clone.python("skillpress.pipeline.reproduce")
     assert clone.ran(back.stdout) == []  # restored from DVC's cache
 
 
@@ -139,7 +144,7 @@ def test_the_dictionary_comes_with_its_bounds_its_savings_and_its_history(clone:
 def test_the_registered_policy_can_be_loaded_by_mlflow_and_is_the_trained_one(clone: Clone) -> None:
     code = (
         "import mlflow, torch\n"
-        "from skillpress.policy import load_policy\n"
+        "from skillpress.models.policy import load_policy\n"
         "found = mlflow.transformers.load_model('models:/skillpress-countdown/1', return_type='components')\n"
         "ours = load_policy('models/policy').model.state_dict()\n"
         "theirs = found['model'].state_dict()\n"
@@ -176,7 +181,7 @@ def test_a_damaged_file_is_made_again_by_the_next_run(clone: Clone) -> None:
     assert stage.stderr.strip().startswith(
         "project_skills: data/rollouts/base.parquet: not a readable Parquet"
     )
-    assert clone.python("tasks.reproduce").returncode == 0
+    assert clone.python("skillpress.pipeline.reproduce").returncode == 0
     assert damaged.read_bytes() == whole
 
 
@@ -211,7 +216,7 @@ def test_a_wrong_parameter_stops_the_run_before_any_stage(clone: Clone) -> None:
     before = (clone.folder / "params.yaml").read_text()
     clone.set_params({"training": {"stepps": 3}})
     try:
-        run = clone.python("tasks.reproduce")
+        run = clone.python("skillpress.pipeline.reproduce")
     finally:
         (clone.folder / "params.yaml").write_text(before)
     assert run.returncode == 2
@@ -221,7 +226,7 @@ def test_a_wrong_parameter_stops_the_run_before_any_stage(clone: Clone) -> None:
 
 def test_a_variant_runs_in_a_workspace_of_its_own_and_shares_what_is_the_same(clone: Clone) -> None:
     here = (clone.folder / "results" / "evaluation.json").read_bytes()
-    run = clone.python("tasks.reproduce", "--params", "params/grpo.yaml")
+    run = clone.python("skillpress.pipeline.reproduce", "--params", "params/grpo.yaml")
     assert run.returncode == 0, run.stdout + run.stderr
     assert clone.ran(run.stdout) == ["train_policy", "evaluate_policy", "report"]
     assert (clone.folder / FOLDER / "grpo" / "results" / "report.html").exists()
@@ -232,10 +237,10 @@ WATCHED_STAGES = """
 import json, sys
 from importlib import import_module
 from pydantic import BaseModel
-from skillpress.params import load_params
-from skillpress.resume import ResumeStore
-from tasks.stage import Stage
-from tasks.tracking.recorder import Recorder
+from skillpress.experiment.params import load_params
+from skillpress.core.resume import ResumeStore
+from skillpress.pipeline.stage import Stage
+from skillpress.pipeline.tracking.recorder import Recorder
 
 params = load_params()
 sections = {type(value): name for name, value in params if isinstance(value, BaseModel)}
@@ -255,7 +260,7 @@ found = {}
 for stage in sys.argv[1:]:
     run = Recorder(stage, params, "key")
     read.clear()
-    work = import_module(f"tasks.stages.{stage}").main
+    work = import_module(f"tasks.{stage}").main
     work(Stage(stage, params, run, ResumeStore("checkpoints", "key")))
     run.finish("FINISHED")
     found[stage] = sorted(read)

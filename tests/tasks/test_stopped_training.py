@@ -24,7 +24,7 @@ def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(reproduced: Cl
     stopped = reproduced.copied(tmp_path)
     stopped.environment |= {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlruns/mlflow.db"}
     stopped.set_params({"training": {"steps": STEPS}})
-    process = stopped.start("tasks.reproduce")
+    process = stopped.start("skillpress.pipeline.reproduce")
     wait_for_checkpoint(process, tmp_path / "checkpoints")
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate()
@@ -32,7 +32,7 @@ def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(reproduced: Cl
     assert "interrupted" in output
     done = int(json.loads(next((tmp_path / "checkpoints").glob("*/latest.json")).read_text())["step"])
     assert 1 <= done < STEPS
-    again = stopped.python("tasks.reproduce")
+    again = stopped.python("skillpress.pipeline.reproduce")
     assert again.returncode == 0, again.stdout + again.stderr
     assert stopped.ran(again.stdout) == ["train_policy", "evaluate_policy", "report"]
     curve = pl.read_csv(tmp_path / "results" / "training.csv")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from clone import Clone
 
-from skillpress.params import read_yaml
+from skillpress.experiment.params import read_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def test_an_environment_of_words_runs_through_every_stage(
     clone = Clone(repository, tmp_path)
     clone.set_params(read_yaml(repository / "params" / f"{environment}_smoke.yaml"))
     clone.environment |= {"ALFWORLD_DATA": alfworld_data, "SKILLPRESS_GAMES": str(tmp_path / "games")}
-    done = clone.python("tasks.reproduce")
+    done = clone.python("skillpress.pipeline.reproduce")
     assert done.returncode == 0, done.stdout + done.stderr
     assert clone.ran(done.stdout)[-1] == "report"
 
@@ -37,10 +37,10 @@ def test_an_environment_of_words_runs_through_every_stage(
     evaluation = json.loads((tmp_path / "results" / "evaluation.json").read_text())
     assert all(name in json.dumps(evaluation) for name in CLASSES[environment])
 
-    tables = clone.python("tasks.finished.paper_tables", ".", "--out", "tables")
+    tables = clone.python("skillpress.pipeline.finished.paper_tables", ".", "--out", "tables")
     assert tables.returncode == 0, tables.stderr
     written = (tmp_path / "tables" / "tables.md").read_text()
     assert all(title in written for title in ("Table 1", *PAPER_TABLES[environment]))
 
-    again = clone.python("tasks.reproduce")
+    again = clone.python("skillpress.pipeline.reproduce")
     assert clone.ran(again.stdout) == []

@@ -10,7 +10,7 @@ import pytest
 from clone import Clone
 
 from skillpress.environments.gymnasium_text.wordle import opening
-from skillpress.params import read_yaml
+from skillpress.experiment.params import read_yaml
 
 pytestmark = pytest.mark.thorough
 
@@ -22,7 +22,7 @@ def test_wordle_runs_through_every_stage_and_is_learned_by_imitation(
     overlay = read_yaml(repository / "params" / "wordle_smoke.yaml")
     clone.set_params(overlay)
     clone.set_params({"training": {"steps": 1}})
-    done = clone.python("tasks.reproduce")
+    done = clone.python("skillpress.pipeline.reproduce")
     assert done.returncode == 0, done.stdout + done.stderr
     assert clone.ran(done.stdout)[-1] == "report"
 
@@ -35,5 +35,5 @@ def test_wordle_runs_through_every_stage_and_is_learned_by_imitation(
 
     pinned = json.loads((tmp_path / "data" / "environment.json").read_text())
     assert pinned["data"]["textarena"] == "0.7.4"
-    again = clone.python("tasks.reproduce")
+    again = clone.python("skillpress.pipeline.reproduce")
     assert clone.ran(again.stdout) == []

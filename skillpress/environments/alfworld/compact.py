@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 
 from alfworld.gen import constants, goal_library
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.games import TASK_TYPES
 from skillpress.environments.alfworld.memory import CHANGES, Memory
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.words import split_words
-from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 END = "<end>"
 UNKNOWN = "?"

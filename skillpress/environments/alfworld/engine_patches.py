@@ -26,8 +26,8 @@ from textworld import logic as textworld_logic
 from textworld.envs.pddl import logic, textgen
 from textworld.logic import Proposition, Rule, State
 
+from skillpress.core.errors import UserError
 from skillpress.environments.alfworld.translations import IN_MEMORY, translated
-from skillpress.errors import UserError
 
 KNOWN_VERSIONS = {"textworld": "1.7.0", "alfworld": "0.4.2", "fast-downward-textworld": "20.6.4"}
 """The engine that the patches were compared with."""

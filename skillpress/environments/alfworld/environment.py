@@ -16,13 +16,13 @@ from string import printable
 
 from gymnasium.spaces import Space, Text
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.actions import LONGEST, NOTHING_HAPPENS, Reason, read_command
 from skillpress.environments.alfworld.engine import Engine, Scene
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import Memory, first_memory, remember, task_of
 from skillpress.environments.alfworld.parameters import AlfworldParameters
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 IDLE_VERBS = ("help", "inventory", "look")
 """Commands that are always admitted and change nothing."""

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from skillpress.errors import StorageError, UserError
-from skillpress.storage import directory_made_once
+from skillpress.core.errors import StorageError, UserError
+from skillpress.core.storage import directory_made_once
 
 TREE = "json_2.1.1"
 ARCHIVE = f"{TREE}.tar.xz"

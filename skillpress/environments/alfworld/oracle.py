@@ -17,15 +17,15 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.engine import Engine, read_game
 from skillpress.environments.alfworld.environment import IDLE_VERBS, AlfworldState
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import first_memory, remember
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.searcher import next_action
-from skillpress.errors import TaskError
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 
 @dataclass(frozen=True)

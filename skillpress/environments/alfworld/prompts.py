@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
-from skillpress.interface import AgentState, Info
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ no row of the table and have none.
 
 from __future__ import annotations
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.text.rules import RuleTable, verb_of
-from skillpress.trajectory import Task, Trajectory
 
 SKILLS = ("Explore", "Transport", "Take", "Deliver", "Transform")
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive, generator
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.games import COUNTS, GameError, describe, find_tree, game_paths
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.seeds import derive, generator
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "alfworld"
 STRATA = {"train": "train", "valid_seen": "iid", "valid_unseen": "ood"}

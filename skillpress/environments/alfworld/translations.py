@@ -19,8 +19,8 @@ from typing import Any
 
 import fast_downward
 
+from skillpress.core.storage import atomic_path
 from skillpress.environments.alfworld.games import cache_folder
-from skillpress.storage import atomic_path
 
 
 @contextmanager

@@ -36,6 +36,6 @@ BUNDLE = EnvironmentBundle(
     code=(
         Path("skillpress/environments/remembered.py"),
         Path("skillpress/environments/sandboxed.py"),
-        Path("skillpress/sandbox"),
+        Path("skillpress/play/sandbox"),
     ),
 )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.code_repair.actions import PAGE
 from skillpress.environments.code_repair.environment import RepairState
 from skillpress.environments.code_repair.mutations import (
@@ -29,7 +30,6 @@ from skillpress.environments.code_repair.mutations import (
     Change,
 )
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
-from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 END = "<end>"
 UNKNOWN = "?"

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillpress.core.interface import Environment, Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.code_repair.actions import (
     PAGE,
     Action,
@@ -46,9 +48,7 @@ from skillpress.environments.sandboxed import (
     SandboxedEnvironment,
     StepResult,
 )
-from skillpress.interface import Environment, Info
-from skillpress.sandbox import Execution, Limits, Sandbox
-from skillpress.trajectory import Task
+from skillpress.play.sandbox import Execution, Limits, Sandbox
 
 LIMITS = Limits(seconds=10.0, memory_mb=512, processes=64, disk_mb=32, shown_characters=8000)
 """Of the sandbox that the agent acts in."""

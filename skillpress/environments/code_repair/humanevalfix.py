@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.errors import StorageError
 
 COUNT = 164
 

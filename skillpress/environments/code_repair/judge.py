@@ -26,9 +26,9 @@ from pydantic import TypeAdapter, ValidationError
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.code_repair.verdicts import NOT_PARSED, Answering, LintReport, Verdict
 from skillpress.environments.remembered import Remembered
-from skillpress.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
-from skillpress.sandbox.processes import kernel_kills
-from skillpress.sandbox.tools import Tool
+from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
+from skillpress.play.sandbox.processes import kernel_kills
+from skillpress.play.sandbox.tools import Tool
 
 Found = TypeVar("Found")
 

@@ -13,14 +13,14 @@ import difflib
 import json
 from collections.abc import Iterator
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import generator
+from skillpress.core.trajectory import Task
 from skillpress.environments.code_repair.actions import PAGE
 from skillpress.environments.code_repair.mutations import changes, repair
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program, all_programs, find_data
 from skillpress.environments.code_repair.tasks import program_of
-from skillpress.errors import TaskError
-from skillpress.seeds import generator
-from skillpress.trajectory import Task
 
 
 class GoldPatcher:

@@ -13,9 +13,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.parsing import PARSING
-from skillpress.errors import StorageError
 
 VARIABLE = "SKILLPRESS_CODE_REPAIR"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info
 from skillpress.environments.code_repair.environment import RepairState
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.text.prompts import noted, past, tagged_answer
-from skillpress.interface import AgentState, Info
 
 _OPENING = """\
 You repair a program. The function {program} in {file} has a bug; what it should do:

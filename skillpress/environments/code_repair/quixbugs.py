@@ -13,8 +13,8 @@ import json
 import tarfile
 from pathlib import Path
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.errors import StorageError
 
 COUNT = 40
 CHECKS = {

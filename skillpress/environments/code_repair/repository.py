@@ -13,7 +13,7 @@ from skillpress.environments.code_repair.edits import EditError
 from skillpress.environments.code_repair.judge import MOST_CHARACTERS
 from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.sandboxed import EpisodeSandbox
-from skillpress.sandbox import Execution, Sandbox
+from skillpress.play.sandbox import Execution, Sandbox
 
 HOME = "/home/agent"
 _NODE = """

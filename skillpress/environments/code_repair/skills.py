@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.text.rules import RuleTable
-from skillpress.trajectory import Task, Trajectory
 
 SKILLS = ("Inspect", "Reproduce", "Edit", "Test", "Submit")
 

@@ -19,6 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive, generator
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.mutations import changes, repair, shape
@@ -26,9 +29,6 @@ from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program, all_programs, find_data
 from skillpress.environments.code_repair.shortcuts import Shortcuts
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.seeds import derive, generator
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "code_repair"
 ALIKE = {

@@ -19,11 +19,11 @@ from typing import overload
 
 from gymnasium.spaces import Space, Text
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import RESET, ROLLBACK, read_operation
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import Pool, Reason, carry_out, successors
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 _EXPLANATIONS: dict[Reason, str] = {
     "unreadable": "that is not an action",

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import RESET, ROLLBACK, compact_word
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import Pool, carry_out, successors
 from skillpress.environments.countdown.solver import Solution, solutions
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 
 @dataclass(frozen=True)

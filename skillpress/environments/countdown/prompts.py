@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.countdown.actions import RESET, ROLLBACK, action_words
 from skillpress.environments.countdown.environment import CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import OPERATORS
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
-from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 EMPTY = "_"
 """Fills the places of numbers and actions that there are none of."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from itertools import combinations_with_replacement
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.countdown.actions import RESET, ROLLBACK
-from skillpress.trajectory import Task, Trajectory
 
 OPERATOR_SKILLS = {"+": "OP_Add", "-": "OP_Sub", "*": "OP_Mul", "/": "OP_Div"}
 UNDO_SKILLS = {ROLLBACK: "Rollback", RESET: "Reset"}

@@ -21,14 +21,14 @@ from itertools import count
 from types import FunctionType
 from typing import Any
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.parameters import LARGEST_SOURCE, CountdownParameters
 from skillpress.environments.countdown.rules import Pool
 from skillpress.environments.countdown.solver import solutions
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.seeds import derive
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "countdown"
 UNSEEN = "unseen"

@@ -18,13 +18,13 @@ from typing import Any
 
 from gymnasium.spaces import Space, Text
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import Info
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.environments.gymnasium_text.foreign import make_foreign
 from skillpress.environments.gymnasium_text.names import told_admissible, told_won
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
-from skillpress.errors import TaskError
-from skillpress.interface import Info
-from skillpress.seeds import derive
-from skillpress.trajectory import Task
 
 REWARD = "reward"
 """The measure that is the environment's own reward of the step."""

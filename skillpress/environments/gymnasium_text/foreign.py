@@ -15,9 +15,9 @@ import gymnasium
 from gymnasium.error import Error, UnregisteredEnv
 from gymnasium.spaces import Text
 
+from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.environments.bundle import Oracle
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
-from skillpress.errors import ParamsError, did_you_mean
 
 
 def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:

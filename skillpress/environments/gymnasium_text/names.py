@@ -18,8 +18,8 @@ from typing import Any
 
 import gymnasium
 
+from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
-from skillpress.errors import ParamsError, did_you_mean
 
 EPISODES, STEPS = 8, 200
 """Tried at most."""

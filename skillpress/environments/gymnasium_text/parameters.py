@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from skillpress.core.errors import ParamsError
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
-from skillpress.errors import ParamsError
 
 
 class _Part(BaseModel):

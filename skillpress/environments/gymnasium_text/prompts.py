@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.gymnasium_text.environment import GymnasiumState
 from skillpress.environments.gymnasium_text.parameters import CompactWords, GymnasiumTextParameters
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
 from skillpress.environments.text.words import split_words
-from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 END, DONE, TURN = "<end>", ">", ";"
 """Closes an answer; stands between what was seen and what was done; closes a turn."""

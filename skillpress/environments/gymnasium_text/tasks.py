@@ -13,15 +13,15 @@ from itertools import islice
 
 from gymnasium.error import Error
 
+from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.foreign import make_foreign
 from skillpress.environments.gymnasium_text.names import EPISODES, check_info_keys
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import ParamsError, TaskError
-from skillpress.seeds import derive
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "gymnasium_text"
 _SEEDS = 2**31

@@ -18,9 +18,9 @@ import nltk
 import textarena
 from gymnasium.error import Error
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
-from skillpress.trajectory import Task
 
 Feedback = tuple[str, ...]
 """G, Y or X for each letter."""

@@ -4,7 +4,7 @@
 what an action may say, ``desk.py`` and ``candidates.py`` what lies before a policy that reads no English.
 ``answers.py`` says when an answer is right, ``questions.py`` which questions are fit to be asked,
 ``difficulty.py`` how hard they are, ``tasks.py`` which become tasks, ``search/`` what may be looked up. A
-judge that grades answers for a table decides no episode and stands in ``skillpress/judge``.
+judge that grades answers for a table decides no episode and stands in ``skillpress/measure/judge``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BUNDLE = EnvironmentBundle(
     code=(
         Path("skillpress/environments/remembered.py"),
         Path("skillpress/environments/sandboxed.py"),
-        Path("skillpress/sandbox"),
+        Path("skillpress/play/sandbox"),
     ),
     libraries=("tantivy",),
     data=data_identity,

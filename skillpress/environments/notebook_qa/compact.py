@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.notebook_qa.desk import MOST_CANDIDATES, MOST_ENTITIES, MOST_TITLES, Desk
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.text.words import split_words
-from skillpress.interface import AgentState, Info, ScratchVocabulary
 
 END, UNKNOWN = "<end>", "?"
 MOST_NEAR = 6

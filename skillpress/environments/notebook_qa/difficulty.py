@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from skillpress.errors import TaskError
+from skillpress.core.errors import TaskError
 
 DIFFICULTIES: Final = ("unsolved", "hard", "medium", "easy", "mastered")
 """Pass rate 0, below 1/4, up to 3/4, above, and 1."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa import desk as desks
 from skillpress.environments.notebook_qa.actions import COMPUTED, read_action, short_words
 from skillpress.environments.notebook_qa.answers import exact_match, f1, f1_rule, has_answer
@@ -38,10 +40,8 @@ from skillpress.environments.sandboxed import (
     SandboxedEnvironment,
     StepResult,
 )
-from skillpress.interface import Info
-from skillpress.sandbox import Limits, Sandbox, ToolError
-from skillpress.sandbox.tools import Tool
-from skillpress.trajectory import Task
+from skillpress.play.sandbox import Limits, Sandbox, ToolError
+from skillpress.play.sandbox.tools import Tool
 
 MEASURES = ("exact_match", "f1", "has_answer", "executed")
 """``executed`` of every step: its code ran without an error. The others of the last step alone."""

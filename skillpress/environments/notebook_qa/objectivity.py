@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.errors import TaskError
+from skillpress.core.errors import TaskError
 
 NOT_OBJECTIVE = "not_objective"
 """The reason why a question is dropped that the judge found unfit."""

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa import desk as desks
 from skillpress.environments.notebook_qa.answers import POLAR, exact_match, normalized
 from skillpress.environments.notebook_qa.desk import Desk, first_desk
 from skillpress.environments.notebook_qa.environment import setting
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.search import SearchBackend
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skillpress.core.errors import UserError
 from skillpress.environments.bundle import EnvironmentParameters
-from skillpress.errors import UserError
 
 DATA_VARIABLE = "QA_DATA"
 """Environment variable that names the data folder where ``data`` is empty."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.text.prompts import budget_note, notebook_answer, noted
-from skillpress.interface import AgentState, Info
 
 _TOOLS = """\
 Your cells share one Python interpreter, so variables last. It has the standard library, no network, and:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from skillpress.errors import TaskError
+from skillpress.core.errors import TaskError
 
 QUESTION_COLUMNS: Mapping[str, pl.DataType] = {
     "id": pl.String(),

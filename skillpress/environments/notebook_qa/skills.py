@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from skillpress.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory
 
 RULES = (
     (r"\bsubmit_final_answer\s*\(", "Answer"),

@@ -17,6 +17,9 @@ from pathlib import Path
 
 import polars as pl
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.difficulty import difficulty, hops
 from skillpress.environments.notebook_qa.objectivity import without_subjective
@@ -24,9 +27,6 @@ from skillpress.environments.notebook_qa.oracle import oracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
 from skillpress.environments.notebook_qa.questions import judged, question_key
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.seeds import derive
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "notebook_qa"
 OTHER_HOPS, OUT_OF_REACH, REPEATED = "other_hops", "out_of_reach", "repeated"

@@ -20,6 +20,9 @@ from typing import Any, Literal
 
 from gymnasium.spaces import Space, Text
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.openenv.connection import (
     Answer,
     Connection,
@@ -28,9 +31,6 @@ from skillpress.environments.openenv.connection import (
 )
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import admissible, seen, shortened, storable, told
-from skillpress.errors import TaskError
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 REWARD = "reward"
 """The measure that is the protocol's reward of the step."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from skillpress.core.errors import TaskError
 from skillpress.environments.bundle import Oracle
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.errors import TaskError
 
 
 def nobody(parameters: OpenEnvParameters) -> Oracle:

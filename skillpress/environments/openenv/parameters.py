@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from skillpress.core.errors import UserError
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
-from skillpress.errors import UserError
 
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 """Of the address to that of its WebSocket."""

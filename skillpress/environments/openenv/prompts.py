@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.interface import AgentState, Info
 from skillpress.environments.openenv.environment import OpenEnvState
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
-from skillpress.interface import AgentState, Info
 
 
 @dataclass(frozen=True)

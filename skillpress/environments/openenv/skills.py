@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import as_text
 from skillpress.environments.text.stated_rules import StatedProjection
-from skillpress.trajectory import Task, Trajectory
 
 
 class ToolProjection:

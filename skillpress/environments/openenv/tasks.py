@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.splits import refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "openenv"
 

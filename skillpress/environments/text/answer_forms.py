@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from skillpress.core.interface import AgentState, Info, Parser, Rendering
 from skillpress.environments.text.prompts import ANSWER, ANSWER_WITHOUT_CHOICES
-from skillpress.interface import AgentState, Info, Parser, Rendering
 
 
 @dataclass(frozen=True)

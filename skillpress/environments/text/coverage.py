@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import Projection
-from skillpress.trajectory import Task, Trajectory
 
 
 @dataclass(frozen=True)

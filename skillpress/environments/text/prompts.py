@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillpress.interface import Turn
+from skillpress.core.interface import Turn
 
 ANSWER = """\
 Think before you act: write your reasoning between <think> and </think>. After it, write the one action that

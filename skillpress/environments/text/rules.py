@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from skillpress.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory
 
 
 class RuleTable:

@@ -16,8 +16,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.text.rules import RuleTable, VerbProjection
-from skillpress.trajectory import Task, Trajectory
 
 Word = Annotated[str, Field(min_length=1)]
 

@@ -23,7 +23,7 @@ import textworld
 from textworld.challenges.tw_cooking import cooking
 from textworld.generator.data import KnowledgeBase
 
-from skillpress.errors import TaskError
+from skillpress.core.errors import TaskError
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from string import printable
 
 from gymnasium.spaces import Space, Text
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.actions import EXPLANATIONS, LONGEST, Reason, normal, refusal
 from skillpress.environments.textworld_cooking.design import GameSettings
 from skillpress.environments.textworld_cooking.games import DESIGN, GameCache
@@ -33,8 +35,6 @@ from skillpress.environments.textworld_cooking.logic import (
 )
 from skillpress.environments.textworld_cooking.memory import CookingState, remember, with_recipe
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 BURNED, WRONG_PROCESSING = "burned", "wrong_processing"
 _NOTHING_DONE = ("look", "inventory", "examine")

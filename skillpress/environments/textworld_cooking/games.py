@@ -19,10 +19,10 @@ from pathlib import Path
 import textworld
 from textworld.generator import CouldNotCompileGameError, compile_game
 
+from skillpress.core.errors import StorageError, UserError
+from skillpress.core.storage import atomic_path, write_text
 from skillpress.environments.textworld_cooking.design import GameSettings, design
 from skillpress.environments.textworld_cooking.parameters import GAMES_VARIABLE
-from skillpress.errors import StorageError, UserError
-from skillpress.storage import atomic_path, write_text
 
 _LOG = logging.getLogger(__name__)
 PROGRAM, DESIGN, DIGEST = "game.z8", "game.json", "digest"

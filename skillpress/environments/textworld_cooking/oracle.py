@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from random import Random
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.chef import next_action
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.errors import TaskError
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 _HARMLESS = ("go", "open", "close", "take", "drop", "put", "insert")
 

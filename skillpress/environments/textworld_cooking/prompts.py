@@ -15,6 +15,7 @@ from itertools import chain
 
 from textworld.challenges.tw_cooking import cooking
 
+from skillpress.core.interface import AgentState, Info, ScratchVocabulary, Turn
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
 from skillpress.environments.text.words import STOP_WORD, split_words
 from skillpress.environments.textworld_cooking.actions import VERBS
@@ -26,7 +27,6 @@ from skillpress.environments.textworld_cooking.memory_words import (
     news_words,
 )
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.interface import AgentState, Info, ScratchVocabulary, Turn
 
 LONGEST_ACTION = 12
 """Words shown of a past action."""

@@ -12,11 +12,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.splits import disjoint_splits
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 ENVIRONMENT = "textworld_cooking"
 STRATA = ("simple", "hard")

@@ -16,6 +16,9 @@ from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import (
     GameSettings,
@@ -35,9 +38,6 @@ from skillpress.environments.textworld_cooking.splits import (
     settings_of,
     split_of,
 )
-from skillpress.errors import TaskError
-from skillpress.seeds import derive
-from skillpress.trajectory import Task
 
 _AHEAD = 32
 """Designs, and games to compile, that wait at a time; not per process, so that the order is fixed."""

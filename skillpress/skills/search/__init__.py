@@ -1,7 +1,7 @@
 """Searches for a dictionary's learned phrases, one file each.
 
 A search is a function from a corpus of numbers to phrases. Checking, counting and naming are done
-once, in ``skillpress.skills.fit``; a new search needs a file here and one line in ``skillpress.registry``.
+once, in ``skills/fit.py``; a new search needs a file here and one line in ``core/registry.py``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skillpress.seeds import generator
+from skillpress.core.seeds import generator
 from skillpress.skills.corpus import Corpus, Found
 from skillpress.skills.grams import number_grams, phrases_of
 from skillpress.skills.search.greedy import merge_pairs

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.agents.parsing import tagged
+from skillpress.core.errors import ParamsError
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.text.answer_forms import FORMS
-from skillpress.errors import ParamsError
 from skillpress.experiment import Experiment
-from skillpress.imitation.demonstrations import DemonstratedStep, demonstrate
-from skillpress.params import Params, check_params, merge, read_yaml
-from skillpress.trajectory import Task
+from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
+from skillpress.play.agents.parsing import tagged
 
 ROOT = Path(__file__).parents[3]
 TASKS = [Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})]

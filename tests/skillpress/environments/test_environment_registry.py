@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.errors import ParamsError
+from skillpress.core.registry import ENVIRONMENTS, PARSERS
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentParameters
-from skillpress.errors import ParamsError
-from skillpress.registry import ENVIRONMENTS, PARSERS
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 import pytest
 from walking import Walker
 
+from skillpress.core.interface import Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.trajectory import Task
 from skillpress.environments.sandboxed import EpisodeSandbox, PooledEnvironments, SandboxedEnvironment
-from skillpress.interface import Decision, DecisionRequest, Info, ParsedAction
-from skillpress.rollout import Collector, ThreadVectorEnv, requests
-from skillpress.sandbox import Execution, Limits, Sandbox
-from skillpress.trajectory import Task
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from skillpress.play.sandbox import Execution, Limits, Sandbox
 
 TASKS = [Task(f"to-{goal}", "counting", 0, {"goal": goal}) for goal in (2, 3, 4)]
 LIMITS = Limits(seconds=20)

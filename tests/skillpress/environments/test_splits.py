@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.splits import disjoint_splits, refuse_repetitions
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 
 def puzzle(name: str, split: str, environment: str = "here") -> Task:

@@ -15,18 +15,18 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
-from skillpress.algorithms.scored_tokens import ScoredTokens
+from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
-from skillpress.imitation.trainer import add_gradients
-from skillpress.params import LoraParameters, Params, load_params
-from skillpress.policy.precision import MasterWeights
-from skillpress.policy.scorers import Scorer, checkpoint_layers, choose_scorer
-from skillpress.training.learner import read_configuration
-from skillpress.training.lora import LoraAdapter
-from skillpress.training.samples import Samples, microbatches
-from skillpress.trajectory import Step
+from skillpress.experiment.params import LoraParameters, Params, load_params
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+from skillpress.learn.imitation.trainer import add_gradients
+from skillpress.learn.training.learner import read_configuration
+from skillpress.learn.training.lora import LoraAdapter
+from skillpress.learn.training.samples import Samples, microbatches
+from skillpress.models.policy.precision import MasterWeights
+from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 
 ROOT = Path(__file__).parents[3]
 CASES = {

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from training_program import parameters
 
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import read_tasks
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, imitate_demonstrations
-from skillpress.resume import ResumeStore
-from skillpress.rollout import requests
-from skillpress.storage import write_json
-from skillpress.trajectory import read_tasks
+from skillpress.play.rollout import requests
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from training_program import job
 
+from skillpress.experiment.params import merge
 from skillpress.experiment.training import train
-from skillpress.params import merge
 
 Curve = list[dict[str, float]]
 

@@ -14,10 +14,10 @@ import yaml
 from safetensors.torch import load_file
 from training_program import job, prepare
 
+from skillpress.core.registry import ALGORITHMS, SHAPINGS
+from skillpress.experiment.params import merge, read_yaml
 from skillpress.experiment.training import train
-from skillpress.params import merge, read_yaml
-from skillpress.registry import ALGORITHMS, SHAPINGS
-from skillpress.training.mismatch import MismatchError
+from skillpress.learn.training.mismatch import MismatchError
 
 ROOT = Path(__file__).parents[3]
 SMALL = {
@@ -195,7 +195,7 @@ def test_an_engine_in_float32_beside_a_learner_in_bfloat16_differs_and_is_weight
 
 
 def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
-    """In float32 engine and learner may agree to the last bit, so the learner's half precision is the difference."""
+    """In float32 engine and learner may agree to the last bit, so the learner computes in half precision."""
     narrow = {"training": {"deepspeed": "zero1_bf16", "mismatch_limit": 1e-6}}
     with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-06: in training step \d "):
         trained(folder, "stopped", narrow)

@@ -11,7 +11,7 @@ import yaml
 from small_training import train_small
 from training_program import prepare
 
-from skillpress.params import merge, read_yaml
+from skillpress.experiment.params import merge, read_yaml
 
 pytestmark = pytest.mark.thorough
 

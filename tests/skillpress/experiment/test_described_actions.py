@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.solver import solutions
 from skillpress.experiment import Experiment
 from skillpress.experiment.described_actions import DEMONSTRATIONS, action_metrics
-from skillpress.params import load_params
-from skillpress.policy import Policy
-from skillpress.trajectory import Task
-from skillpress.workers.distributed import Ranks
+from skillpress.experiment.params import load_params
+from skillpress.models.policy import Policy
+from skillpress.play.workers.distributed import Ranks
 
 
 def default(repository: Path, overlay: str = "params/smoke.yaml") -> tuple[Experiment, Policy, list[Task]]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skillpress.core.trajectory import Step, Trajectory, write_rollouts
 from skillpress.experiment.disk import step_bytes
 from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
 from skillpress.experiment.fitting import MARGIN, Devices, changed, demand, fits, remedies
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
-from skillpress.params import Params, check_params, merge, read_yaml
-from skillpress.training.learner import read_configuration
-from skillpress.trajectory import Step, Trajectory, write_rollouts
+from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.learn.training.learner import read_configuration
 
 ROOT = Path(__file__).parents[3]
 PAPER = sorted(path.stem for path in (ROOT / "params").glob("paper_*.yaml"))

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skillpress.core.errors import ParamsError
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
-from skillpress.errors import ParamsError
 from skillpress.experiment import Experiment
-from skillpress.imitation.dataset import tokenize, tokenize_growing
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.params import check_params, merge, read_yaml
-from skillpress.policy import Policy
-from skillpress.policy.chains import chains, extends
-from skillpress.policy.packing import PackedScorer
-from skillpress.policy.scoring import ResponseScorer
-from skillpress.rollout import CollectionStatistics, requests
-from skillpress.training.samples import Samples, microbatch_rows, step_samples
-from skillpress.training.scoring_passes import score_samples
-from skillpress.trajectory import Step, Task, Trajectory
+from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.training.samples import Samples, microbatch_rows, step_samples
+from skillpress.learn.training.scoring_passes import score_samples
+from skillpress.models.policy import Policy
+from skillpress.models.policy.chains import chains, extends
+from skillpress.models.policy.packing import PackedScorer
+from skillpress.models.policy.scoring import ResponseScorer
+from skillpress.play.rollout import CollectionStatistics, requests
 
 ROOT = Path(__file__).parents[3]
 

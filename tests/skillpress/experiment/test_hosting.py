@@ -9,8 +9,8 @@ import pytest
 
 from skillpress.environments import bundle
 from skillpress.experiment import Experiment
-from skillpress.params import load_params
-from skillpress.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
+from skillpress.experiment.params import load_params
+from skillpress.play.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
 
 
 @pytest.mark.parametrize(

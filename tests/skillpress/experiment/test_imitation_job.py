@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skillpress.core.errors import ParamsError
+from skillpress.core.resume import ResumeStore
+from skillpress.core.trajectory import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
-from skillpress.errors import ParamsError
 from skillpress.experiment.imitation import ImitationJob, ImitationResult, imitate_demonstrations
-from skillpress.imitation import trainer
-from skillpress.params import Params, load_params
-from skillpress.policy import load_policy
-from skillpress.resume import ResumeStore
-from skillpress.trajectory import write_tasks
+from skillpress.experiment.params import Params, load_params
+from skillpress.learn.imitation import trainer
+from skillpress.models.policy import load_policy
 
 
 @pytest.fixture

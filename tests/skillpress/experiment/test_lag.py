@@ -10,7 +10,7 @@ import yaml
 from training_program import job, prepare
 
 from skillpress.experiment.training import train
-from skillpress.training.mismatch import MismatchError
+from skillpress.learn.training.mismatch import MismatchError
 
 SMALL = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3},

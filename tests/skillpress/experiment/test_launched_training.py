@@ -16,7 +16,7 @@ import pytest
 from simulated_cluster import SimulatedCluster, process_of_rank
 from training_program import prepare
 
-from skillpress.workers.ranks import free_port
+from skillpress.play.workers.ranks import free_port
 
 PROGRAM = Path(__file__).parent / "training_program.py"
 OVERLAY = """

@@ -11,17 +11,17 @@ import pytest
 import torch
 from training_program import job, parameters, prepare
 
-from skillpress.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.core.trajectory import Trajectory, read_tasks
 from skillpress.experiment import Experiment
 from skillpress.experiment.training import train
-from skillpress.policy import Policy, load_policy
-from skillpress.policy.scoring import ResponseScorer, pack_responses
-from skillpress.rollout import requests
-from skillpress.training.learner import Learner
-from skillpress.training.optimizer import AdamW
-from skillpress.training.samples import Samples
-from skillpress.trajectory import Trajectory, read_tasks
-from skillpress.workers.distributed import Ranks, free_port, join_ranks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples
+from skillpress.models.policy import Policy, load_policy
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from skillpress.play.rollout import requests
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}

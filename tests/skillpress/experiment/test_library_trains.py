@@ -9,16 +9,16 @@ import pytest
 from test_training_job import run, run_and_kill, same_files, same_weights
 from training_program import parameters, prepare
 
+from skillpress.core.resume import ResumeStore
+from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
 from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
-from skillpress.library.library import FILE, GENERAL, SkillLibrary, read_library, task_class
-from skillpress.policy import load_policy
-from skillpress.resume import ResumeStore
-from skillpress.rollout import requests
-from skillpress.training.groups import Collected
-from skillpress.training.library_evolution import LibraryEvolution
-from skillpress.trajectory import Trajectory, read_rollouts, read_tasks
-from skillpress.workers.distributed import Ranks
+from skillpress.learn.training.groups import Collected
+from skillpress.learn.training.library_evolution import LibraryEvolution
+from skillpress.models.policy import load_policy
+from skillpress.play.rollout import requests
+from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.library.library import FILE, GENERAL, SkillLibrary, read_library, task_class
 
 OVERLAY = """
 processes: 1

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from small_training import Curve, StoppedError, train_small
 from training_program import prepare
 
-from skillpress.policy import load_policy
+from skillpress.models.policy import load_policy
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 4, "learning_rate": 0.01, "checkpoint_every": 2, "keep": "best"},

@@ -11,9 +11,9 @@ import pytest
 from folders import IN_PARTS, THINKING, gemma3, llama, tokenizer_with, write_folder
 from training_program import job, prepare
 
+from skillpress.core.trajectory import read_rollouts
 from skillpress.experiment.training import train
-from skillpress.policy import load_policy
-from skillpress.trajectory import read_rollouts
+from skillpress.models.policy import load_policy
 
 OVERLAY = """
 environment: {{max_steps: 2, max_numbers: 3}}
@@ -45,7 +45,7 @@ def test_a_folder_learns_from_what_it_was_sampled(tmp_path: Path, kind: str) -> 
         for step in trajectory.steps
     ]
     assert shown and all("numbers" in text for text in shown)
-    # Later prompts also hold sampled responses, and an untrained model may sample any token of its vocabulary.
+    # Later prompts also hold sampled responses, and an untrained model may sample any token.
     beginnings = [text.partition("numbers")[0] for text in shown]
     assert all(text.count("<s>") == (kind == "base") for text in beginnings)
     assert all(text.endswith("<think>\n") == (kind == "thinking") for text in shown)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from small_training import Curve, StoppedError, train_small
 from training_program import prepare
 
-from skillpress.params import read_yaml
+from skillpress.experiment.params import read_yaml
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from training_program import job, prepare
 
 from skillpress.experiment.training import train
-from skillpress.training.probes import read_probes
+from skillpress.learn.training.probes import read_probes
 
 OVERLAY = """
 processes: 1

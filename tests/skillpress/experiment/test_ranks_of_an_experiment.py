@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 import yaml
 
+from skillpress.core.trajectory import Task, write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import share_of
-from skillpress.params import load_params
-from skillpress.rollout import requests
-from skillpress.trajectory import Task, write_tasks
+from skillpress.experiment.params import load_params
+from skillpress.play.rollout import requests
 
 PROGRAM = Path(__file__).parent / "rank_program.py"
 OVERLAY = {

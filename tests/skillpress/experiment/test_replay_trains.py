@@ -10,9 +10,9 @@ import yaml
 from safetensors.torch import load_file
 from training_program import job, prepare
 
+from skillpress.core.trajectory import read_rollouts
 from skillpress.experiment.training import train
-from skillpress.training.replay import transitions
-from skillpress.trajectory import read_rollouts
+from skillpress.learn.training.replay import transitions
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3, "tasks_per_step": 3},

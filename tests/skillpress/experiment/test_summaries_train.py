@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from training_program import job, prepare
 
-from skillpress import registry
-from skillpress.agents.summarize import Summarize
+from skillpress.core import registry
 from skillpress.experiment.training import train
+from skillpress.play.agents.summarize import Summarize
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}

@@ -11,10 +11,10 @@ import pytest
 from killed_training import run, run_and_kill, same_files, same_weights, variant
 from training_program import job, prepare
 
-from skillpress.errors import StorageError
+from skillpress.core.errors import StorageError
+from skillpress.learn.training.checkpoint import Checkpoints
+from skillpress.learn.training.trained_episodes import scan_advantages
 from skillpress.skills.history import read_history
-from skillpress.training.checkpoint import Checkpoints
-from skillpress.training.trained_episodes import scan_advantages
 
 OVERLAY = """
 processes: 1

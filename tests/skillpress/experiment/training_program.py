@@ -16,20 +16,20 @@ from pathlib import Path
 import torch
 from pausing import PausingCheckpoints
 
+from skillpress.core.resume import content_key
+from skillpress.core.trajectory import write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment import Experiment
+from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.imitation.dataset import tokenize
-from skillpress.imitation.demonstrations import demonstrate
-from skillpress.imitation.trainer import imitate
-from skillpress.params import Params, load_params
-from skillpress.policy import save_policy
-from skillpress.resume import content_key
-from skillpress.training.selected_checkpoint import select_checkpoint
-from skillpress.training.trained_episodes import TrainedEpisodes
-from skillpress.trajectory import write_tasks
-from skillpress.workers.gang import Gang
-from skillpress.workers.launched import launch_of_environment
+from skillpress.learn.imitation.dataset import tokenize
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.imitation.trainer import imitate
+from skillpress.learn.training.selected_checkpoint import select_checkpoint
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.models.policy import save_policy
+from skillpress.play.workers.gang import Gang
+from skillpress.play.workers.launched import launch_of_environment
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.errors import ParamsError
-from skillpress.registry import SHAPINGS
+from skillpress.core.errors import ParamsError
+from skillpress.core.registry import SHAPINGS
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.shaping import Played, make_shaping
 

@@ -7,7 +7,7 @@ from math import log2
 
 import pytest
 
-from skillpress.errors import ParamsError, StorageError
+from skillpress.core.errors import ParamsError, StorageError
 from skillpress.skills.dictionary import SkillDictionary, load_dictionary, save_dictionary
 from skillpress.skills.fit import fit
 

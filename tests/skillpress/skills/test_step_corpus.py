@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.registry import CORPORA, lookup
+from skillpress.core.registry import CORPORA, lookup
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.step_corpus import algorithm_1, batch_accepts, buffer_and_batch
 

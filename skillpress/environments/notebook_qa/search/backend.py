@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from skillpress.errors import UserError
+from skillpress.core.errors import UserError
 
 
 class SearchError(UserError):

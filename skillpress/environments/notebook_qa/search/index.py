@@ -15,10 +15,10 @@ from pathlib import Path
 import polars as pl
 import tantivy
 
+from skillpress.core.storage import directory_made_once
 from skillpress.environments.notebook_qa.search.backend import SearchError
 from skillpress.environments.notebook_qa.search.texts import LONGEST_TITLE, title_key
 from skillpress.environments.notebook_qa.search.words import text_analyzer
-from skillpress.storage import directory_made_once
 
 INDEX_VERSION = 1
 """To be raised with every change of what an index holds."""

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from alfworld_transcripts import games_per_type
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.games import find_tree
 from skillpress.environments.alfworld.tasks import game_task
-from skillpress.trajectory import Task
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.alfworld.games import (
     COUNTS,
     GameError,
@@ -17,7 +18,6 @@ from skillpress.environments.alfworld.games import (
     game_paths,
     unpacked,
 )  # fmt: skip
-from skillpress.errors import StorageError
 
 PATH = "train/pick_clean_then_place_in_recep-ButterKnife-None-SideTable-21/trial_T2019/game.tw-pddl"
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
 from skillpress.environments.alfworld.compact import compact
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
-from skillpress.errors import TaskError
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,17 @@ import random
 
 import pytest
 
-from skillpress.agents.state_updates import window
+from skillpress.core.interface import AgentState, Info, Turn
+from skillpress.core.registry import PARSERS, lookup
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters, explorer_actions
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
 from skillpress.environments.alfworld.compact import END, UNKNOWN, all_words, compact, longest, vocabulary
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.prompts import paper, text
-from skillpress.interface import AgentState, Info, Turn
-from skillpress.policy.scratch import build_scratch_policy
-from skillpress.registry import PARSERS, lookup
-from skillpress.trajectory import Task
+from skillpress.models.policy.scratch import build_scratch_policy
+from skillpress.play.agents.state_updates import window
 
 HISTORY = 4
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})

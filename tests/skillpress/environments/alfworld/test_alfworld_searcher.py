@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters, explorer_actions, oracle
 from skillpress.environments.alfworld.games import Game, describe
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.searcher import next_action
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 ROOM = Memory(("cabinet 2", "cabinet 1", "countertop 1", "fridge 1", "garbagecan 1", "sinkbasin 1"))
 

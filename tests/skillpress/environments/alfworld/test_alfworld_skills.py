@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.alfworld.skills import AlfworldProjection, carried_after
-from skillpress.trajectory import Step, Task, Trajectory
 
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})
 NOTHING = "Nothing happens."

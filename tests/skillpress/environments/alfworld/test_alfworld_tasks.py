@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import AlfworldParameters, check_tasks, make_tasks
 from skillpress.environments.alfworld.games import TASK_TYPES
 from skillpress.environments.alfworld.tasks import spread
 from skillpress.environments.bundle import SplitSizes
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 SMALL = SplitSizes(train=60, validation=12, test=24)
 

@@ -16,6 +16,7 @@ import pytest
 from alfworld_transcripts import Transcript, games_per_type, play
 from textworld.envs.pddl import logic, textgen
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.alfworld import engine_patches, translations
 from skillpress.environments.alfworld.engine import Engine
 from skillpress.environments.alfworld.engine_patches import (
@@ -25,7 +26,6 @@ from skillpress.environments.alfworld.engine_patches import (
     patched,
 )
 from skillpress.environments.alfworld.games import game_paths
-from skillpress.errors import StorageError
 
 
 @cache

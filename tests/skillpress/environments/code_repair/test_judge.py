@@ -11,7 +11,7 @@ import pytest
 
 from skillpress.environments.code_repair.judge import Judge, _Candidate
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.sandbox import processes
+from skillpress.play.sandbox import processes
 
 RIGHT = "def largest(numbers):\n    return max(numbers)\n"
 CHEATS = {

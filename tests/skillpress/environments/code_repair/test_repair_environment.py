@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.code_repair.environment import RepairState, explorer_actions
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.code_repair.repository import files_of
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 TASK = Task("ours/largest", "code_repair", 0, {"program": "ours/largest", "change": None})
 REPAIR = json.dumps(

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
-from skillpress.agents.parsing import plain
-from skillpress.agents.reward import WeightedMeasure
-from skillpress.engines.batch import BatchEngine
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import Agent, AgentState, Completion, Promises, Sampling, StateDict, TokenIds
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair import BUNDLE
 from skillpress.environments.code_repair.compact import longest
@@ -19,12 +18,13 @@ from skillpress.environments.code_repair.environment import CodeRepair
 from skillpress.environments.code_repair.oracle import text_edits
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import Program
-from skillpress.errors import TaskError
-from skillpress.interface import Agent, AgentState, Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.policy import Policy
-from skillpress.policy.scratch import build_scratch_policy
-from skillpress.rollout import Collector, ThreadVectorEnv, requests
-from skillpress.trajectory import Task, Trajectory
+from skillpress.models.engines.batch import BatchEngine
+from skillpress.models.policy import Policy
+from skillpress.models.policy.scratch import build_scratch_policy
+from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
+from skillpress.play.agents.parsing import plain
+from skillpress.play.agents.reward import WeightedMeasure
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 
 REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(-1.0, "trajectory")})
 MAX_STEPS = 10

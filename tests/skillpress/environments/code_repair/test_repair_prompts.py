@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from skillpress.core.interface import AgentState, Info, Turn
+from skillpress.core.trajectory import Task
 from skillpress.environments.code_repair.compact import CompactRendering, all_words, longest
 from skillpress.environments.code_repair.environment import RepairState
 from skillpress.environments.code_repair.mutations import changes
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.code_repair.prompts import TextRendering
-from skillpress.interface import AgentState, Info, Turn
-from skillpress.trajectory import Task
 
 TASK = Task("t", "code_repair", 0, {})
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.code_repair.skills import SKILLS, CodeRepairProjection
-from skillpress.trajectory import Task, Trajectory
 
 TASK = Task("t", "code_repair", 0, {})
 CHANGE = '{"tool": "edit", "command": "change", "number": 3}'

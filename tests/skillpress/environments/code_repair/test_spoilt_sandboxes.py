@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.code_repair.environment import LIMITS, RepairEpisode
 from skillpress.environments.code_repair.judge import Judge
 from skillpress.environments.code_repair.programs import Program
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.sandbox import Sandbox
-from skillpress.trajectory import Task
+from skillpress.play.sandbox import Sandbox
 
 TASK = Task("ours/largest", "code_repair", 0, {"program": "ours/largest"})
 BASH = json.dumps({"tool": "bash", "command": "echo said; false"})

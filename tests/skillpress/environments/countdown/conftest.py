@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.trajectory import Task
 
 MakeTask = Callable[..., Task]
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.interface import Environment, Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import action_words, compact_word
 from skillpress.environments.countdown.environment import Countdown, CountdownState
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import successors
-from skillpress.interface import Environment, Info
-from skillpress.trajectory import Task
 
 PARAMETERS = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999

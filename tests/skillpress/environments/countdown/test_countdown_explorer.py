@@ -11,12 +11,12 @@ from functools import cache
 
 import pytest
 
-from skillpress.agents import OutcomeReward, RandomExplorer, decide
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
+from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
 
 
 @cache

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.interface import AgentState
+from skillpress.core.registry import PARSERS, STATE_UPDATES, lookup
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.interface import AgentState
-from skillpress.registry import PARSERS, STATE_UPDATES, lookup
-from skillpress.trajectory import Task
 
 
 def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:

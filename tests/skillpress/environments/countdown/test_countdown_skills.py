@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.countdown.skills import CountdownProjection, role, skill
-from skillpress.trajectory import Step, Task, Trajectory
 
 
 def trajectory(*actions: str) -> Trajectory:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.environment import Countdown, CountdownState
 from skillpress.environments.countdown.oracle import oracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import OPERATORS
 from skillpress.environments.countdown.solver import solutions
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 
 def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = ()) -> set[tuple[str, ...]]:

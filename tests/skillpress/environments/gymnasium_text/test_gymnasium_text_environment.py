@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_games import DOORS
 
+from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.gymnasium_text import BUNDLE
 from skillpress.environments.gymnasium_text.environment import GymnasiumText, explorer_actions
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.gymnasium_text.tasks import check_tasks, make_tasks
-from skillpress.errors import ParamsError, TaskError
-from skillpress.trajectory import Task
 
 INFO = {"admissible": "doors", "invalid": "refused", "action": "said"}
 
@@ -103,7 +103,7 @@ def test_countdown_through_gymnasium_and_back_is_countdown(choices: list[int], s
             "name": "gymnasium_text",
             "max_steps": 30,
             "id": "skillpress/Countdown-v0",
-            "module": "skillpress.integrations.gymnasium",
+            "module": "skillpress.doors.integrations.gymnasium",
             "kwargs": {"tasks": 8},
             "won": {"info": "won"},
             "info": {"admissible": "admissible", "invalid": "invalid", "action": "action"},
@@ -114,7 +114,7 @@ def test_countdown_through_gymnasium_and_back_is_countdown(choices: list[int], s
     own = bundle("countdown")
     numbers, target = said[0][0].split("Numbers: ")[1], said[0][0].split()[1].rstrip(".")
     puzzle = Task("p", "countdown", 0, {"target": int(target), "numbers": [*map(int, numbers.split())]})
-    from skillpress.integrations.gymnasium import REGISTERED
+    from skillpress.doors.integrations.gymnasium import REGISTERED
 
     kept = {key: value for key, value in REGISTERED["Countdown"].items() if key != "tasks"}
     straight = own.make(own.parameters.model_validate(kept))

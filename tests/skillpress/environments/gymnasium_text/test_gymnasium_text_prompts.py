@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_games import WORDLE
 
-from skillpress.agents.state_updates import window
+from skillpress.core.errors import ParamsError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import END, compact, text, vocabulary
-from skillpress.errors import ParamsError
-from skillpress.interface import AgentState
-from skillpress.params import check_params, merge, read_yaml
-from skillpress.trajectory import Task
+from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.play.agents.state_updates import window
 
 
 def played(section, *actions: str, history: int = 5) -> AgentState:

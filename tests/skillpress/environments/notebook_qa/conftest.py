@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.trajectory import Task
 
 FILMS = {
     "Silver Harbour": ("Ada Berg", "Gävle", 1931),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.errors import TaskError
 from skillpress.environments.notebook_qa.difficulty import DIFFICULTIES, difficulty, hops
-from skillpress.errors import TaskError
 
 
 def classed(wins: int, rollouts: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.notebook_qa.desk import MOST_PAGES
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 
 def state(info: Info) -> NotebookState:

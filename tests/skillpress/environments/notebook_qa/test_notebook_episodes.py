@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillpress.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
-from skillpress.agents.parsing import plain
-from skillpress.agents.reward import WeightedMeasure
-from skillpress.engines.batch import BatchEngine
+from skillpress.core.interface import Agent, Completion, Promises, Sampling, StateDict, TokenIds
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
-from skillpress.interface import Agent, Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.policy import Policy
-from skillpress.policy.scratch import build_scratch_policy
-from skillpress.rollout import Collector, ThreadVectorEnv, requests
-from skillpress.trajectory import Task, Trajectory
+from skillpress.models.engines.batch import BatchEngine
+from skillpress.models.policy import Policy
+from skillpress.models.policy.scratch import build_scratch_policy
+from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window
+from skillpress.play.agents.parsing import plain
+from skillpress.play.agents.reward import WeightedMeasure
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 
 REWARD = OutcomeReward(
     0.9,

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from skillpress.console.command import main
+from skillpress.core.trajectory import Trajectory, write_rollouts
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
 from skillpress.skills.dictionary import load_dictionary
-from skillpress.trajectory import Trajectory, write_rollouts
-from tasks.command import main
 
 
 def test_the_gold_searchers_routine_is_found(

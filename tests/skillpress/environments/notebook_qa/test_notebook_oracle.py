@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.oracle import gold_searcher
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 
 def test_short_words_win(

@@ -6,15 +6,15 @@ import random
 
 import pytest
 
-from skillpress.agents.notebook_parsing import notebook
-from skillpress.agents.state_updates import Window
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.compact import all_words, longest
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.sandboxed import SandboxedEnvironment
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
+from skillpress.play.agents.notebook_parsing import notebook
+from skillpress.play.agents.state_updates import Window
 
 
 def after(environment: SandboxedEnvironment, task: Task, *cells: str) -> AgentState:

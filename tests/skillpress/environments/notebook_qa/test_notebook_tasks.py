@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from skillpress.core.errors import TaskError, UserError
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
 from skillpress.environments.notebook_qa.tasks import check_tasks, dropped, make_tasks
-from skillpress.errors import TaskError, UserError
-from skillpress.trajectory import Task
 
 ALL = SplitSizes(3, 1, 2)
 

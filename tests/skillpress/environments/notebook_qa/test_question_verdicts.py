@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from skillpress.core.errors import TaskError
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.objectivity import VERDICT_COLUMNS, without_subjective
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
 from skillpress.environments.notebook_qa.tasks import dropped, make_tasks, questions_to_judge
-from skillpress.errors import TaskError
 
 QUESTIONS = pl.DataFrame(
     {"dataset": ["a", "a", "b", "b"], "id": ["1", "2", "1", "2"], "reason": [None, None, "moving", None]},

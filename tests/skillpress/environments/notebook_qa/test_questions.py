@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.errors import TaskError
 from skillpress.environments.notebook_qa.questions import (
     QUESTION_COLUMNS,
     REASONS,
@@ -18,7 +19,6 @@ from skillpress.environments.notebook_qa.questions import (
     question_key,
     report,
 )
-from skillpress.errors import TaskError
 
 Row = tuple[str, str, str | None, list[str | None] | None]
 

@@ -15,7 +15,10 @@ from gymnasium.spaces import Text
 from served import REWARD, TASKS, Served, countdown, served
 from websockets.sync.server import ServerConnection, serve
 
-from skillpress.agents.explorer import RandomExplorer
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import DecisionRequest, Info
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.doors.serving import ServingLimits
 from skillpress.environments.openenv import BUNDLE
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.environment import (
@@ -24,11 +27,14 @@ from skillpress.environments.openenv.environment import (
     UnansweredServerError,
 )
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.errors import TaskError
-from skillpress.interface import DecisionRequest, Info
-from skillpress.rollout import BrokenEnvironmentError, Collector, SyncVectorEnv, ThreadVectorEnv, requests
-from skillpress.serving import ServingLimits
-from skillpress.trajectory import Task, Trajectory
+from skillpress.play.agents.explorer import RandomExplorer
+from skillpress.play.rollout import (
+    BrokenEnvironmentError,
+    Collector,
+    SyncVectorEnv,
+    ThreadVectorEnv,
+    requests,
+)
 
 FIELDS = {"text": ["text"], "admissible": "admissible", "action": "action", "invalid": "invalid"}
 LOST = (1, "lost")

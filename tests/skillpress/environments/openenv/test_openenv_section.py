@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from skillpress.core.errors import TaskError, UserError
+from skillpress.core.interface import AgentState, Info, Turn
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.openenv import BUNDLE
 from skillpress.environments.openenv.connection import ForeignProtocolError
@@ -18,9 +21,6 @@ from skillpress.environments.openenv.environment import OpenEnvState
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import LEFT_OUT, admissible, seen, shortened, storable, told
 from skillpress.environments.openenv.skills import words_of
-from skillpress.errors import TaskError, UserError
-from skillpress.interface import AgentState, Info, Turn
-from skillpress.trajectory import Task
 
 URL = "http://127.0.0.1:8000"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from skillpress.core.interface import Turn
+from skillpress.core.registry import PARSERS, lookup
 from skillpress.environments.text.prompts import budget_note, game_prompt, tagged_answer
-from skillpress.interface import Turn
-from skillpress.registry import PARSERS, lookup
 
 
 def test_the_first_step_shows_task_observation_and_choices() -> None:

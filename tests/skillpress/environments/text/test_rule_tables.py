@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.text.coverage import coverage
 from skillpress.environments.text.rules import RuleTable, VerbProjection, verbs_of
-from skillpress.trajectory import Step, Task, Trajectory
 
 TABLE = RuleTable(
     [

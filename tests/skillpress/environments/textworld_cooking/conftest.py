@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.design import HARD, GameSettings
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.tasks import Designed, describe, task_of
-from skillpress.trajectory import Task
 
 
 def first(settings: GameSettings, fits: Callable[[Task], bool]) -> Task:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings, design, is_trap
 from skillpress.environments.textworld_cooking.games import GameCache
 from skillpress.environments.textworld_cooking.tasks import describe
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task
 
 _DECLARED_ORDER = """
 groups = (["fried", "roasted", "grilled"], ["chopped", "sliced", "diced"])

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.memory import CookingState
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.interface import Info
-from skillpress.trajectory import Task
 
 Outcome = tuple[str, bool, bool, Info]
 

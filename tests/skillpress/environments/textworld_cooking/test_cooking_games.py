@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.core.errors import StorageError
 from skillpress.environments.textworld_cooking.design import SIMPLE
 from skillpress.environments.textworld_cooking.games import DESIGN, DIGEST, PROGRAM, GameCache, GameError
 from skillpress.environments.textworld_cooking.parameters import GAMES_VARIABLE, CookingParameters
-from skillpress.errors import StorageError
 
 _GENERATE = """
 import sys

@@ -9,11 +9,11 @@ from random import Random
 import pytest
 import textworld
 
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import DESIGN, GameCache
 from skillpress.environments.textworld_cooking.interpreter import Interpreter
 from skillpress.environments.textworld_cooking.logic import State, after, commands, happened, read_logic
-from skillpress.trajectory import Task
 
 
 def compare_with_textworld(cache: GameCache, settings: GameSettings, seed: int, steps: int) -> int:

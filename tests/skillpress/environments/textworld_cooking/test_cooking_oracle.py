@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import AgentState
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import AdvisingOracle
 from skillpress.environments.text.words import split_words
 from skillpress.environments.textworld_cooking.actions import VERBS
@@ -11,9 +14,6 @@ from skillpress.environments.textworld_cooking.environment import TextWorldCooki
 from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 from skillpress.environments.textworld_cooking.prompts import compact
-from skillpress.errors import TaskError
-from skillpress.interface import AgentState
-from skillpress.trajectory import Task
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.skills import PROJECTION
-from skillpress.trajectory import Step, Task, Trajectory
 
 
 def test_the_alphabet_is_the_papers_ten_skills() -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillpress.core.errors import TaskError
+from skillpress.core.trajectory import Task, read_tasks, write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import PROGRAM
@@ -23,8 +25,6 @@ from skillpress.environments.textworld_cooking.splits import (
     split_of,
 )
 from skillpress.environments.textworld_cooking.tasks import Designed, make_tasks, task_of
-from skillpress.errors import TaskError
-from skillpress.trajectory import Task, read_tasks, write_tasks
 
 COOKINGS = ("raw", "fried", "roasted", "grilled")
 CUTTINGS = ("uncut", "chopped", "sliced", "diced")

@@ -7,7 +7,7 @@ from corpora import dictionaries, repetitive, sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.errors import ParamsError
+from skillpress.core.errors import ParamsError
 from skillpress.skills.closure import close
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable, exploitable_rate

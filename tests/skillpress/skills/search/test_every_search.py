@@ -13,8 +13,8 @@ from corpora import repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.analysis.mdl_report import coverage, parts, phrase_table, savings
-from skillpress.registry import CLOSURES, SEARCHES
+from skillpress.core.registry import CLOSURES, SEARCHES
+from skillpress.measure.analysis.mdl_report import coverage, parts, phrase_table, savings
 from skillpress.skills.bounds import bounds
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit
@@ -46,7 +46,7 @@ def test_the_order_of_the_corpus_is_irrelevant(search, data):
 def test_processes_running_side_by_side_find_the_same():
     """Each with another order of its sets and dicts of strings."""
     program = (
-        "from skillpress.registry import SEARCHES; from skillpress.skills.fit import fit;"
+        "from skillpress.core.registry import SEARCHES; from skillpress.skills.fit import fit;"
         "corpus = [('x', 'y', 'z', 'x')] * 30 + [('z', 'x', 'x')] * 20 + [('y', 'y')] * 9;"
         "print([fit(corpus, ('x', 'y', 'z'), 4, search, 5, 'prefixes') for search in SEARCHES])"
     )

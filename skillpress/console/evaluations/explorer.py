@@ -1,0 +1,59 @@
+"""The random explorer as a player: the floor that every success rate should be seen against."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillpress.console.evaluations.collection import play_here
+from skillpress.console.evaluations.players import SERVER_OPTIONS, refuse_options
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.params import Params
+from skillpress.play.rollout.requests import EpisodeRequest
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The random explorer, the floor of every table."""
+
+    label: str = "random explorer"
+
+    def options(self) -> Mapping[str, Any]:
+        """There is no model."""
+        return {"policy": {"model": self.label}}
+
+    def repeats(self, params: Params) -> str:
+        """It computes with whole numbers alone."""
+        return "the same episodes on every machine"
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """Its draws derive from the seed alone."""
+        return {}
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        output: Path,
+        on_finished: Callable[[int], None],
+    ) -> None:
+        """Uniformly among the environment's actions for explorers."""
+        play_here(None, params, wanted, store, output, on_finished)
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """Nothing."""
+        return {}
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
+
+def player(options: Namespace) -> Explorer:
+    """It needs no options, and takes none that describe a model."""
+    refuse_options(options, "explorer", "model", *SERVER_OPTIONS, "temperature")
+    return Explorer()

@@ -1,0 +1,92 @@
+"""A language model on this machine, sampled from by the engine that ``engine.name`` names."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from skillpress.console.evaluations.collection import play_here
+from skillpress.console.evaluations.models import check_wording, identify
+from skillpress.console.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
+from skillpress.core.errors import ParamsError
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.params import Params
+from skillpress.play.rollout.requests import EpisodeRequest
+
+EXACT = (
+    "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
+    "not on how many episodes are in flight: the same on this machine, but for the rounding of other "
+    "batch sizes, which moves a draw over a boundary once in some 100,000 steps"
+)
+LOOSE = (
+    "every response has a seed of its own, but the engine {engine!r} does not promise the same tokens for it "
+    "beside other requests: another evaluation may differ, by luck alone"
+)
+COMPUTING = ("torch", "transformers")
+"""Libraries that decide what a model samples."""
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A model folder or name, sampled from by an engine of this machine."""
+
+    model: str
+
+    @property
+    def label(self) -> str:
+        """The last parts of its path or name."""
+        return "/".join(Path(self.model).parts[-2:])
+
+    def options(self) -> Mapping[str, Any]:
+        """The model is policy.model."""
+        return {"policy": {"model": self.model}}
+
+    def repeats(self, params: Params) -> str:
+        """As far as the engine promises."""
+        return EXACT if params.engine.exact_seeds else LOOSE.format(engine=params.engine.name)
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """Its contents and the libraries that compute, the engine's own among them."""
+        identity = identify(self.model)
+        check_wording(self.model, params)
+        libraries = {name: version(name) for name in COMPUTING} | params.engine.libraries()
+        return {"model": identity} | libraries
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        output: Path,
+        on_finished: Callable[[int], None],
+    ) -> None:
+        """On the engine that ``engine.name`` names, in ``processes`` processes."""
+        play_here(Path(self.model), params, wanted, store, output, on_finished)
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """Nothing beyond its tokens."""
+        return {}
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
+
+def player(options: Namespace) -> LanguageModel:
+    """From the options of the command line.
+
+    Raises:
+        ParamsError: they name no model of this machine, or say something that only a server understands.
+    """
+    refuse_options(options, "language", *SERVER_OPTIONS)
+    model = model_of(options)
+    if is_url(model):
+        raise ParamsError(
+            f"--agent: language samples from a model of this machine, and --model {model} is a URL; "
+            "leave --agent out"
+        )
+    return LanguageModel(model)

@@ -1,0 +1,112 @@
+"""Who plays an evaluation: a language model here, one behind a server, or the random explorer.
+
+A player is one file of this folder and one line in ``PLAYERS``. It is checked before anything is played, says
+what of it decides the result, and plays those of the wanted episodes that its store lacks.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from skillpress.core.errors import ParamsError
+from skillpress.core.registry import Registry, lookup
+from skillpress.core.resume import ResumeStore
+from skillpress.experiment.params import Params
+from skillpress.play.rollout.requests import EpisodeRequest
+
+PLAYERS: Registry = {
+    "language": "skillpress.console.evaluations.language:player",
+    "chat": "skillpress.console.evaluations.chat:player",
+    "explorer": "skillpress.console.evaluations.explorer:player",
+}
+"""``--agent`` to a function from the options of the command line to the player."""
+SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit")
+"""Options that only a model behind a URL understands."""
+
+
+class Player(Protocol):
+    """Somebody who plays."""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        ...
+
+    def options(self) -> Mapping[str, Any]:
+        """Sections of the parameters that it sets."""
+        ...
+
+    def repeats(self, params: Params) -> str:
+        """In a sentence, how far the same command gives the same episodes again."""
+        ...
+
+    def check(self, params: Params) -> Mapping[str, Any]:
+        """What of it decides the episodes, as JSON values.
+
+        Raises:
+            UserError: it cannot play here or with these parameters; nothing was done yet.
+        """
+        ...
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        output: Path,
+        on_finished: Callable[[int], None],
+    ) -> None:
+        """Write the episodes in the order wanted; those in the store are not played again."""
+        ...
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """What was paid beyond the tokens that the episodes hold; empty for what runs here."""
+        ...
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """Parameters of the sampling that did not reach the model; empty for what runs here."""
+        ...
+
+
+def choose(options: Namespace) -> tuple[str, Player]:
+    """(its name in ``PLAYERS``, the player) that the options ask for; a URL is asked by the chat agent.
+
+    Raises:
+        UserError: the options name no model, or one that the agent cannot use.
+    """
+    name = options.agent or ("chat" if is_url(options.model or "") else "language")
+    made: Player = lookup(PLAYERS, name, "--agent")(options)
+    return name, made
+
+
+def is_url(model: str) -> bool:
+    """Whether a model is reached over HTTP."""
+    return model.startswith(("http://", "https://"))
+
+
+def refuse_options(options: Namespace, agent: str, *names: str) -> None:
+    """Refuse options that were given and say nothing to this agent.
+
+    Raises:
+        ParamsError: naming the first of them.
+    """
+    for name in names:
+        if getattr(options, name) is not None:
+            raise ParamsError(
+                f"--{name.replace('_', '-')}: says nothing to --agent {agent}; leave it out, or name another "
+                "agent"
+            )
+
+
+def model_of(options: Namespace) -> str:
+    """The model that the options name.
+
+    Raises:
+        ParamsError: they name none.
+    """
+    if not options.model:
+        raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")
+    return str(options.model)

@@ -1,0 +1,24 @@
+"""The options of a model that is reached at a URL, for the commands that ask one."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from skillpress.core.arguments import real
+
+
+def add_server_options(parser: ArgumentParser) -> None:
+    """Add the options that ``players.SERVER_OPTIONS`` names."""
+    parser.add_argument("--name", help="of the model at a URL (default: the one that is served there)")
+    parser.add_argument(
+        "--key-variable",
+        metavar="VARIABLE",
+        help="environment variable with the key for a URL (default: no key is sent)",
+    )
+    parser.add_argument("--deadline", type=real(above=0), metavar="SECONDS",
+                        help="for one answer of a URL, all attempts together (default 600)")  # fmt: skip
+    parser.add_argument(
+        "--omit",
+        metavar="NAME,NAME",
+        help="sampling parameters that a URL is not sent, as seed,top_p (default: those that it refuses)",
+    )

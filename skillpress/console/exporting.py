@@ -1,0 +1,113 @@
+"""``skillpress export``: episodes in the formats of others.
+
+    skillpress export --format atif data/rollouts/evaluation.parquet --output episodes
+    skillpress export --format atif data/rollouts/evaluation.parquet --output episodes.jsonl
+    skillpress export --format datasets data/rollouts/training.parquet --output trained
+    skillpress export --format sharegpt results/evaluations/mine/rollouts.parquet --output mine.jsonl
+
+atif      ATIF 1.7, which Harbor reads: a JSON file per episode, or a line of a .jsonl file
+datasets  a folder for Hugging Face's datasets.load_from_disk, a row per decision
+sharegpt  a JSON line per episode with its conversations
+
+What the policy saw and said is put into words by its tokenizer, which is found where the run or the
+evaluation has its model; --tokenizer names another place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.console.evaluations.folder import EvaluationFolder
+from skillpress.core.arguments import Parser
+from skillpress.core.errors import UserError
+from skillpress.core.storage import sweep
+from skillpress.core.trajectory import TAKEN, Trajectory, iterate_rollouts, scan_rollouts
+from skillpress.doors.formats.atif import write_atif
+from skillpress.doors.formats.hugging_face import write_datasets
+from skillpress.doors.formats.sharegpt import write_sharegpt
+from skillpress.doors.formats.texts import TOKENIZER, Texts, load_texts
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS
+from skillpress.pipeline.progress import Progress
+
+FORMATS: dict[str, Callable[[Path, Iterable[Trajectory], Texts], None]] = {
+    "atif": write_atif,
+    "datasets": write_datasets,
+    "sharegpt": write_sharegpt,
+}
+"""``--format`` to what writes it."""
+
+
+class ExportError(UserError):
+    """There is nothing to export, or no place for it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    output: Path = chosen.output
+    if output.exists():
+        raise ExportError(f"--output: {output} is there already; name another place")
+    count = episodes_of(chosen.rollouts)
+    if not count:
+        raise ExportError(f"{chosen.rollouts}: holds no episode; name another file")
+    texts = _texts(chosen.tokenizer, chosen.rollouts)
+    sweep(output)
+    with Progress("export", count, "episode") as progress:
+        FORMATS[chosen.format](output, _counted(iterate_rollouts(chosen.rollouts), progress), texts)
+    print(f"{count} episodes: {output}")
+    return 0
+
+
+def episodes_of(rollouts: Path) -> int:
+    """How many episodes a rollout file holds.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
+    first = scan_rollouts(rollouts).filter(TAKEN & (pl.col("step") == 0))
+    return int(first.select(pl.len()).collect().item())
+
+
+def tokenizer_beside(rollouts: Path) -> Path | None:
+    """The folder with the tokenizer of the model that played: the one that an evaluation names, or the run's.
+    None where neither has one.
+
+    Raises:
+        StorageError: the evaluation beside the file is damaged.
+    """
+    evaluation = EvaluationFolder(rollouts.resolve().parent)
+    if evaluation.finished:
+        return evaluation.tokenizer()
+    above = list(evaluation.path.parents)
+    run = above[len(BASE_ROLLOUTS.parent.parts) - 1 :][:1]  # none for a file near the root
+    return next((home / BASE_POLICY for home in run if (home / BASE_POLICY / TOKENIZER).is_file()), None)
+
+
+def _texts(named: Path | None, rollouts: Path) -> Texts:
+    folder = named or tokenizer_beside(rollouts)
+    if folder is None:
+        exit_codes.say(
+            f"export: no tokenizer lies where {rollouts} was made; answers are given as thought and action, "
+            "prompts are left out (--tokenizer FOLDER names one)"
+        )
+        return Texts()
+    return load_texts(folder)
+
+
+def _counted(episodes: Iterable[Trajectory], progress: Progress) -> Iterator[Trajectory]:
+    for episode in episodes:
+        yield episode
+        progress.more(1)
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
+    parser.add_argument("rollouts", type=Path, metavar="ROLLOUTS.parquet")
+    parser.add_argument("--format", required=True, choices=FORMATS)
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE|FOLDER")
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="of the policy that played")
+    return parser

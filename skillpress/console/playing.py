@@ -1,0 +1,38 @@
+"""The episodes of an evaluation: every test task ``votes`` times in each of ``runs`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillpress.core.trajectory import Task
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.experiment.params import Params
+from skillpress.play.rollout import Requests, requests
+
+if TYPE_CHECKING:
+    from skillpress.pipeline.stage import Stage
+
+
+def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | None, version: int = 0) -> Play:
+    """What a policy is asked to play.
+
+    Args:
+        policy: its name in the rollouts.
+        model: its folder; None is the random explorer.
+        version: the training step whose weights play.
+    """
+    section = params.evaluation
+    runs = (
+        requests(tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run)
+        for run in range(section.runs)
+    )
+    return Play(policy=model, wanted=sum(runs, start=Requests(())), version=version)
+
+
+def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:
+    """Write all episodes, those that an interrupted process played included."""
+    job = CollectionJob(stage.params, "evaluation", plays, stage.store)
+    with stage.progress(sum(len(each.wanted) for each in plays), "episode") as progress:
+        play_episodes(job, output, progress.more)

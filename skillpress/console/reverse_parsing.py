@@ -1,0 +1,291 @@
+"""``skillpress reverse-parse``: thoughts that lead to known actions, as demonstrations to imitate.
+
+    skillpress reverse-parse --model Qwen/Qwen2.5-7B-Instruct --environment alfworld --output thoughts
+    skillpress reverse-parse --model smollm2-135m --environment countdown --answer completed --output found
+    skillpress reverse-parse --model models/policy --environment countdown --untold --output found
+        --tasks-file data/tasks/train.parquet --rollouts data/rollouts/training.parquet
+
+What is right in a state is what the environment's oracle does there, or with --rollouts what the shortest
+success of a file did. The model samples k responses to each; those that its parser reads as that very
+action are kept, once each, the likeliest without the hint first. The folder has thoughts.parquet, which
+imitation.thoughts names, the same rows for Hugging Face's datasets.load_from_disk in dataset/, and
+summary.json. What was sampled before an interruption is kept beside it, and the same command goes on from
+there.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import torch
+
+from skillpress.console.evaluations.models import COMPACT, check_wording, identify
+from skillpress.console.evaluations.parameters import evaluation_params
+from skillpress.core.arguments import Parser, any_seed, whole
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.resume import ResumeStore, content_key
+from skillpress.core.storage import sweep, write_json
+from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, write_table
+from skillpress.doors.formats.hugging_face import write_tables
+from skillpress.environments import bundle
+from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
+from skillpress.experiment import Experiment
+from skillpress.experiment.params import ASKED_FOR, OWN_WORDS, Params
+from skillpress.learn.imitation.demonstrations import demonstrate
+from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
+from skillpress.learn.reverse_parsing.search import Found, ReverseParser
+from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shortest_successes, targets_of
+from skillpress.models.policy.pretrained import load_pretrained
+from skillpress.pipeline.inputs import environment_needs
+from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.settings import ROOT
+from skillpress.play.workers.distributed import Ranks
+
+THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"
+TASKS_AT_ONCE = 4
+"""Between two saves."""
+COUNTS = ("states", "sampled", "led", "kept")
+CODE = ("skillpress/learn/reverse_parsing", "skillpress/learn/imitation", "skillpress/play/agents")
+"""What of the library decides the rows, beside the environment's folder."""
+
+
+class ReverseParsingError(UserError):
+    """There is nothing to parse back from, or no place for what comes of it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Tasks, and who shows what is right in them."""
+
+    tasks: list[Task]
+    environment: EnvironmentBundle
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    output: Path = chosen.output
+    if (output / SUMMARY).exists() or output.is_file():
+        raise ReverseParsingError(f"--output: {output} is there already; name another folder")
+    params = evaluation_params(
+        chosen.environment,
+        chosen.model,
+        chosen.params,
+        {"policy": {"model": chosen.model}, "tasks": {"train": chosen.tasks}, "seed": chosen.seed},
+        chosen.set,
+    )
+    _check(chosen, params)
+    asked = _asked(chosen, params)
+    wanted = _wanted(chosen, params)
+    code = [ROOT / path for path in (*CODE, f"skillpress/environments/{params.environment.name}")]
+    store = ResumeStore(output.with_name(f"{output.name}.unfinished"), content_key(asked, code))
+    parse_all(wanted, params, chosen, store)
+    counts = _write(output, store, asked)
+    store.clear()
+    share = counts["led"] / counts["sampled"] if counts["sampled"] else 0.0
+    print(
+        f"{output / THOUGHTS}: {counts['kept']} thoughts for {counts['states']} states; {share:.1%} of "
+        f"{counts['sampled']} responses led to the action; name it in imitation.thoughts"
+    )
+    return 0
+
+
+def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeStore) -> None:
+    """Sample for the tasks that the store has nothing of, and keep what was found as it is found."""
+    there = store.spans(KIND)
+    done, count = (there[-1][0] if there else 0), len(wanted.tasks)
+    experiment = Experiment(params)
+    with Progress("reverse-parse", count, "task") as progress:
+        progress(done)
+        if done == count:
+            return
+        policy = load_pretrained(chosen.model, params.policy.dtype)
+        torch.nn.Module.to(policy.model, Ranks().device)
+        with closing(experiment.engine(policy)) as engine:
+            search = ReverseParser(
+                policy=policy,
+                engine=engine,
+                prompter=experiment.prompter(policy),
+                parse=experiment.parser,
+                sampling=experiment.training_sampling,
+                environment=params.environment.name,
+                rendering=params.policy.rendering,
+                samples=chosen.samples,
+                best=chosen.best,
+                told=not chosen.untold,
+                answer=chosen.answer,
+                seed=params.seed,
+            )
+            demonstrations = _demonstrations(wanted, experiment, done)
+            while batch := list(islice(demonstrations, TASKS_AT_ONCE)):
+                found = search([target for targets in batch for target in targets])
+                _save(store, done, len(batch), found)
+                done += len(batch)
+                progress(done)
+
+
+def _demonstrations(wanted: Wanted, experiment: Experiment, first: int) -> Iterator[list[Target]]:
+    shown = demonstrate(
+        tasks=wanted.tasks,
+        count=len(wanted.tasks),
+        bundle=wanted.environment,
+        section=experiment.params.environment,
+        rendering=experiment.rendering,
+        update_state=experiment.state_update,
+        detour_rate=0.0,
+        seed=experiment.params.seed,
+        first=first,
+    )
+    return (targets_of(steps, experiment.parser) for steps in shown)
+
+
+def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[Found]) -> None:
+    """The counts first: what has no thoughts is done again."""
+    first, last = done + 1, done + tasks
+    kept = [thought for each in found for thought in each.thoughts]
+    row = [len(found), sum(f.sampled for f in found), sum(f.led for f in found), len(kept)]
+    counts = pl.DataFrame([row], schema=dict.fromkeys(COUNTS, pl.Int64), orient="row")
+    write_table(store.span("counts", first, last), counts, "counts")
+    write_table(store.span(KIND, first, last), frame(kept), KIND)
+
+
+def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str, int]:
+    """The folder; its summary last, without which it is unfinished."""
+    counts = pl.concat([pl.read_parquet(file) for _, file in store.spans("counts")]).sum().row(0, named=True)
+    rows = pl.concat([pl.read_parquet(file) for _, file in store.spans(KIND)])
+    if not rows.height:
+        raise ReverseParsingError(
+            f"none of {counts['sampled']} responses to {counts['states']} states led to the right action: "
+            "sample more (--samples), raise sampling.max_new_tokens, or take --answer completed"
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    for name in (THOUGHTS, DATASET, SUMMARY):
+        sweep(output / name)
+    write_table(output / THOUGHTS, rows.select(*SCHEMA), KIND)
+    table = rows.rename({"response": "completion"}).to_arrow()
+    write_tables(output / DATASET, [table], table.schema)
+    write_json(output / SUMMARY, {**counts, "asked": asked})
+    return counts
+
+
+def _check(chosen: Namespace, params: Params) -> None:
+    """Refuse what cannot work before anything is loaded.
+
+    Raises:
+        ParamsError: naming the option.
+    """
+    if params.policy.state_update in OWN_WORDS:
+        raise ParamsError(
+            f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
+            "itself wrote before; take window, observations, notepad or environment"
+        )
+    if params.policy.rendering == COMPACT and not chosen.untold:
+        raise ParamsError(
+            f"--untold: is needed with policy.rendering {COMPACT!r}, which has no words for hints"
+        )
+    if params.policy.rendering == COMPACT and chosen.answer != "sampled":
+        raise ParamsError(
+            f"--answer: must be sampled with policy.rendering {COMPACT!r}, which has no thoughts"
+        )
+    if params.policy.parser in ASKED_FOR and chosen.answer != "sampled":
+        raise ParamsError(
+            f"--answer: must be sampled with policy.parser {params.policy.parser!r}: a thought is cut out of "
+            "tags alone"
+        )
+    if not (params.environment.has_oracle or chosen.rollouts):
+        raise ParamsError(
+            f"--rollouts: is missing; nobody shows how tasks of {params.environment.name} are done, so name "
+            "a file with successes"
+        )
+    if chosen.rollouts and not chosen.tasks_file:
+        raise ParamsError("--tasks-file: is missing; name the tasks that --rollouts are of")
+    identify(chosen.model)
+    check_wording(chosen.model, params)
+
+
+def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
+    """All that decides the rows."""
+    values = params.model_dump(mode="json")
+    files = {name: getattr(chosen, name) for name in ("tasks_file", "rollouts")}
+    return {
+        "model": identify(chosen.model),
+        "libraries": {name: version(name) for name in ("torch", "transformers")} | params.engine.libraries(),
+        "environment": values["environment"],
+        "needs": environment_needs(params.environment),
+        "policy": {key: value for key, value in values["policy"].items() if key != "model"},
+        "engine": params.engine.name,
+        "sampling": {key: value for key, value in values["sampling"].items() if key != "slots"},
+        "seed": params.seed,
+        "tasks": chosen.tasks,
+        "files": {name: content_key({}, [file]) for name, file in files.items() if file},
+        "samples": chosen.samples,
+        "best": chosen.best,
+        "told": not chosen.untold,
+        "answer": chosen.answer,
+    }
+
+
+def _wanted(chosen: Namespace, params: Params) -> Wanted:
+    """The training tasks, and who shows them.
+
+    Raises:
+        ReverseParsingError: there is none.
+    """
+    environment = bundle(params.environment.name)
+    if chosen.tasks_file:
+        there = (task for task in read_tasks(chosen.tasks_file))
+    else:
+        sizes = SplitSizes(chosen.tasks, params.tasks.validation, params.tasks.test)
+        there = environment.make_tasks(params.environment, sizes, params.seed)
+    training = (task for task in there if task.split == "train")
+    if not chosen.rollouts:
+        found = list(islice(training, chosen.tasks))
+    else:
+        successes = shortest_successes(iterate_rollouts(chosen.rollouts, tokens=False))
+        found = list(islice((task for task in training if task.task_id in successes), chosen.tasks))
+        environment = demonstrating(environment, successes)
+    if not found:
+        raise ReverseParsingError(
+            f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task"
+        )
+    return Wanted(found, environment)
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
+    parser.add_argument("--model", required=True, metavar="FOLDER|NAME", help="who thinks")
+    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new folder")
+    parser.add_argument("--tasks", type=whole(1), default=64, metavar="N",
+                        help="so many training tasks, the first ones (default 64)")  # fmt: skip
+    parser.add_argument("--samples", type=whole(1), default=8, metavar="K", help="per state (default 8)")
+    parser.add_argument("--best", type=whole(1), metavar="M",
+                        help="keep the M likeliest of a state (default: all)")  # fmt: skip
+    parser.add_argument("--untold", action="store_true",
+                        help="do not tell the model the action: what it finds by itself is kept")  # fmt: skip
+    parser.add_argument("--answer", choices=["sampled", "completed"], default="sampled",
+                        help="completed: the thought alone is the model's")  # fmt: skip
+    parser.add_argument("--tasks-file", type=Path, metavar="FILE",
+                        help="to take the training tasks from (default: they are made)")  # fmt: skip
+    parser.add_argument("--rollouts", type=Path, metavar="FILE",
+                        help="its successes say what is right, in place of the oracle")  # fmt: skip
+    parser.add_argument("--seed", type=any_seed, default=0, help="of tasks and samples (default 0)")
+    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="such as sampling.max_new_tokens=128; may be repeated")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""``skillpress serve``: an environment for agents of other libraries, over OpenEnv's protocol.
+
+    skillpress serve --environment countdown
+    skillpress serve --environment alfworld --split train --port 8100 --sessions 128
+
+The environment and its tasks are those of an experiment: params.yaml, then params/ENVIRONMENT.yaml where
+there is one, or the overlays that --params names. A reset's seed chooses a task of --split. docs/openenv.md
+has the protocol, the limits and examples.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillpress.console.evaluations.parameters import assigned
+from skillpress.core.arguments import Parser, real, whole
+from skillpress.core.errors import UserError
+from skillpress.core.interface import FORMAT_MEASURE
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.web import is_loopback
+from skillpress.doors.serving import (
+    About,
+    Offer,
+    ServingLimits,
+    TaskBook,
+    host_of,
+    listen,
+    make_app,
+    server_of,
+)
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.params import Params, check_params, merge, read_yaml
+from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.settings import ROOT
+
+if TYPE_CHECKING:
+    from skillpress.core.interface import StepReward
+    from skillpress.core.trajectory import Task
+
+PORT = 8000
+"""What clients of the protocol try first."""
+OPEN = "whoever reaches the port can play, and use this machine's processors; there is no password"
+SPLITS = ("train", "validation", "test")
+_PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
+"""A server imitates and trains nothing, whatever an overlay says."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until Ctrl-C or SIGTERM; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    limits = _limits(chosen)
+    params = serving_params(chosen.environment, chosen.params, chosen.set)
+    with listen(chosen.host, chosen.port) as listening:
+        tasks = tasks_of(params, chosen.split)
+        found = bundle(chosen.environment)
+        host = host_of(found, params.environment, limits.sessions)
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
+            app = make_app(offer, host, _about(chosen.environment), limits)
+            name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+            if not is_loopback(chosen.host):
+                print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
+            print(
+                f"ready: http://{name}:{listening.getsockname()[1]} serves {chosen.environment} "
+                f"({len(tasks)} {chosen.split} tasks, {limits.sessions} sessions)",
+                flush=True,
+            )
+            server_of(app, limits).run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass  # that is how it is ended
+        finally:
+            host.close()
+    return 0
+
+
+def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequence[str]) -> Params:
+    """The checked parameters.
+
+    Raises:
+        ParamsError: a file, a key or a value is wrong.
+        UserError: they are another environment's.
+    """
+    own = ROOT / "params" / f"{environment}.yaml"
+    files = [ROOT / "params.yaml", *(overlays or ([own] if own.is_file() else []))]
+    values = {}
+    for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
+        values = merge(values, over)
+    params = check_params(values, " + ".join(map(str, files)))
+    if params.environment.name != environment:
+        raise UserError(
+            f"--environment: is {environment!r}, but {' + '.join(map(str, files))} is for "
+            f"{params.environment.name!r}; name an overlay of {environment} with --params"
+        )
+    return params
+
+
+def tasks_of(params: Params, split: str) -> list[Task]:
+    """The tasks of a split, in the order in which experiments have them.
+
+    Raises:
+        UserError: the split has none.
+    """
+    found = bundle(params.environment.name)
+    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
+    count = getattr(sizes, split)
+    if not count:
+        raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
+    tasks: list[Task] = []
+    with Progress("tasks", count, "task") as progress:
+        for task in found.make_tasks(params.environment, sizes, params.seed):
+            if task.split == split:
+                tasks.append(task)
+                progress(len(tasks))
+    found.check_tasks(tasks)
+    return tasks
+
+
+def reward_of(params: Params) -> StepReward:
+    """The agent's judgement of a step, without what it says of the response's format."""
+    from skillpress.experiment.judging import outcome_reward
+
+    reward = outcome_reward(params.reward)
+    measures = {name: weight for name, weight in reward.measures.items() if name != FORMAT_MEASURE}
+    return replace(reward, measures=measures)
+
+
+def _about(environment: str) -> About:
+    module = import_module(ENVIRONMENTS[environment].partition(":")[0])
+    return About(environment, (module.__doc__ or environment).splitlines()[0], version("skillpress"))
+
+
+def _limits(chosen: Namespace) -> ServingLimits:
+    """The limits that were asked for.
+
+    Raises:
+        UserError: one is not above 0.
+    """
+    given = {field.name: getattr(chosen, field.name) for field in fields(ServingLimits)}
+    for name, value in given.items():
+        if value <= 0:
+            raise UserError(f"--{name.replace('_', '-')}: is {value}, must be above 0")
+    return ServingLimits(**given)
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="skillpress serve", description=__doc__)
+    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+                        help="in place of params/ENVIRONMENT.yaml; may be repeated")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="such as tasks.train=100; may be repeated")  # fmt: skip
+    parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
+    )
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=PORT, help=f"0 takes a free one (default: {PORT})"
+    )
+    for name, kind, what in (
+        ("sessions", whole(1), "at once, each of one connection"),
+        ("message_bytes", whole(1), "of one message to the server, at most"),
+        ("messages_per_second", real(above=0), "of one session; who is faster waits"),
+        ("idle_seconds", real(above=0), "that a session may say nothing"),
+        ("request_seconds", real(above=0), "within which a request must have arrived whole"),
+    ):
+        default = getattr(ServingLimits(), name)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=kind, default=default, help=f"{what} (default: {default:g})"
+        )
+    return parser
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What an experiment's stages left that the viewer shows, where they left it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillpress.core.errors import ParamsError, StorageError
+from skillpress.core.registry import ENVIRONMENTS, named
+from skillpress.core.trajectory import Task, read_tasks
+from skillpress.doors.formats.texts import TOKENIZER
+from skillpress.environments import bundle
+from skillpress.environments.bundle import Projection
+from skillpress.experiment.params import read_yaml
+from skillpress.measure.analysis.mdl_report import ARROW, read_phrases
+from skillpress.pipeline.files import (
+    BASE_POLICY,
+    DICTIONARY,
+    HISTORY,
+    PHRASES,
+    SPLITS,
+    TRAINING_ADVANTAGES,
+    TRAINING_ROLLOUTS,
+    UNSEEN,
+    split_file,
+)
+from skillpress.show.viewer.phrases import KnownPhrases
+from skillpress.show.viewer.source import SourceFiles
+from skillpress.skills.dictionary import Skills, load_fitted
+from skillpress.skills.history import read_history
+
+PARAMETERS = "params.yaml"
+
+
+def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
+    """A rollout file of an experiment, with its tasks, its rules of skills and its policy's tokenizer.
+
+    Raises:
+        StorageError: the tasks or the parameters are damaged.
+    """
+    policy = home / BASE_POLICY
+    trained = rollouts.absolute() == (home / TRAINING_ROLLOUTS).absolute()
+    return SourceFiles(
+        name=name,
+        rollouts=rollouts,
+        tasks=experiment_tasks(home),
+        projection=_projection(home / PARAMETERS),
+        tokenizer=policy if (policy / TOKENIZER).is_file() else None,
+        advantages=home / TRAINING_ADVANTAGES if trained else None,
+    )
+
+
+def stated_projection(section: Any, source: Path) -> Projection | None:
+    """φ by the rules that an ``environment`` section states; None where its environment has φ of its own.
+
+    Raises:
+        StorageError: the section, which stands in ``source``, is damaged.
+    """
+    try:
+        environment = bundle(named(ENVIRONMENTS, section))
+        if environment.rules is None:
+            return None
+        return environment.rules(environment.parameters.model_validate(section))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, ("environment", *first["loc"])))
+        raise StorageError(f"{source}: {place}: {first['msg']}; is it the file that the run had?") from error
+    except (ValueError, ParamsError) as error:
+        raise StorageError(f"{source}: environment: {error}") from error
+
+
+def _projection(parameters: Path) -> Projection | None:
+    if not parameters.is_file():
+        return None
+    return stated_projection(read_yaml(parameters).get("environment"), parameters)
+
+
+def experiment_tasks(home: Path) -> dict[str, Task]:
+    """The tasks of all splits that are there, by their ids.
+
+    Raises:
+        StorageError: a file is damaged.
+    """
+    files = [home / split_file(split) for split in (UNSEEN, *SPLITS)]
+    return {task.task_id: task for file in files if file.is_file() for task in read_tasks(file)}
+
+
+def known_phrases(home: Path) -> KnownPhrases:
+    """What an experiment left of its dictionaries; nothing where its stages have not run.
+
+    Raises:
+        StorageError: a file is damaged.
+    """
+    dictionary, history = home / DICTIONARY, home / HISTORY
+    return KnownPhrases(
+        dictionary=load_fitted(dictionary) if dictionary.is_file() else None,
+        history=read_history(history) if history.is_file() else {},
+        bits=_bits(home / PHRASES),
+    )
+
+
+def _bits(path: Path) -> dict[Skills, float]:
+    """What each learned phrase of the dictionary saves."""
+    if not path.is_file():
+        return {}
+    rows = read_phrases(path).drop_nulls("bits_saved").select("phrase", "bits_saved").rows()
+    return {tuple(phrase.split(ARROW)): bits for phrase, bits in rows}

@@ -1,0 +1,117 @@
+"""What a word of ``skillpress view`` means: an experiment's folder, an evaluation's, or a rollout file.
+
+Beside the rollouts of an experiment lie its tasks, its dictionary and its policy's tokenizer, beside those
+of an evaluation its tasks; they are found for a file that is named by itself as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from skillpress.console.evaluations.folder import EvaluationFolder
+from skillpress.console.viewing.experiment import PARAMETERS, known_phrases, rollout_source, stated_projection
+from skillpress.core.errors import UserError
+from skillpress.pipeline.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS
+from skillpress.show.viewer.phrases import KnownPhrases
+from skillpress.show.viewer.source import SourceFiles
+
+ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
+"""What an experiment leaves, in the order of its stages."""
+
+
+class ViewError(UserError):
+    """A word of the command line is nothing that can be looked at; the message says what would be."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is to be opened."""
+
+    sources: tuple[SourceFiles, ...]
+    """At least one."""
+    phrases: KnownPhrases
+    """Of the first experiment among what was named."""
+
+
+def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
+    """All that the paths mean, each rollout file once.
+
+    Args:
+        tokenizer: a folder, in place of what lies beside the rollouts.
+
+    Raises:
+        ViewError: a path is nothing that can be looked at.
+        StorageError: tasks or a dictionary beside it are damaged.
+    """
+    sources: dict[Path, SourceFiles] = {}
+    phrases = KnownPhrases()
+    for path in paths:
+        home = experiment_of(path)
+        for source in _sources(path, home, alone=len(paths) == 1):
+            chosen = source if tokenizer is None else replace(source, tokenizer=tokenizer)
+            sources.setdefault(source.rollouts.resolve(), chosen)
+        if home is not None and phrases.dictionary is None:
+            phrases = known_phrases(home)
+    return Found(tuple(sources.values()), phrases)
+
+
+def experiment_of(path: Path) -> Path | None:
+    """The experiment's folder that is meant, or that the file is of; None for anything else."""
+    if path.is_dir():
+        return path if (path / PARAMETERS).is_file() else None
+    place = path.absolute()
+    home = place.parents[2] if len(place.parents) > 2 else place.parent
+    inside = any(place == home / rollouts for rollouts in ROLLOUTS)
+    return home if inside and (home / PARAMETERS).is_file() else None
+
+
+def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
+    if not path.exists():
+        raise ViewError(
+            f"{path}: there is no such file or folder; name an experiment's folder, a rollout file "
+            "(.parquet), or a folder of skillpress evaluate"
+        )
+    if path.is_file():
+        return [_file(path, home)]
+    if home is not None:
+        return _of_experiment(home, alone)
+    folder = EvaluationFolder(path)
+    if folder.finished:
+        return [_of_evaluation(folder)]
+    if folder.parameters.is_file():
+        raise ViewError(f"{path}: this evaluation is not finished; run its command again")
+    raise ViewError(
+        f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation)"
+    )
+
+
+def _file(path: Path, home: Path | None) -> SourceFiles:
+    if home is not None:
+        return rollout_source(home, path, str(path))
+    folder = EvaluationFolder(path.parent)
+    if path.name == folder.rollouts_file.name and folder.finished:
+        return _of_evaluation(folder)
+    return SourceFiles(name=str(path), rollouts=path)
+
+
+def _of_experiment(home: Path, alone: bool) -> list[SourceFiles]:
+    there = [home / rollouts for rollouts in ROLLOUTS if (home / rollouts).is_file()]
+    if not there:
+        raise ViewError(
+            f"{home}: has no episodes yet (none of {', '.join(map(str, ROLLOUTS))} is there); "
+            "skillpress run makes them"
+        )
+    prefix = "" if alone else f"{home.resolve().name}/"
+    return [rollout_source(home, path, f"{prefix}{path.stem}") for path in there]
+
+
+def _of_evaluation(folder: EvaluationFolder) -> SourceFiles:
+    return SourceFiles(
+        name=folder.path.resolve().name,
+        rollouts=folder.rollouts_file,
+        tasks={task.task_id: task for task in folder.tasks()},
+        projection=stated_projection(folder.sections()["environment"], folder.record_file),
+        tokenizer=folder.tokenizer(),
+    )

@@ -1,0 +1,61 @@
+"""``skillpress view``: leaf through episodes in a browser.
+
+    skillpress view                                  the experiment of this folder
+    skillpress view workspaces/grpo workspaces/segcost
+    skillpress view results/evaluations/countdown-models-policy
+    skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
+
+The page is served to browsers on this machine alone, until Ctrl-C. Nothing is written, and nothing is fetched
+from the network.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import webbrowser
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from skillpress.console.viewing.found import find
+from skillpress.core.arguments import Parser, whole
+from skillpress.show.viewer.catalogue import Catalogue
+from skillpress.show.viewer.server import LOOPBACK, PORT, listen, serve
+
+SWITCH_SECONDS = 0.0005
+"""What an answer waits at most for the thread that works out costs, whenever it needs the interpreter."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    paths = chosen.paths or [Path()]
+    found = find(paths, chosen.tokenizer)
+    title = ", ".join(str(path.resolve().name) for path in paths)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with (
+        closing(listen(chosen.port)) as opened,
+        closing(Catalogue(title, found.sources, found.phrases)) as catalogue,
+    ):
+        address = f"http://{LOOPBACK}:{opened.getsockname()[1]}/"
+        files = f"{len(found.sources)} file{'s' if len(found.sources) > 1 else ''}"
+        print(f"{len(catalogue):,} episodes of {files}: {address} (Ctrl-C ends it)", flush=True)
+        if chosen.browser:
+            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+        with suppress(KeyboardInterrupt):  # the way to end it
+            serve(catalogue, opened)
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, metavar="RUN|ROLLOUTS.parquet|EVALUATION",
+                        help="what to open (default: the experiment of this folder)")  # fmt: skip
+    parser.add_argument(
+        "--port", type=whole(1, 65535), help=f"default: {PORT}, or a free one where that is taken"
+    )
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER",
+                        help="of the policy, where none is found beside the rollouts")  # fmt: skip
+    parser.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
+    return parser

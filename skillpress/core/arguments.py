@@ -1,0 +1,94 @@
+"""Command lines: one kind of parser for all commands, and numbers that name their range.
+
+A misspelt option, command or choice is answered with the one that was meant. Options are written out: an
+abbreviation would change its meaning when another option is added.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from skillpress.core.errors import did_you_mean
+
+LARGEST = 2**31 - 1
+"""Of all counts."""
+LARGEST_SEED = 2**63 - 1
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
+_UNKNOWN = re.compile(r"unrecognized arguments: (?:.* )?(--[\w-]+)")
+
+
+class Parser(ArgumentParser):
+    """``argparse``'s parser, which knows what was meant; its description is shown as it is written."""
+
+    def __init__(self, description: str | None = None, **settings: Any) -> None:
+        super().__init__(
+            description=description,
+            formatter_class=RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **settings,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong, and exit with 2."""
+        if found := _CHOICE.search(message):
+            message += did_you_mean(found[1], (name.strip(" '") for name in found[2].split(",")))
+        elif found := _UNKNOWN.search(message):
+            message += did_you_mean(found[1], self._option_string_actions)
+        super().error(message)
+
+
+def whole(at_least: int = 0, at_most: int = LARGEST) -> Callable[[str], int]:
+    """The type of an option that is a whole number in a range."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:  # also of more than 4,300 digits
+            raise ArgumentTypeError(
+                f"{text[:40]!r} is not a whole number; {_range(at_least, at_most)}"
+            ) from None
+        if not at_least <= number <= at_most:
+            raise ArgumentTypeError(f"is {text[:40]}; {_range(at_least, at_most)}")
+        return number
+
+    return read
+
+
+any_seed = whole(0, LARGEST_SEED)
+"""The type of ``--seed``."""
+
+
+def real(
+    above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
+) -> Callable[[str], float]:
+    """The type of an option that is a finite number in a range."""
+    said = _real_range(above, at_least, at_most)
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{text[:40]!r} is not a number; {said}") from None
+        if not (math.isfinite(number) and number > above and at_least <= number <= at_most):
+            raise ArgumentTypeError(f"is {text[:40]}; {said}")
+        return number
+
+    return read
+
+
+def _range(at_least: int, at_most: int) -> str:
+    return f"must be from {at_least} to {at_most}"
+
+
+def _real_range(above: float, at_least: float, at_most: float) -> str:
+    limits = [
+        f"{words} {limit:g}"
+        for words, limit in (("above", above), ("at least", at_least), ("at most", at_most))
+        if math.isfinite(limit)
+    ]
+    return f"must be a finite number{', ' if limits else ''}{' and '.join(limits)}"

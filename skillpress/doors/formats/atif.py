@@ -1,0 +1,115 @@
+"""ATIF 1.7, the Agent Trajectory Interchange Format of the Harbor framework: episodes as JSON documents.
+
+A document is one episode. Its first step is the environment's first observation (source ``user``); every
+decision is a step of the agent with
+
+    message             what the policy answered, word by word; ``reasoning_content`` is the thought in it
+    tool_calls          one call of ``act`` with the action, unless no action could be read
+    observation         what the environment said to it
+    metrics             the exact token ids of prompt and response, and the log-probabilities
+    extra               ``reward``, its parts, why the action was invalid, and whose weights sampled it
+
+A decision that sums up the past is a step of the agent without a call and an observation, with
+``extra.summary``. What tells the episode apart and how it ended stands in the document's ``extra``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.storage import atomic_directory, atomic_path
+from skillpress.core.trajectory import Step, Trajectory
+from skillpress.doors.formats.texts import Said, Texts
+
+VERSION = "ATIF-v1.7"
+ACT = "act"
+"""The function that every action is a call of; its argument is ``action``."""
+
+
+def write_atif(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
+    """Write episodes, atomically: a document a line where ``output`` ends in ``.jsonl``, else a folder with a
+    file for each, ``000000.json`` and so on."""
+    documents = (json.dumps(document(each, texts), ensure_ascii=False) for each in episodes)
+    if output.suffix == ".jsonl":
+        with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in documents)
+        return
+    with atomic_directory(output) as folder:
+        for number, line in enumerate(documents):
+            (folder / f"{number:06d}.json").write_text(line + "\n", encoding="utf-8")
+
+
+def document(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
+    """An episode as ATIF's ``Trajectory``."""
+    name = f"{trajectory.group_id}/{trajectory.rollout_index}"
+    seen: dict[str, Any] = {"step_id": 1, "source": "user", "message": trajectory.first_observation}
+    pairs = enumerate(zip(trajectory.decisions, texts(trajectory), strict=True), start=2)
+    steps = [_step(number, step, said) for number, (step, said) in pairs]
+    return {
+        "schema_version": VERSION,
+        "session_id": name,
+        "trajectory_id": name,
+        "agent": {
+            "name": "skillpress",
+            "version": version("skillpress"),
+            **({"model_name": trajectory.policy} if trajectory.policy else {}),
+        },
+        "steps": [seen, *steps],
+        "final_metrics": {
+            "total_prompt_tokens": sum(len(step.prompt_ids) for step in trajectory.decisions),
+            "total_completion_tokens": sum(len(step.response_ids) for step in trajectory.decisions),
+            "total_steps": 1 + len(steps),
+            "extra": {"reward": trajectory.total_reward},
+        },
+        "extra": {
+            "task_id": trajectory.task_id,
+            "group_id": trajectory.group_id,
+            "rollout_index": trajectory.rollout_index,
+            "policy": trajectory.policy,
+            "policy_version": trajectory.policy_version,
+            "run": trajectory.run,
+            "seed": trajectory.seed,
+            "won": trajectory.won,
+            "terminated": trajectory.terminated,
+            "truncated": trajectory.truncated,
+            "outcome": trajectory.outcome,
+        },
+    }
+
+
+def _step(number: int, step: Step, said: Said) -> dict[str, Any]:
+    """A decision as ATIF's ``Step``; fields without content are left out."""
+    call = f"call_{number}"
+    calls = [{"tool_call_id": call, "function_name": ACT, "arguments": {"action": step.action}}]
+    result = {"content": step.observation, **({"source_call_id": call} if step.action else {})}
+    return {
+        "step_id": number,
+        "source": "agent",
+        "message": said.answer,
+        **({"reasoning_content": step.thought} if step.thought else {}),
+        **({"tool_calls": calls} if step.action else {}),
+        **({} if said.summary else {"observation": {"results": [result]}}),
+        **({"metrics": _metrics(step)} if step.prompt_ids else {}),
+        "extra": {
+            "reward": step.reward,
+            "reward_parts": [asdict(part) for part in step.reward_parts],
+            **({"invalid": step.invalid} if step.invalid is not None else {}),
+            **({"weight_spans": [asdict(span) for span in step.weight_spans]} if step.weight_spans else {}),
+            **({"summary": True} if said.summary else {}),
+        },
+    }
+
+
+def _metrics(step: Step) -> dict[str, Any]:
+    return {
+        "prompt_tokens": len(step.prompt_ids),
+        "completion_tokens": len(step.response_ids),
+        "prompt_token_ids": list(step.prompt_ids),
+        "completion_token_ids": list(step.response_ids),
+        "logprobs": list(step.logprobs),
+    }

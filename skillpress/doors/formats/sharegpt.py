@@ -1,0 +1,47 @@
+"""ShareGPT: a JSON line per episode, with the talk between environment and policy.
+
+``conversations`` takes turns: ``human`` is what the environment says, from its first observation on, and
+``gpt`` what the policy answers to it. It ends with an answer: nobody answers the last observation. Summaries
+that an agent makes of its own past are no turns. How a prompt was worded is not in it; the Hugging Face
+``datasets`` export has that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.storage import atomic_path
+from skillpress.core.trajectory import Trajectory
+from skillpress.doors.formats.texts import Texts
+
+
+def write_sharegpt(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
+    """Write episodes as JSON lines, atomically."""
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line(each, texts), ensure_ascii=False) + "\n" for each in episodes)
+
+
+def line(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
+    """One episode."""
+    answers = [said.answer for said in texts(trajectory) if not said.summary]
+    heard = [trajectory.first_observation, *(step.observation for step in trajectory.steps)]
+    turns = zip(heard, answers, strict=False)  # one more is heard than answered
+    return {
+        "id": f"{trajectory.group_id}/{trajectory.rollout_index}",
+        "conversations": [
+            {"from": speaker, "value": text}
+            for pair in turns
+            for speaker, text in zip(("human", "gpt"), pair, strict=True)
+        ],
+        "task_id": trajectory.task_id,
+        "group_id": trajectory.group_id,
+        "rollout_index": trajectory.rollout_index,
+        "policy": trajectory.policy,
+        "policy_version": trajectory.policy_version,
+        "won": trajectory.won,
+        "outcome": trajectory.outcome,
+        "reward": trajectory.total_reward,
+    }

@@ -1,0 +1,99 @@
+"""What token ids read, by the tokenizer of the policy that saw and sampled them.
+
+Only ``tokenizer.json`` of the policy's folder is read: no model is loaded, and no torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from skillpress.core.errors import UserError
+from skillpress.core.markup import opened_thought, silent_tokens
+from skillpress.core.storage import read_json
+from skillpress.core.trajectory import Step, Trajectory
+
+TOKENIZER = "tokenizer.json"
+"""Its file in a policy's folder."""
+
+
+class TokenizerError(UserError):
+    """There is no tokenizer that can be used."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One decision in words."""
+
+    prompt: str | None
+    """Exactly what the policy was shown, special tokens included; None without a tokenizer."""
+    response: str
+    """What it went on with behind the prompt, without special tokens. Where no tokens are known (no
+    tokenizer, or an agent that samples none), its thought and its action."""
+    summary: bool
+    """Whether the agent summed up its past, and no environment heard it."""
+
+    @property
+    def answer(self) -> str:
+        """The response as a message of its own: with the thought's beginning where the prompt has it."""
+        return opened_thought(self.prompt or "") + self.response
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Puts episodes into words."""
+
+    tokenizer: Tokenizer | None = None
+    """None where the policy's is not to be had."""
+
+    def __call__(self, trajectory: Trajectory) -> list[Said]:
+        """All decisions of an episode, in order."""
+        steps = trajectory.decisions
+        prompts = self._decoded([step.prompt_ids for step in steps], special=True)
+        responses = self._decoded([step.response_ids for step in steps], special=False)
+        summaries = {summary.before + earlier for earlier, summary in enumerate(trajectory.summaries)}
+        return [
+            Said(prompt, _in_short(step) if response is None else response, number in summaries)
+            for number, (step, prompt, response) in enumerate(zip(steps, prompts, responses, strict=True))
+        ]
+
+    def _decoded(self, rows: Sequence[Sequence[int]], special: bool) -> list[str | None]:
+        """The texts of token ids, None where there are none of them or no tokenizer."""
+        if self.tokenizer is None:
+            return [None] * len(rows)
+        silent = frozenset() if special else self._silent
+        spoken = [[token for token in row if token not in silent] for row in rows]
+        texts = self.tokenizer.decode_batch(spoken, skip_special_tokens=False)
+        return [text if row else None for row, text in zip(rows, texts, strict=True)]
+
+    @cached_property
+    def _silent(self) -> frozenset[int]:
+        return frozenset() if self.tokenizer is None else silent_tokens(self.tokenizer)
+
+
+def load_texts(folder: str | Path) -> Texts:
+    """By the tokenizer of a policy's folder.
+
+    Raises:
+        TokenizerError: it has none that can be read.
+        StorageError: its file is damaged.
+    """
+    path = Path(folder) / TOKENIZER
+    if not path.is_file():
+        raise TokenizerError(f"{path}: no such file; name the folder of the policy that played")
+    text = json.dumps(read_json(path))
+    try:
+        return Texts(Tokenizer.from_str(text))
+    except Exception as error:  # the library raises nothing narrower
+        raise TokenizerError(
+            f"{path}: not a tokenizer ({error}); name the folder of the policy that played"
+        ) from error
+
+
+def _in_short(step: Step) -> str:
+    return "\n".join(part for part in (step.thought, step.action) if part)

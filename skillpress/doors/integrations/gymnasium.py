@@ -1,0 +1,192 @@
+"""Our environments in gymnasium: ``skillpress/Countdown-v0`` and its neighbours.
+
+    import gymnasium
+    import skillpress.doors.integrations.gymnasium
+
+    environment = gymnasium.make("skillpress/Countdown-v0", max_numbers=3)
+
+gymnasium has looked for no plugins since its version 1.0, so importing this module is what registers them;
+``gymnasium.make("skillpress.doors.integrations.gymnasium:skillpress/Countdown-v0")`` does both.
+
+An environment of ours judges nothing, gymnasium's must: the reward of a step is the default agent's judgement
+of it, as params.yaml has it (10 for a success, 0.01 taken off an action that was not carried out), or another
+``StepReward`` given as ``reward``. Which task an episode plays is drawn by gymnasium's seed from as many as
+``tasks`` says, which are made when the first episode starts; ``reset(options={"task": ...})`` plays a given
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any, Literal
+
+import gymnasium
+from pydantic import ValidationError
+
+from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.interface import AgentState, Info, ParsedAction, StepReward
+from skillpress.core.trajectory import Task
+from skillpress.environments import bundle
+from skillpress.environments.bundle import EnvironmentParameters, SplitSizes
+from skillpress.play.agents.reward import OutcomeReward
+
+Split = Literal["train", "validation", "test"]
+
+DEFAULT_REWARD = OutcomeReward(success=10.0, invalid_penalty=0.01)
+"""As ``reward`` in params.yaml has it, without what needs a dictionary of skills."""
+
+REGISTERED: Mapping[str, Mapping[str, Any]] = {
+    "Countdown": {
+        "name": "countdown", "tasks": 256,
+        "max_steps": 30, "min_numbers": 3, "max_numbers": 4, "min_target": 10, "max_target": 999,
+    },
+    "TextWorldCooking": {
+        "name": "textworld_cooking", "tasks": 16, "max_steps": 40, "simple_share": 0.8, "games": "",
+    },
+    "ALFWorld": {"name": "alfworld", "tasks": 128, "max_steps": 50, "data": ""},
+    "CodeRepair": {
+        "name": "code_repair", "tasks": 64, "max_steps": 24, "data": "",
+        "test_seconds": 0.5, "episode_seconds": 60.0, "measure_edits": False,
+    },
+    "NotebookQA": {"name": "notebook_qa", "tasks": 64, "max_steps": 10, "data": "", "top_k": 8},
+}  # fmt: skip
+"""Name in gymnasium to the ``environment`` section of its default, and how many tasks there are."""
+
+
+class SkillpressEnv(gymnasium.Env[str, str]):
+    """One environment of ours. ``info`` holds ``task`` (its id), ``won``, ``lost``, ``action``, ``invalid``,
+    ``admissible`` and ``measures``, as ``skillpress.core.interface.Info`` explains them."""
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  as gymnasium has it
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        tasks: int,
+        split: Split = "train",
+        tasks_seed: int = 0,
+        reward: StepReward = DEFAULT_REWARD,
+        render_mode: str | None = None,
+        **section: Any,
+    ) -> None:
+        """
+        Args:
+            name: as ``environment.name`` in params.yaml.
+            tasks: how many there are to be drawn from.
+            split: which of the environment's splits they are of.
+            tasks_seed: makes them, as ``seed`` does in params.yaml.
+            section: the other keys of ``environment`` in params.yaml.
+
+        Raises:
+            UserError: an argument is wrong, or the environment's data are missing.
+        """
+        self._bundle, self._split, self._tasks_seed, self._reward = bundle(name), split, tasks_seed, reward
+        self._section = section_of(self._bundle.parameters, {"name": name, **section})
+        if tasks < 1:
+            raise ParamsError(f"tasks: is {tasks}; must be at least 1")
+        if split not in ("train", "validation", "test"):
+            raise ParamsError(f"split: is {split!r}; allowed: train, validation, test")
+        self._count = tasks
+        self._environment = self._bundle.make(self._section)
+        self.action_space = deepcopy(self._environment.action_space)
+        self.observation_space = deepcopy(self._environment.observation_space)
+        self.render_mode = render_mode
+        self._seen = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Start the episode of a drawn task, or of ``options["task"]``: a ``Task``, or a mapping with its
+        ``spec`` and, where they matter, its ``task_id``, ``seed`` and ``split``.
+
+        Raises:
+            TaskError: the task is none of this environment, or too few can be made.
+        """
+        super().reset(seed=seed)
+        given = (options or {}).get("task")
+        self._task = self._drawn() if given is None else self._checked(given)
+        self._seen, self._facts = self._environment.reset(self._task)
+        return self._seen, self._told()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Act; the reward is the sum of the agent's judgement."""
+        before = AgentState(task=self._task, observation=self._seen, info=self._facts)
+        self._seen, terminated, truncated, self._facts = self._environment.step(action)
+        parts = self._reward(before, ParsedAction("", action), self._seen, self._facts)
+        return self._seen, float(sum(part.value for part in parts)), terminated, truncated, self._told()
+
+    def render(self) -> str:
+        """What was seen last."""
+        return self._seen
+
+    def close(self) -> None:
+        """Give back what the environment holds, such as a sandbox; may be called again."""
+        close = getattr(self._environment, "close", None)
+        if close is not None:
+            close()
+
+    def _drawn(self) -> Task:
+        name, section = self._section.name, self._section.model_dump_json()
+        tasks = tasks_of(name, section, self._split, self._count, self._tasks_seed)
+        return tasks[int(self.np_random.integers(len(tasks)))]
+
+    def _checked(self, given: Task | Mapping[str, Any]) -> Task:
+        own = {"task_id": "given", "environment": self._section.name, "seed": 0, "split": self._split}
+        try:
+            task = given if isinstance(given, Task) else Task(**{**own, **given})
+        except TypeError as error:
+            raise TaskError(
+                f"options.task: is {given!r}; a task has spec, task_id, seed and split: {error}"
+            ) from None
+        self._bundle.check_tasks([task])
+        return task
+
+    def _told(self) -> dict[str, Any]:
+        """The facts, in records of their own at every step."""
+        facts: Info = self._facts
+        return {
+            "task": self._task.task_id,
+            "won": facts.won,
+            "lost": facts.lost,
+            "action": facts.action,
+            "invalid": facts.invalid,
+            "admissible": list(facts.admissible),
+            "measures": dict(facts.measures),
+        }
+
+
+@lru_cache(maxsize=16)
+def tasks_of(name: str, section: str, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+    """The tasks of a section (as JSON), made once for all copies of an environment in this process."""
+    found = bundle(name)
+    sizes = dict.fromkeys(("train", "validation", "test"), 0) | {split: count}
+    return tuple(found.make_tasks(found.parameters.model_validate_json(section), SplitSizes(**sizes), seed))
+
+
+def section_of(parameters: type[EnvironmentParameters], values: dict[str, Any]) -> EnvironmentParameters:
+    """The section of these values.
+
+    Raises:
+        ParamsError: a key is unknown, missing or wrong.
+    """
+    try:
+        return parameters.model_validate(values)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, found['loc'])) or 'together'}: {found['msg']}" for found in error.errors()
+        )
+        raise ParamsError(f"skillpress environment {values['name']}: {wrong}") from None
+
+
+def register() -> None:
+    """Make every name known to gymnasium."""
+    for name, defaults in REGISTERED.items():
+        gymnasium.register(
+            id=f"skillpress/{name}-v0", entry_point=f"{__name__}:SkillpressEnv", kwargs=dict(defaults)
+        )
+
+
+register()

@@ -1,0 +1,23 @@
+"""Environments for agents of other libraries: a server that speaks OpenEnv's protocol.
+
+``messages.py`` is the protocol as text, ``session.py`` the episodes of one connection, ``host.py`` the
+environments behind all of them, and ``server.py`` the WebSocket and what is asked over HTTP.
+"""
+
+from __future__ import annotations
+
+from skillpress.doors.serving.host import EnvironmentHost, host_of
+from skillpress.doors.serving.server import About, ServingLimits, listen, make_app, server_of
+from skillpress.doors.serving.session import Offer, TaskBook
+
+__all__ = [
+    "About",
+    "EnvironmentHost",
+    "Offer",
+    "ServingLimits",
+    "TaskBook",
+    "host_of",
+    "listen",
+    "make_app",
+    "server_of",
+]

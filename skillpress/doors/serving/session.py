@@ -1,0 +1,134 @@
+"""One connection's episodes, one after the other, and what it may play.
+
+An environment of ours returns no reward. The protocol has one, so it is made here, at the door: the
+judgement that an agent of ours makes of its own step (``reward`` in params.yaml), summed over its parts. What
+it says of a response's format is left out, since nobody sees a response here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from skillpress.core.interface import AgentState, ParsedAction, StepReward
+from skillpress.core.trajectory import Task
+from skillpress.doors.serving import messages
+from skillpress.doors.serving.host import EnvironmentHost
+from skillpress.doors.serving.messages import EpisodeState, Message, RefusedError
+from skillpress.play.rollout import BrokenEnvironmentError, StepResult
+
+
+class TaskBook:
+    """Tasks by seed, by name, or one after the other."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._by_name = {task.task_id: task for task in tasks}
+        self._turn = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def choose(self, seed: int | None, task_id: str | None) -> Task:
+        """The named task; else number ``seed`` of them, counted in a circle; else the next one in turn, of
+        all that were asked for so.
+
+        Raises:
+            RefusedError: there is no task of this name, or both were given.
+        """
+        if task_id is None:
+            return self._tasks[(next(self._turn) if seed is None else seed) % len(self._tasks)]
+        if seed is not None:
+            raise RefusedError("VALIDATION_ERROR", "reset: seed and task_id both choose a task; give one")
+        if task_id not in self._by_name:
+            raise RefusedError(
+                "VALIDATION_ERROR",
+                f"reset: there is no task {task_id[: messages.SHOWN]!r}; one is {self._tasks[0].task_id!r}",
+            )
+        return self._by_name[task_id]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What every session plays."""
+
+    environment: str
+    tasks: TaskBook
+    reward: StepReward
+
+
+class Session:
+    """Answers the messages of one connection; its environment lives in one slot of the host."""
+
+    def __init__(self, offer: Offer, host: EnvironmentHost, slot: int) -> None:
+        self._offer, self._host, self._slot = offer, host, slot
+        self._state = EpisodeState(environment=offer.environment)
+        self._agent: AgentState | None = None
+        """What an agent would judge its next step from; None while no episode is under way."""
+        self._asked: asyncio.Future[StepResult] | None = None
+        """What the environment was asked last."""
+
+    async def answer(self, message: Message) -> str | None:
+        """The answer to a message; None to ``close``.
+
+        Raises:
+            RefusedError: it cannot be answered; the session goes on.
+        """
+        match message.kind:
+            case "reset":
+                return await self._reset(messages.reset_arguments(message.data))
+            case "step":
+                return await self._step(messages.action_text(message.data))
+            case "state":
+                return messages.state(self._state)
+            case "close":
+                return None
+
+    async def close(self) -> None:
+        """Give the slot back, once its environment has answered: what is at work cannot be ended."""
+        if self._asked is not None:
+            with suppress(BrokenEnvironmentError):
+                await self._asked
+        self._host.forget(self._slot)
+
+    async def _reset(self, wanted: messages.ResetArguments) -> str:
+        task = self._offer.tasks.choose(wanted.seed, wanted.task_id)
+        self._agent = None
+        answer = await self._ask(task)
+        self._agent = AgentState(task=task, observation=answer.observation, info=answer.info)
+        self._state = EpisodeState(
+            episode_id=wanted.episode_id or uuid.uuid4().hex,
+            environment=self._offer.environment,
+            task_id=task.task_id,
+        )
+        return messages.observation(task, answer, None)
+
+    async def _step(self, action: str) -> str:
+        before, self._agent = self._agent, None
+        if before is None:
+            raise RefusedError("EXECUTION_ERROR", "no episode is under way; reset first")
+        answer = await self._ask(action)
+        parts = self._offer.reward(before, ParsedAction("", action), answer.observation, answer.info)
+        reward = sum(part.value for part in parts)
+        done = answer.terminated or answer.truncated
+        if not done:
+            self._agent = AgentState(task=before.task, observation=answer.observation, info=answer.info)
+        self._state = self._state.model_copy(
+            update={
+                "step_count": self._state.step_count + 1,
+                "done": done,
+                "total_reward": self._state.total_reward + reward,
+            }
+        )
+        return messages.observation(before.task, answer, reward)
+
+    async def _ask(self, what: Task | str) -> StepResult:
+        self._asked = asyncio.wrap_future(self._host.ask(self._slot, what))
+        try:
+            return await asyncio.shield(self._asked)
+        except BrokenEnvironmentError as error:
+            raise RefusedError("EXECUTION_ERROR", str(error)) from error

@@ -1,0 +1,92 @@
+"""ATIF 1.x (Agent Trajectory Interchange Format): one JSON object is one run of an agent.
+
+Every call of a tool is a step; a turn of the agent without a call is a step in words. What was copied from
+an earlier document (``is_copied_context``) is no step of this one. Runs of other agents inside
+(``subagent_trajectories``) are counted and not read. The format knows no success: ``--success`` names a
+field, such as ``extra.reward>=1``.
+
+What skillpress itself exports is read as the rollout file that it came from: its one function ``act`` is the
+environment's action, and the document's ``extra`` says how the episode ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from skillpress.doors.traces.fields import dig, seconds
+from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
+
+OURS = "skillpress"
+"""The agent's name in what we export."""
+
+
+def recognises(record: Any) -> bool:
+    """It says that it is ATIF."""
+    return isinstance(record, Mapping) and str(record.get("schema_version", "")).startswith("ATIF-")
+
+
+def read(record: Any) -> Trace:
+    """The trace of a document.
+
+    Raises:
+        UnreadableTraceError: it is of another major version, or has no list of steps.
+    """
+    version = record["schema_version"]
+    if not version.startswith("ATIF-v1."):
+        raise UnreadableTraceError(f"{version[:40]}, of which only ATIF-v1.x can be read here")
+    if not isinstance(record.get("steps"), list):
+        raise UnreadableTraceError("ATIF without a list of steps")
+    agent = record.get("agent") or {}
+    if agent.get("name") == OURS:
+        return _exported(record)
+    times = (seconds(step.get("timestamp")) for step in record["steps"])
+    return Trace(
+        str(record.get("trajectory_id") or record.get("session_id") or ""),
+        tuple(_steps(record["steps"])),
+        version=" ".join(str(agent[key]) for key in ("name", "version", "model_name") if agent.get(key))[
+            :200
+        ],
+        time=next((time for time in times if time is not None), None),
+        left_out=len(record.get("subagent_trajectories") or ()),
+    )
+
+
+def _exported(record: Any) -> Trace:
+    extra = record["extra"]
+    return Trace(
+        f"{extra['group_id']}/{extra['rollout_index']}",
+        tuple(_acted(record["steps"])),
+        success=extra["won"],
+        task=str(extra["task_id"]),
+        version=str(extra["policy"]),
+        time=seconds(extra["policy_version"]),
+    )
+
+
+def _acted(steps: list[Any]) -> Iterator[TraceStep]:
+    for step in steps:
+        extra = step.get("extra") or {}
+        if step.get("source") == "agent" and not extra.get("summary"):
+            calls, results = step.get("tool_calls"), (step.get("observation") or {}).get("results")
+            action = calls[0]["arguments"]["action"] if calls else ""
+            yield acted(str(action), results[0]["content"] if results else "", "invalid" in extra)
+
+
+def field(record: Any, path: str) -> Any:
+    """The value at a path."""
+    return dig(record, path)
+
+
+def _steps(steps: list[Any]) -> Iterator[TraceStep]:
+    for step in steps:
+        if step.get("source") != "agent" or step.get("is_copied_context"):
+            continue
+        results = (step.get("observation") or {}).get("results") or ()
+        calls = step.get("tool_calls") or ()
+        answers = {result.get("source_call_id"): result.get("content") for result in results}
+        for call in calls:
+            answer = answers.get(call.get("tool_call_id"), answers.get(None) if len(calls) == 1 else "")
+            yield TraceStep(str(call["function_name"]), call.get("arguments"), answer)
+        if not calls:
+            yield TraceStep(None, step.get("message"), next(iter(answers.values()), ""))

@@ -1,0 +1,79 @@
+"""The formats of records in JSON; a new one is a file with these four things and a line in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skillpress.doors.traces import atif, chat, mlflow_traces
+from skillpress.doors.traces.fields import Wanted, seconds
+from skillpress.doors.traces.trace import Trace, UnreadableTraceError
+
+SHOWN = 200
+"""Characters of what is wrong with a record; the record chose some of them."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How records of one format are told and read."""
+
+    name: str
+    recognises: Callable[[Any], bool]
+    """Whether a JSON value is one of its records."""
+    read: Callable[[Any], Trace]
+    """The trace with all that the format says of it; raises UnreadableTraceError."""
+    field: Callable[[Any, str], Any]
+    """The value of a field that the user named; None where there is none."""
+
+
+FORMATS = (
+    Format("ATIF", atif.recognises, atif.read, atif.field),
+    Format("MLflow traces", mlflow_traces.recognises, mlflow_traces.read, mlflow_traces.field),
+    Format("chat completions", chat.recognises, chat.read, chat.field),
+)
+
+
+def format_of(record: Any) -> Format | None:
+    """The format of a JSON value; None where it is no trace that anybody here knows."""
+    return next((known for known in FORMATS if known.recognises(record)), None)
+
+
+def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
+    """A record's trace, with the fields that the user named.
+
+    Raises:
+        UnreadableTraceError: the record is damaged.
+        TracesError: a named field says neither yes nor no.
+    """
+    try:
+        return _with_fields(known.read(record), known, record, wanted)
+    except UnreadableTraceError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        raise UnreadableTraceError(
+            f"a damaged {known.name} record: {type(error).__name__}: {str(error)[:SHOWN]}"
+        ) from error
+
+
+def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Trace:
+    if trace.success not in (None, True, False):
+        raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
+    changed: dict[str, Any] = {}
+    if wanted.success is not None:
+        changed["success"] = wanted.success.of(known.field(record, wanted.success.path))
+    for name in ("task", "version"):
+        if (path := getattr(wanted, name)) is not None:
+            value = known.field(record, path)
+            changed[name] = "" if value is None else str(value)[:200]
+    if wanted.time is not None:
+        changed["time"] = seconds(known.field(record, wanted.time))
+    return replace(trace, **changed) if changed else trace
+
+
+def unrecognised(record: Any) -> str:
+    """Why a JSON value is no trace, for the list of bad lines."""
+    if isinstance(record, Mapping):
+        keys = ", ".join(sorted(map(str, record))[:8])[:120] or "none"
+        return f"no format that is known here; its keys are {keys}"
+    return f"no format that is known here; it is a {type(record).__name__}"

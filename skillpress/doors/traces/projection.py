@@ -1,0 +1,89 @@
+"""φ for logs: what skill a step has.
+
+Without rules a step's skill is the tool that it calls. In a log where nobody calls a tool, as of our text
+environments, it is the first word of the action; in one with tools what is said between calls has no skill.
+Rules (``rules.py``) replace all that.
+
+Names come from the log, so their number is held: while reading, the first ``NAMES_HELD`` are told apart, and
+in the end the ``MOST_SKILLS`` most frequent are the alphabet. Steps with another name have no skill.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Protocol
+
+from skillpress.doors.traces.trace import TraceStep, action_of
+
+NAMES_HELD, MOST_SKILLS = 4096, 200
+LONGEST_NAME = 80
+WORDS = "\0"
+"""Marks a label that is a word and no tool while a log is read."""
+
+_FIRST_WORD = re.compile(r"[\s\W]*([\w.:-]*\w)")
+_UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
+
+
+class TraceProjection(Protocol):
+    """Gives a trace's steps their skills."""
+
+    def __call__(self, steps: Sequence[TraceStep]) -> list[str | None]:
+        """One label per step; None where it has none. Labels are final once :meth:`settle` has seen them."""
+        ...
+
+    def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
+        """From the labels of a whole log to its skills, in the alphabet's order; a label that is left out
+        stands for no skill. ``counts`` says how often each was given."""
+        ...
+
+
+class NameProjection:
+    """A step's skill is its tool, or the first word of what it did in words."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, str] = {}
+        self._carried_out: set[str] = set()
+
+    def __call__(self, steps: Sequence[TraceStep]) -> list[str | None]:
+        """See ``TraceProjection``; a label from words begins with ``WORDS``."""
+        labels = [self._label(name) if (name := name_of(step)) else None for step in steps]
+        self._carried_out.update(
+            label for label, step in zip(labels, steps, strict=True) if label is not None and not step.refused
+        )
+        return labels
+
+    def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
+        """The most frequent tools, or where there is none the most frequent first words of what was carried
+        out at least once; in the order of their names."""
+        tools = {label: count for label, count in counts.items() if not label.startswith(WORDS)}
+        words = {label: count for label, count in counts.items() if label in self._carried_out}
+        ranked = sorted((tools or words).items(), key=lambda entry: (-entry[1], entry[0]))
+        return {
+            label: label.removeprefix(WORDS) for label in sorted(name for name, _ in ranked[:MOST_SKILLS])
+        }
+
+    def _label(self, name: str) -> str | None:
+        known = self._labels.get(name)
+        if known is None and len(self._labels) < NAMES_HELD:
+            mark = WORDS if name.startswith(WORDS) else ""
+            known = self._labels[name] = mark + shortened(name.removeprefix(mark))
+        return known
+
+
+def name_of(step: TraceStep) -> str:
+    """The tool, or ``WORDS`` and the first word; empty where there is neither."""
+    if step.tool is not None:
+        return step.tool.removeprefix(WORDS)
+    found = _FIRST_WORD.match(action_of(step)[:200].lower())
+    return WORDS + found[1] if found else ""
+
+
+def shortened(name: str) -> str:
+    """A name as one short visible word; different names stay different."""
+    visible = _UNSEEN.sub("_", name)
+    if visible == name and len(name) <= LONGEST_NAME:
+        return name
+    mark = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{visible[: LONGEST_NAME - 9]}~{mark}"

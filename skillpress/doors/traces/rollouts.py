@@ -1,0 +1,57 @@
+"""Our own rollout files: every step's action and whether it was refused; success is ``won``.
+
+Rows are read a stretch at a time and without what training alone needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts, stretches
+from skillpress.doors.traces.trace import Trace, acted
+
+_COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "invalid")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet files do."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def read_rollouts(path: Path, only: frozenset[int] | None = None) -> Iterator[tuple[int, Trace]]:
+    """(number of the episode in its file, trace), in the file's order.
+
+    Args:
+        only: the episodes that are wanted, with their observations; None is all of them, without.
+
+    Raises:
+        StorageError: it is no rollout file of this version.
+    """
+    columns = _COLUMNS if only is None else (*_COLUMNS, "observation")
+    number = 0
+    for rows in stretches(scan_rollouts(path), TRAJECTORY_KEY, columns=columns):
+        for _, steps in groupby(rows.iter_rows(named=True), itemgetter(*TRAJECTORY_KEY)):
+            if only is None or number in only:
+                yield number, _trace(list(steps))
+            number += 1
+
+
+def _trace(rows: list[Mapping[str, Any]]) -> Trace:
+    first = rows[0]
+    return Trace(
+        f"{first['group_id']}/{first['rollout_index']}",
+        tuple(
+            acted(row["action"], row.get("observation", ""), row["invalid"] is not None)
+            for row in rows
+            if row["action"] is not None  # a summary has none
+        ),
+        success=first["won"],
+        task=first["task_id"],
+        version=first["policy"],
+        time=float(first["policy_version"]),
+    )

@@ -1,0 +1,186 @@
+"""φ from a table of rules in YAML, in the form that our environments use.
+
+    rules:
+      - [open *, Explore]                                    # the action's words, * for one or more
+      - {tool: bash, finds: '^(cat|ls|grep)\\b', skill: Inspect}
+      - {tool: edit, argument: command, finds: '^view', skill: Inspect}
+      - {tool: edit, skill: Edit}
+      - {tool: pytest, after: Edit, skill: Test}
+      - {tool: pytest, skill: Reproduce}
+
+The first rule that fits names the step, so the most particular stand first; a step that no rule fits has no
+skill. What a rule asks for must all be so:
+
+- ``tool``: the tool that is called, with ``*`` for any letters; without it the rule asks nothing of the tool.
+- ``words``: the whole action in words, ``*`` for one word or more; of a call the tool's name comes first.
+- ``finds``: a regular expression that is looked for in the action (in a call's one argument, or in all of
+  them as JSON), or with ``argument`` in that argument.
+- ``after``: an earlier step that was not refused had this skill, and with ``until`` none since had that one.
+
+The alphabet is the skills in the table's order: it is fixed before a log is read. ``tables/`` has tables for
+our environments; tests hold them to the environments' own projections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import translate
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.yaml_files import read_yaml_file
+from skillpress.doors.traces.trace import (
+    MOST_CHARACTERS,
+    TracesError,
+    TraceStep,
+    action_of,
+    arguments_of,
+    text_of,
+)
+from skillpress.environments.text.rules import RuleTable
+
+TABLES = Path(__file__).parent / "tables"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of a table; None asks nothing."""
+
+    skill: str
+    tool: re.Pattern[str] | None = None
+    words: RuleTable | None = None
+    finds: re.Pattern[str] | None = None
+    argument: str | None = None
+    after: str | None = None
+    until: str | None = None
+
+    def fits(self, seen: Seen, latest: Mapping[str, int]) -> bool:
+        """Whether it names the step; ``latest`` has the number of the last step of each skill so far."""
+        if self.tool is not None and (seen.tool is None or not self.tool.match(seen.tool)):
+            return False
+        if self.after is not None and latest.get(self.after, -1) <= latest.get(self.until or "", -1):
+            return False
+        if self.words is not None and self.words.skill(seen.words) is None:
+            return False
+        return self.finds is None or self.finds.search(seen.text(self.argument)) is not None
+
+
+class Seen:
+    """One step as rules look at it: each text is made once, and only where a rule asks for it."""
+
+    def __init__(self, step: TraceStep) -> None:
+        self._step = step
+        self.tool = step.tool
+
+    @cached_property
+    def action(self) -> str:
+        """What was done."""
+        return action_of(self._step)
+
+    @cached_property
+    def words(self) -> str:
+        """The action in words, after the tool's name where there is one."""
+        return self.action if self.tool is None else f"{self.tool} {self.action}"
+
+    @cached_property
+    def _arguments(self) -> Mapping[str, Any]:
+        return arguments_of(self._step)
+
+    def text(self, argument: str | None) -> str:
+        """One argument, or the action where none is named."""
+        return self.action if argument is None else text_of(self._arguments.get(argument))[:MOST_CHARACTERS]
+
+
+class RuleProjection:
+    """φ(τ) by the first rule that fits."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(rules)
+        self.alphabet = tuple(dict.fromkeys(rule.skill for rule in rules))
+
+    def __call__(self, steps: Sequence[TraceStep]) -> list[str | None]:
+        """See ``projection.TraceProjection``."""
+        latest: dict[str, int] = {}
+        labels: list[str | None] = []
+        for number, step in enumerate(steps):
+            seen = Seen(step)
+            label = next((rule.skill for rule in self._rules if rule.fits(seen, latest)), None)
+            labels.append(label)
+            if label is not None and not step.refused:
+                latest[label] = number
+        return labels
+
+    def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
+        """The table's own skills, used or not."""
+        return {skill: skill for skill in self.alphabet}
+
+
+def find_rules(named: str) -> Path:
+    """The file of a table: one of ours by its environment's name, else a path.
+
+    Raises:
+        TracesError: there is neither.
+    """
+    ours = sorted(path.stem for path in TABLES.glob("*.yaml"))
+    if named in ours:
+        return TABLES / f"{named}.yaml"
+    if not Path(named).is_file():
+        raise TracesError(f"--rules {named}: no such file, and no table of ours, which are {', '.join(ours)}")
+    return Path(named)
+
+
+def read_rules(path: Path) -> RuleProjection:
+    """The table of a YAML file.
+
+    Raises:
+        YamlError: it cannot be read.
+        TracesError: it is no such table; the message names the rule and what would be right.
+    """
+    content = read_yaml_file(path)
+    rows = content.get("rules") if isinstance(content, Mapping) else None
+    if not isinstance(rows, list) or not rows or len(content) > 1:
+        raise TracesError(f"{path}: it must hold one key, rules, with a list of rules")
+    rules = [_rule(row, f"{path}: rule {number}") for number, row in enumerate(rows, 1)]
+    skills = {rule.skill for rule in rules}
+    for number, rule in enumerate(rules, 1):
+        for name in ("after", "until"):
+            if (named := getattr(rule, name)) is not None and named not in skills:
+                raise TracesError(f"{path}: rule {number}: {name}: no rule gives the skill {named!r}")
+    return RuleProjection(rules)
+
+
+_KEYS = tuple(field.name for field in fields(Rule))
+
+
+def _rule(row: Any, place: str) -> Rule:
+    if isinstance(row, list) and len(row) == 2:
+        row = {"words": row[0], "skill": row[1]}
+    if not isinstance(row, Mapping) or not row.keys() <= set(_KEYS) or "skill" not in row:
+        raise TracesError(
+            f"{place}: {row!r} is neither [words, skill] nor a skill with some of {', '.join(_KEYS[1:])}"
+        )
+    for key, value in row.items():
+        if not isinstance(value, str) or not value.strip():
+            raise TracesError(f"{place}: {key}: {value!r} must be a text")
+    if len(row["skill"]) > 80:
+        raise TracesError(f"{place}: skill: a name of more than 80 letters")
+    if "argument" in row and "finds" not in row:
+        raise TracesError(f"{place}: argument says where finds looks, and there is no finds")
+    if "until" in row and "after" not in row:
+        raise TracesError(f"{place}: until ends what after begins, and there is no after")
+    try:
+        finds = re.compile(row["finds"]) if "finds" in row else None
+    except re.error as error:
+        raise TracesError(f"{place}: finds: {row['finds']!r} is no regular expression: {error}") from error
+    return Rule(
+        row["skill"],
+        tool=re.compile(translate(row["tool"])) if "tool" in row else None,
+        words=RuleTable(((row["words"], row["skill"]),)) if "words" in row else None,
+        finds=finds,
+        argument=row.get("argument"),
+        after=row.get("after"),
+        until=row.get("until"),
+    )

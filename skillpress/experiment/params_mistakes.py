@@ -1,0 +1,108 @@
+"""What is wrong with parameters, a line each: where, the value, and what would be right.
+
+Pydantic says what a key must be; what a misspelt key was meant to be follows from the keys of its section.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from skillpress.core.errors import did_you_mean
+from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES, SELECTIONS, lookup
+from skillpress.environments import bundle
+
+Model = type[BaseModel]
+MOST = 2**63 - 1
+"""No number is larger: files hold 64 bits."""
+LONGEST_SHOWN = 200
+"""Characters of a value in a message."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+NAMED: Mapping[str, tuple[Mapping[str, str], Callable[[str], Model]]] = {
+    "environment": (ENVIRONMENTS, lambda name: bundle(name).parameters),
+    "algorithm": (ALGORITHMS, lambda name: _model(lookup(ALGORITHMS, name, "algorithm.name").Parameters)),
+    "select": (SELECTIONS, lambda name: _model(lookup(SELECTIONS, name, "select.name").Parameters)),
+    "engine": (ENGINES, lambda name: _model(lookup(ENGINES, name, "engine.name"))),
+    "experience": (EXPERIENCES, lambda name: _model(lookup(EXPERIENCES, name, "experience.name"))),
+}
+"""Section to the names that it may have, and to what checks the section of a name."""
+
+
+def mistakes(root: Model, values: Mapping[str, Any], error: ValidationError) -> list[str]:
+    """A line for each mistake that pydantic found in a whole experiment's values."""
+    return [_describe(root, values, dict(detail)) for detail in error.errors(include_url=False)]
+
+
+def unwritable(values: Any, path: str = "") -> Iterator[str]:
+    """A line for each number, key or text that no file of ours can hold."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            place = f"{path}.{key}" if path else str(key)
+            if not isinstance(key, str):
+                yield f"{place}: the key {key!r} is no text; write it in quotes"
+            yield from unwritable(value, place)
+    elif isinstance(values, list):
+        for number, value in enumerate(values):
+            yield from unwritable(value, f"{path}.{number}")
+    elif isinstance(values, int) and abs(values) > MOST:
+        yield f"{path}: is {shown(values)}; must be between -{MOST} and {MOST} (64 bits)"
+    elif isinstance(values, float) and not math.isfinite(values):
+        yield f"{path}: is {values}; must be a finite number"
+    elif isinstance(values, str) and not values.isascii() and _SURROGATE.search(values):
+        yield f"{path}: is {shown(values)}; must not hold half a surrogate pair, which no file can"
+
+
+def shown(value: Any) -> str:
+    """A value in a message, in a line that can be read."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 20]} ... {text[-15:]}"
+
+
+def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) -> str:
+    loc: tuple[int | str, ...] = detail["loc"]
+    path = ".".join(map(str, loc)) or "(file)"
+    if detail["type"] == "extra_forbidden":
+        near = did_you_mean(loc[-1], _keys(root, values, loc[:-1]))
+        if near:
+            return f"{path}: unknown key{near}"
+        return f"{path}: unknown key; remove it or correct its spelling"
+    if detail["type"] == "missing":
+        return f"{path}: missing; params.yaml shows its meaning and default"
+    value, message = detail["input"], detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "literal_error":
+        expected = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        message += did_you_mean(value, expected)
+    said = "" if isinstance(value, Mapping) else f" is {shown(value)};"
+    return f"{path}:{said} {message}"
+
+
+def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> list[str]:
+    """The keys of the section at a path; none where no section is known there."""
+    found: Model | None = root
+    at: Any = values
+    for key in path:
+        at = at.get(key) if isinstance(at, Mapping) else None
+        name = at.get("name") if isinstance(at, Mapping) else None
+        registry, section_of = NAMED.get(str(key), ({}, None))
+        if section_of is not None and name in registry:
+            found = section_of(str(name))
+        elif found is not None:
+            field = found.model_fields.get(str(key))
+            found = None if field is None else _section(field.annotation)
+    return [] if found is None else list(found.model_fields)
+
+
+def _section(annotation: Any) -> Model | None:
+    """The section that a field holds, also where it may be None."""
+    inside = (annotation, *get_args(annotation))
+    return next((one for one in inside if isinstance(one, type) and issubclass(one, BaseModel)), None)
+
+
+def _model(found: Any) -> Model:
+    section: Model = found
+    return section

@@ -1,0 +1,122 @@
+"""What an algorithm is: which rollouts teach, how good each step was, and what the optimizer minimises.
+
+Everything else of a training step (playing, shaping, minibatches, ranks) is the same for all of them and
+stands in ``training/step.py``. The contract lies here and not in ``interface.py``, so that editing it
+reruns training and not imitation. No algorithm imports torch: parameters are checked without it, and a
+loss needs no more than the methods of the tensors that it is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
+from skillpress.learn.algorithms.importance_weights import TruncatedImportance
+from skillpress.learn.algorithms.parameters import AlgorithmParameters, SelectionParameters
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+from skillpress.learn.algorithms.token_weights import token_weights
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Selection(Protocol):
+    """Which trajectories of a batch teach. Made from its own parameters."""
+
+    Parameters: ClassVar[type[SelectionParameters]]
+
+    def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+        """[trajectories] True for those to keep; ``seed`` is for a selection that draws."""
+        ...
+
+
+class PolicyLoss(Protocol):
+    """What an update minimises, as a sum over tokens that any split of the batch can add up."""
+
+    @property
+    def kl_coefficient(self) -> float:
+        """Weight of the KL to the start policy; at 0 the learner keeps no reference policy."""
+        ...
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens, and metrics: weighted sums too."""
+        ...
+
+
+@dataclass(frozen=True)
+class Algorithm(ABC):
+    """A method of reinforcement learning; subclass it in a file of its own and name it in the registry."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]]
+    """Its section of params.yaml."""
+
+    parameters: AlgorithmParameters
+    selection: Selection
+    longest_response: int
+    """Tokens that a response may have (``sampling.max_new_tokens``)."""
+
+    def select(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+        """[trajectories] which teach; the others are as if they had not been played."""
+        return self.selection(batch, seed)
+
+    @abstractmethod
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """How much better each step was than expected.
+
+        Args:
+            batch: what ``select`` kept, shaped; this process's share.
+            add: sums over all processes, for statistics of the whole step.
+
+        Returns:
+            [steps], or [steps, longest response] for credit per token, the padding ignored. A step at 0
+            teaches nothing and is left out of the model's passes, unless ``teaches_everywhere``.
+        """
+
+    def value_targets(self, batch: Batch) -> Floats | None:
+        """[steps] what ``batch.values`` should have been; None where the algorithm asks for no values."""
+        return None
+
+    @property
+    def teaches_everywhere(self) -> bool:
+        """Whether a step without advantage teaches too: it pulls towards the start policy where there is a KL
+        term, and its state has a value to learn where there are values."""
+        return bool(self.loss.kl_coefficient) or self.parameters.needs_values
+
+    def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
+        """What it found in a batch that a reader of the training curve should know, as metrics.
+
+        All processes name the same metrics; ``add`` is that of ``advantages``.
+        """
+        return {}
+
+    @property
+    @abstractmethod
+    def loss(self) -> PolicyLoss:
+        """What an update minimises."""
+
+    @property
+    def importance(self) -> TruncatedImportance | None:
+        """How samples are weighted for an engine whose probabilities are not the learner's; None takes
+        the engine's for the learner's."""
+        return None
+
+    @property
+    def whole_trajectories(self) -> bool:
+        """Whether the loss takes ratios over whole trajectories: then a minibatch holds them whole."""
+        return False
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """[samples] the weight of each token of a sample in the step's loss; they sum to 1 over the step,
+        unless the algorithm has a constant of its own in place of the number of tokens.
+
+        Args:
+            lengths: [samples] response tokens of this process's samples.
+            tokens: response tokens of the whole step.
+            sequences: samples of the whole step.
+        """
+        return token_weights(lengths, "token_mean", tokens, sequences)

@@ -1,0 +1,81 @@
+"""CISPO: the importance weight is clipped, not the update (MiniMax-M1, 2025, section 3.1).
+
+    r_t = sg(clip(rho_t, 1 - c_low, 1 + c_high)),  rho_t = exp(logp_t - logp_t^old)
+    A_k = (score_k - mean(group)) / (std(group) + eps)
+    L   = - sum_t w_t r_t A_t logp_t
+
+sg stops the gradient: it is REINFORCE with a truncated importance weight per token. The clipped surrogate
+drops a token once its ratio has left the clip, and the rare tokens at which a thought turns around leave it
+first; here every token keeps a gradient, of a weight no larger than 1 + c_high. As in the paper every token
+of the step weighs alike (w_t = 1 / tokens), and c_low = 1 bounds no weight from below.
+
+The paper has no KL term, and tunes 1 + c_high, whose value it does not print. What it takes from DAPO stands
+elsewhere: groups of equal rewards are replaced by the selection ``varied_groups``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
+from skillpress.learn.algorithms.group_statistics import Weighting, standardised
+from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+class CISPOParameters(CorrectedParameters):
+    """``algorithm: {name: cispo, ...}``."""
+
+    baseline_weighting: Weighting
+    """What counts once in the group's mean and deviation."""
+    clip_low: Annotated[float, Field(gt=0, le=1)]
+    """1 bounds no weight from below, as in the paper."""
+    clip_high: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True)
+class CISPO(CorrectedAlgorithm):
+    """Clipped importance sampling-weight policy optimisation."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = CISPOParameters
+
+    parameters: CISPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
+        return standardised(batch, self.parameters.baseline_weighting)
+
+    @property
+    def loss(self) -> WeightedLikelihood:
+        """The policy gradient's loss under clipped weights, with the KL term."""
+        section = self.parameters
+        return WeightedLikelihood(section.clip_low, section.clip_high, section.kl_coefficient)
+
+
+@dataclass(frozen=True)
+class WeightedLikelihood:
+    """Minus the log-likelihood of what was sampled, times its advantage and its clipped importance weight."""
+
+    clip_low: float
+    clip_high: float
+    kl_coefficient: float
+    """beta; 0 needs no reference."""
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens, and metrics: ``clip_fraction`` is that of weights."""
+        low, high = 1 - self.clip_low, 1 + self.clip_high
+        ratios = (tokens.logprobs - tokens.old_logprobs).detach().exp()
+        loss = -(tokens.weights * ratios.clamp(low, high) * tokens.advantages * tokens.logprobs).sum()
+        metrics = {
+            "approximate_kl": sampling_kl(tokens),
+            "clip_fraction": (tokens.weights * ((ratios < low) | (ratios > high))).sum(),
+        }
+        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)

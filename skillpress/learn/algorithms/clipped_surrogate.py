@@ -1,0 +1,133 @@
+"""The clipped surrogate with a KL to the start policy, as sums that any batch split can add up.
+
+    L = - sum_t w_t min(rho_t A_t, clip(rho_t, 1 - c_low, 1 + c_high) A_t) + beta sum_t w_t k3_t
+    rho_t = exp(logp_t - logp_t^old)
+
+With ``ratio`` turn or trajectory the first sum is one over responses or trajectories u, each with the ratio
+of all of its tokens (``ratio_levels.py``); where the tokens of u have one weight w_u and one advantage A_u,
+it is
+
+    - sum_u w_u min(rho_u A_u, clip(rho_u, 1 - c_low, 1 + c_high) A_u),  rho_u = product over t in u of rho_t
+
+logp^old is the engine's log-probability of what it sampled, or the learner's own before the updates of the
+step where ``importance`` asks for weights that make up for the difference. These weights stand beside rho at
+every level and are constants: each multiplies the advantage of its token, and rho is then the ratio to the
+learner's own policy before the step. They are products over a response at most: over a trajectory they would
+correct the sampling of earlier turns too, at a variance that grows with every turn. Without them an engine's
+rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first update of a step.
+The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from skillpress.learn.algorithms.algorithm import PolicyLoss
+from skillpress.learn.algorithms.batch import Floats, Indices
+from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
+from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.ratio_levels import RatioLevel, clipped_units, unit_sums
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+from skillpress.learn.algorithms.token_weights import Aggregation, token_weights
+
+if TYPE_CHECKING:
+    import torch
+
+
+class SurrogateParameters(CorrectedParameters):
+    """What an algorithm with this loss adds to its section."""
+
+    ratio: RatioLevel
+    """Over what probability ratios are taken, and clipped."""
+    clip_low: Annotated[float, Field(gt=0, lt=1)]
+    clip_high: Annotated[float, Field(gt=0)]
+
+
+class ClippedParameters(SurrogateParameters):
+    """The same where the section also says how tokens are averaged."""
+
+    aggregation: Aggregation
+
+
+@dataclass(frozen=True)
+class SurrogateAlgorithm(CorrectedAlgorithm):
+    """An algorithm that minimises the clipped surrogate; advantages and weights are left to its file."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = SurrogateParameters
+
+    parameters: SurrogateParameters
+
+    @property
+    def loss(self) -> PolicyLoss:
+        """Pessimistic within the clip, with the KL term."""
+        section = self.parameters
+        return ClippedSurrogate(section.clip_low, section.clip_high, section.kl_coefficient, section.ratio)
+
+    @property
+    def whole_trajectories(self) -> bool:
+        """As ``ratio`` says."""
+        return self.parameters.ratio == "trajectory"
+
+
+@dataclass(frozen=True)
+class ClippedAlgorithm(SurrogateAlgorithm):
+    """The same with weights as the section says; advantages are left to its file."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = ClippedParameters
+
+    parameters: ClippedParameters
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """As ``aggregation`` says."""
+        return token_weights(lengths, self.parameters.aggregation, tokens, sequences)
+
+
+@dataclass(frozen=True)
+class ClippedSurrogate:
+    """PPO's pessimistic surrogate (Schulman et al. 2017) with GRPO's KL term."""
+
+    clip_low: float
+    """c_low: ratios below 1 - c_low stop giving gradient where the advantage is negative."""
+    clip_high: float
+    """c_high: ratios above 1 + c_high stop giving gradient where the advantage is positive."""
+    kl_coefficient: float
+    """beta; 0 needs no reference."""
+    ratio: RatioLevel = "token"
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens.
+
+        Returns:
+            The weighted sum over tokens (a scalar to minimise), and metrics that are weighted sums
+            too: ``approximate_kl`` to the sampling policy, per token; ``clip_fraction``, the share of
+            tokens whose ratio, or whose unit's, lies outside the clip; ``reference_kl``.
+        """
+        weights, advantages = tokens.weights, tokens.advantages
+        log_ratio = tokens.logprobs - tokens.old_logprobs
+        ratio = log_ratio.exp()
+        low, high = 1 - self.clip_low, 1 + self.clip_high
+        if self.ratio == "token":
+            clipped = ratio.clamp(low, high)
+            loss = -(weights * (ratio * advantages).minimum(clipped * advantages)).sum()
+            seen = ratio.detach()
+        else:
+            loss, seen = clipped_units(tokens.logprobs, self._sums(tokens, log_ratio), low, high)
+        metrics = {
+            "approximate_kl": sampling_kl(tokens),
+            "clip_fraction": (weights * ((seen < low) | (seen > high))).sum(),
+        }
+        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
+
+    def _sums(self, tokens: ScoredTokens, log_ratio: torch.Tensor) -> torch.Tensor:
+        """[tokens, 4] of each token's turn or trajectory."""
+        if self.ratio == "turn":
+            return unit_sums(log_ratio, tokens.advantages, tokens.weights, tokens.response)
+        if tokens.trajectory_sums is None:
+            raise ValueError(
+                "ratios over trajectories need the sums of whole trajectories, and there are none"
+            )
+        return tokens.trajectory_sums

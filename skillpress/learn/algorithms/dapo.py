@@ -1,0 +1,76 @@
+"""DAPO: decoupled clip and dynamic sampling (Yu et al. 2025, arXiv 2503.14476, section 3).
+
+    A_k = (score_k - p_k - mean(group)) / (std(group) + eps), each trajectory of the group counting once
+    p_k = overlong_penalty * clip((|v_k| - (1 - c) L) / (c L), 0, 1)
+
+Its four parts, and where they stand here:
+
+    clip higher         ``clip_high`` above ``clip_low`` (0.28 and 0.2), so that unlikely tokens may grow
+    dynamic sampling    ``select: varied_groups``: groups of equal success are replaced by other tasks'
+    token-level loss    ``aggregation: token_mean``: every token of the step weighs alike
+    overlong shaping    p_k, Eq. 13: a response v_k that comes near the longest allowed, L, is punished for it
+
+The punishment is a part of the reward that counts for its own step alone, since the next step's response has
+a length of its own. It grows over the last share c of L (4096 of 20480 tokens in the paper); the paper's is 1
+where an answer earns 1 or -1. How many responses it met is the metric ``overlong``. What is left out: answers
+that were cut off are not hidden from the loss, which the paper tries before it arrives at p_k. The KL term,
+which the paper leaves out, can be had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.group_statistics import standardised
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+
+PART = "dapo/overlong"
+"""The punishment among the parts of the reward."""
+
+
+class DAPOParameters(ClippedParameters):
+    """``algorithm: {name: dapo, ...}``."""
+
+    overlong_share: Annotated[float, Field(gt=0, le=1)]
+    """c, the last part of the longest response, in which length costs."""
+    overlong_penalty: Annotated[float, Field(ge=0)]
+    """What a response of the longest length costs, in units of reward; 0 is no overlong shaping."""
+
+
+@dataclass(frozen=True)
+class DAPO(ClippedAlgorithm):
+    """Decoupled clip and dynamic sampling policy optimisation."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = DAPOParameters
+
+    parameters: DAPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
+        costs = self.parameters.overlong_penalty * self._overlong(batch)
+        punished = replace(batch, parts={**batch.parts, PART: -costs}, credit={**batch.credit, PART: "step"})
+        return standardised(punished, "per_trajectory")
+
+    def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
+        """The share of responses that are too long; nothing where none was sampled."""
+        total = add(
+            {
+                "overlong": float((self._overlong(batch) > 0).sum()),
+                "responses": float((batch.tokens > 0).sum()),
+            }
+        )
+        return {"overlong": total["overlong"] / total["responses"]} if total["responses"] else {}
+
+    def _overlong(self, batch: Batch) -> Floats:
+        """[steps] how far each response reaches into the last share of the longest length, 0 to 1."""
+        share = self.parameters.overlong_share
+        reached = (batch.tokens / self.longest_response - (1 - share)) / share
+        # Lengths are whole tokens: less than a millionth of the share is rounding.
+        found: Floats = np.where(reached > 1e-6, np.minimum(reached, 1.0), 0.0)
+        return found

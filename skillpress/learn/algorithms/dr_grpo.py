@@ -1,0 +1,37 @@
+"""Dr. GRPO: GRPO without its two divisions (Liu et al. 2025, arXiv 2503.20783, section 3.2).
+
+    A_k = score_k - mean(group)
+    w_t = 1 / (samples of the step * longest response)
+
+GRPO divides advantages by the group's deviation, which weighs tasks that nearly always or nearly never
+succeed more than others, and the tokens of a response by its length, which makes a long failure cheap. Here
+neither stands. The constant in place of the length is what the authors' code has: the most tokens that a
+response may have (``sampling.max_new_tokens``), whatever the sampled ones have. So the weights of a step sum
+to the mean length of its responses over the longest, and not to 1: where responses grow, the gradient does.
+
+A sample is one decision, conditioned on its own state, where the paper has whole answers to a question; each
+trajectory of the group counts once in the mean. The loss is the clipped surrogate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import SurrogateAlgorithm
+from skillpress.learn.algorithms.group_statistics import centred
+
+
+@dataclass(frozen=True)
+class DrGRPO(SurrogateAlgorithm):
+    """GRPO done right."""
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
+        return centred(batch, "per_trajectory")
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """[samples] the same constant for every token."""
+        return np.full(len(lengths), 1.0 / (max(sequences, 1.0) * self.longest_response))

@@ -1,0 +1,93 @@
+"""GiGPO: beside the trajectories of a task, the steps taken in one state are judged against each other.
+
+Group-in-group policy optimisation (Feng et al. 2025, arXiv 2505.10978), Eq. 3 to 8:
+
+    A_k   = A^E + omega A^S_k
+    A^E   = (R(tau) - mean(group)) / F_norm, each trajectory of the task counting once
+    R_k   = sum over k' >= k of gamma^(k'-k) r_k'
+    A^S_k = (R_k - mean over the steps of the group that were taken in k's state) / F_norm
+
+F_norm is the deviation of the same returns (``scale: std``) or 1 (``none``); the paper uses both. A state is
+what the environment calls one (``Info.state_key``), or else the observation, whatever the prompt shows of the
+past; an episode that comes back to a state meets itself there, at another time. A step that is alone in its
+state has A^S = 0. How many are not is a metric, for without company this is GRPO:
+
+    step_groups/company   share of steps whose state another step of their group was taken in
+    step_groups/size      mean number of steps per state
+
+A^E of a group whose trajectories are all the same is 0; A^S is too, unless they come back to a state.
+A part of the reward that counts for its own step alone is in that step's R_k and in no earlier one's. The
+loss is the clipped surrogate. What is left out: similar states are not taken for one, a later option of the
+authors' code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.group_statistics import EPSILON, centred, difference, standardised
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+
+
+class GiGPOParameters(ClippedParameters):
+    """``algorithm: {name: gigpo, ...}``."""
+
+    scale: Literal["std", "none"]
+    """F_norm of both parts."""
+    step_weight: Annotated[float, Field(ge=0)]
+    """omega; 0 is GRPO."""
+    discount: Annotated[float, Field(ge=0, le=1)]
+    """gamma of R_k, per step."""
+
+
+@dataclass(frozen=True)
+class GiGPO(ClippedAlgorithm):
+    """Group-in-group policy optimisation."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = GiGPOParameters
+
+    parameters: GiGPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal returns where its steps in one state have equal R_k too."""
+        found: Floats = self._of_trajectories(batch) + self.parameters.step_weight * self._of_steps(batch)
+        return found
+
+    def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
+        """How often steps meet in a state; nothing where no step is left to learn from."""
+        sizes = np.bincount(batch.state)
+        total = add(
+            {
+                "steps": float(sizes.sum()),
+                "states": float(len(sizes)),
+                "company": float(sizes[sizes > 1].sum()),
+            }
+        )
+        if not total["steps"]:
+            return {}
+        return {
+            "step_groups/company": total["company"] / total["steps"],
+            "step_groups/size": total["steps"] / total["states"],
+        }
+
+    def _of_trajectories(self, batch: Batch) -> Floats:
+        """[steps] A^E."""
+        relative = centred if self.parameters.scale == "none" else standardised
+        return relative(batch, "per_trajectory")
+
+    def _of_steps(self, batch: Batch) -> Floats:
+        """[steps] A^S."""
+        returns, sizes = batch.rewards_to_go(self.parameters.discount), np.bincount(batch.state)
+        means = np.bincount(batch.state, returns) / sizes
+        relative = difference(returns, means[batch.state])
+        if self.parameters.scale == "none":
+            return relative
+        variances = np.bincount(batch.state, relative**2) / np.maximum(sizes - 1, 1)
+        scaled: Floats = relative / (np.sqrt(variances)[batch.state] + EPSILON)
+        return scaled

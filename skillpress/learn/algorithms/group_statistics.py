@@ -1,0 +1,112 @@
+"""The scores of a task's rollouts, and what each of them is compared with.
+
+Two ways to count are in use and give different gradients when episodes differ in length: every
+trajectory counts once (GiGPO's Eq. 3), or every step does (verl-agent), where long failures dominate.
+A step's score is its trajectory's return plus the parts that count for that step alone. So
+
+    per_step        mean and deviation are over the group's steps, each weighing 1
+    per_trajectory  they are over the group's steps, each weighing 1 / (steps of its trajectory)
+
+and without parts of their own the steps of a trajectory share one score. The deviation is that of the scores
+that are divided by it, so their weighted root mean square is at most 1 afterwards. That of the trajectories'
+mean scores would not do: it is 0 where trajectories are alike and their steps are not.
+
+A group compares trajectories. Where all of them have the same scores, step by step, it has nothing to say,
+and every advantage is 0 although the steps of each may differ. So it is with a trajectory that is alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.learn.algorithms.batch import Batch, Floats
+
+EPSILON = 1e-6
+"""Beside the deviation, so that nothing is divided by 0."""
+
+Weighting = Literal["per_trajectory", "per_step"]
+
+
+def trajectory_scores(batch: Batch) -> Floats:
+    """[trajectories] the mean score of each one's steps."""
+    scores: Floats = batch.returns + _own_means(batch)
+    return scores
+
+
+def group_means(batch: Batch, weighting: Weighting) -> Floats:
+    """[groups] the mean score."""
+    if weighting == "per_step":
+        return np.bincount(batch.step_group, batch.scores) / np.bincount(batch.step_group)
+    return np.bincount(batch.group, trajectory_scores(batch)) / np.bincount(batch.group)
+
+
+def group_deviations(batch: Batch, weighting: Weighting) -> Floats:
+    """[groups] the sample standard deviation of the steps' scores; exactly 0 among equal scores.
+
+    The sample is of steps or of trajectories, as the weighting says. A trajectory's square is the mean of its
+    steps': that of its mean score, and how far its steps scatter about this mean.
+    """
+    means = group_means(batch, weighting)
+    if weighting == "per_step":
+        groups, squares = batch.step_group, difference(batch.scores, means[batch.step_group]) ** 2
+    else:
+        groups = batch.group
+        scatter = difference(batch.own, _own_means(batch)[batch.trajectory]) ** 2
+        squares = difference(trajectory_scores(batch), means[groups]) ** 2 + _mean_of_steps(batch, scatter)
+    variances = np.bincount(groups, squares) / np.maximum(np.bincount(groups) - 1, 1)
+    deviations: Floats = np.sqrt(variances)
+    return deviations
+
+
+def compared(batch: Batch, baselines: Floats) -> Floats:
+    """[steps] score_k - baseline_k; all 0 in a group of equal trajectories, and so of one."""
+    found = difference(batch.scores, baselines)
+    found[_alike(batch)[batch.step_group]] = 0.0
+    return found
+
+
+def centred(batch: Batch, weighting: Weighting) -> Floats:
+    """[steps] score_k - mean(group)."""
+    return compared(batch, group_means(batch, weighting)[batch.step_group])
+
+
+def standardised(batch: Batch, weighting: Weighting) -> Floats:
+    """[steps] (score_k - mean(group)) / (std(group) + eps)."""
+    deviations = group_deviations(batch, weighting)[batch.step_group]
+    found: Floats = centred(batch, weighting) / (deviations + EPSILON)
+    return found
+
+
+def difference(scores: Floats, baselines: Floats) -> Floats:
+    """``scores - baselines``, exactly 0 where only the rounding of a mean is left.
+
+    A group of equal scores teaches nothing.
+    """
+    left: Floats = scores - baselines
+    left[np.abs(left) <= 1e-12 * np.maximum(1.0, np.abs(scores))] = 0.0
+    return left
+
+
+def _alike(batch: Batch) -> NDArray[np.bool_]:
+    """[groups] whether the trajectories of each have the same scores, step by step."""
+    scores = np.split(batch.scores, np.cumsum(batch.length))[:-1]
+    different = {
+        (group, tuple(steps.tolist())) for group, steps in zip(batch.group.tolist(), scores, strict=True)
+    }
+    alike: NDArray[np.bool_] = np.bincount(np.array([group for group, _ in different], np.int64)) == 1
+    return alike
+
+
+def _own_means(batch: Batch) -> Floats:
+    """[trajectories] the mean over its steps of the parts that count for one alone."""
+    return _mean_of_steps(batch, batch.own)
+
+
+def _mean_of_steps(batch: Batch, values: Floats) -> Floats:
+    """[trajectories] the mean of [steps] values over the steps of each."""
+    sums = np.bincount(batch.trajectory, values, minlength=len(batch.group))
+    means: Floats = sums / np.maximum(batch.length, 1)
+    return means

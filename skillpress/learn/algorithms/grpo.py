@@ -1,0 +1,50 @@
+"""GRPO: a rollout is judged against the other rollouts of its task (Shao et al. 2024; ReuseRL Alg. 1).
+
+    A_k = score_k - mean(group), divided by (std(group) + eps) if scaled
+
+Dividing is a choice: where all rollouts of a group succeed only the shaping is left, and the division
+then blows it up to full size whatever its weight lambda is. With a ``discount`` below 1 rewards count less
+the longer they come after the step (L0, section 1.3; ``Batch.discounted``): an early step of a long success
+scores less than its last one, and is compared with the mean over the group of each trajectory's mean score,
+or of all steps' scores; so a group of successes is silent only where all of its trajectories are the same. At
+1, as the papers have it, every step of a trajectory scores its return. What is left out: no value model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.group_statistics import Weighting, centred, standardised
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+
+
+class GRPOParameters(ClippedParameters):
+    """``algorithm: {name: grpo, ...}``."""
+
+    scale: Literal["std", "none"]
+    """Whether advantages are divided by the group's standard deviation."""
+    baseline_weighting: Weighting
+    """What counts once in the group's mean and deviation."""
+    discount: Annotated[float, Field(ge=0, le=1)]
+    """gamma, per step."""
+
+
+@dataclass(frozen=True)
+class GRPO(ClippedAlgorithm):
+    """Group-relative policy optimisation."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = GRPOParameters
+
+    parameters: GRPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
+        weighting, batch = self.parameters.baseline_weighting, batch.discounted(self.parameters.discount)
+        if self.parameters.scale == "none":
+            return centred(batch, weighting)
+        return standardised(batch, weighting)

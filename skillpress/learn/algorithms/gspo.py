@@ -1,0 +1,89 @@
+"""GSPO: one ratio per response, the geometric mean over its tokens (Zheng et al. 2025, Eq. 5 to 7).
+
+    s_i = exp(1/|y_i| sum_t (logp_t - logp_t^old))
+    A_k = (score_k - mean(group)) / (std(group) + eps)
+    L   = - 1/N sum_i min(s_i A_i, clip(s_i, 1 - c_low, 1 + c_high) A_i)
+
+Rewards are given to responses, so a response is what is corrected and clipped, as a whole; the mean over its
+tokens brings all lengths into one range. That range is far narrower than that of a token's ratio: the paper
+has c_low = 0.0003 and c_high = 0.0004, for responses of thousands of tokens.
+
+The paper's response is a whole rollout. Here each decision of a trajectory is one, with a state of its own,
+and N counts the decisions of the step: a response counts once whatever its length (``sequence_mean``). The KL
+to the start policy and the importance weights are those of ``clipped_surrogate.py``; the paper has neither.
+Where such weights differ between the tokens of a response, A_i is multiplied by their mean. Left out is
+GSPO-token, the paper's variant for advantages per token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
+from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
+from skillpress.learn.algorithms.group_statistics import Weighting, standardised
+from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.ratio_levels import clipped_units, unit_sums
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+from skillpress.learn.algorithms.token_weights import token_weights
+
+if TYPE_CHECKING:
+    import torch
+
+
+class GSPOParameters(CorrectedParameters):
+    """``algorithm: {name: gspo, ...}``."""
+
+    baseline_weighting: Weighting
+    """What counts once in the group's mean and deviation."""
+    clip_low: Annotated[float, Field(gt=0, lt=1)]
+    clip_high: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True)
+class GSPO(CorrectedAlgorithm):
+    """Group sequence policy optimisation."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = GSPOParameters
+
+    parameters: GSPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal scores, or of equal trajectories."""
+        return standardised(batch, self.parameters.baseline_weighting)
+
+    @property
+    def loss(self) -> SequenceSurrogate:
+        """Pessimistic within the clip, response by response, with the KL term."""
+        section = self.parameters
+        return SequenceSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
+
+    def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
+        """Every response weighs alike."""
+        return token_weights(lengths, "sequence_mean", tokens, sequences)
+
+
+@dataclass(frozen=True)
+class SequenceSurrogate:
+    """The clipped surrogate of length-normalised ratios."""
+
+    clip_low: float
+    clip_high: float
+    kl_coefficient: float
+    """beta; 0 needs no reference."""
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some responses, and metrics: ``clip_fraction`` is a share of responses."""
+        low, high = 1 - self.clip_low, 1 + self.clip_high
+        log_ratios = tokens.logprobs - tokens.old_logprobs
+        sums = unit_sums(log_ratios, tokens.advantages, tokens.weights, tokens.response)
+        loss, seen = clipped_units(tokens.logprobs, sums, low, high, normalised=True)
+        metrics = {
+            "approximate_kl": sampling_kl(tokens),
+            "clip_fraction": (tokens.weights * ((seen < low) | (seen > high))).sum(),
+        }
+        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)

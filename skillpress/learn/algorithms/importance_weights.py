@@ -1,0 +1,65 @@
+"""Truncated importance weights for what an engine sampled with other probabilities than the learner's.
+
+An engine rounds otherwise than the learner, so that the policy that sampled (behaviour) is not quite the
+one whose update is computed (proximal), though both have the same weights; with ``training.lag`` 1 it has
+those of a step before. The surrogate is right again if each token's term is multiplied by the ratio of the
+two, cut at a cap that keeps one unlikely token from ruling an update (truncated importance sampling, Ionides
+2008):
+
+    token      omega_t = min(pi^prox(v_t) / pi^behave(v_t), cap)
+    sequence   omega_t = min(product of these ratios over the response, cap), for each of its tokens
+
+With the cap out of reach ``sequence`` makes the expectation exact and has the larger variance; ``token``
+ignores that earlier tokens were sampled otherwise too. The weights are constants of a step, so they
+multiply advantages: min(rho A, clip(rho) A) omega = min(rho (omega A), clip(rho) (omega A)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.learn.algorithms.batch import Floats, Indices
+
+Importance = Literal["none", "token", "sequence"]
+"""Over what a ratio is taken; ``none`` takes the engine's probabilities for the learner's."""
+
+
+@dataclass(frozen=True)
+class TruncatedImportance:
+    """omega of every sampled token."""
+
+    level: Literal["token", "sequence"]
+    cap: float
+    """At least 1."""
+
+    def __call__(self, log_ratios: Floats, lengths: Indices) -> Floats:
+        """[tokens] weights in (0, cap].
+
+        Args:
+            log_ratios: [tokens] log pi^prox - log pi^behave, response by response.
+            lengths: [responses] tokens of each, at least 1.
+        """
+        weights: Floats = np.exp(np.minimum(self._logs(log_ratios, lengths), np.log(self.cap)))
+        return weights
+
+    def truncated(self, log_ratios: Floats, lengths: Indices) -> NDArray[np.bool_]:
+        """[tokens] whose weight the cap has cut."""
+        found: NDArray[np.bool_] = self._logs(log_ratios, lengths) > np.log(self.cap)
+        return found
+
+    def _logs(self, log_ratios: Floats, lengths: Indices) -> Floats:
+        """[tokens] the logarithm of what is cut."""
+        if self.level == "token":
+            return log_ratios
+        return np.repeat(sequence_log_ratios(log_ratios, lengths), lengths)
+
+
+def sequence_log_ratios(log_ratios: Floats, lengths: Indices) -> Floats:
+    """[responses] the sum over each one's tokens."""
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    summed: Floats = np.bincount(owners, log_ratios, minlength=len(lengths)).astype(np.float64)
+    return summed

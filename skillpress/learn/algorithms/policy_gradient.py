@@ -1,0 +1,36 @@
+"""The policy gradient's loss with a KL to the start policy, as sums that any batch split can add up.
+
+    L = - sum_t w_t A_t logp_t + beta sum_t w_t k3_t
+
+It has no ratio and no clipping. For the weights that sampled its gradient is the policy gradient; for others
+it is a weighted likelihood of what was sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class PolicyGradient:
+    """Minus the weighted log-likelihood of what was sampled, and the KL term."""
+
+    kl_coefficient: float
+    """beta; 0 needs no reference."""
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some response tokens.
+
+        ``old_logprobs`` serve the metric ``approximate_kl`` alone, which is 0 but for rounding while the
+        weights are those that sampled.
+        """
+        loss = -(tokens.weights * tokens.advantages * tokens.logprobs).sum()
+        metrics = {"approximate_kl": sampling_kl(tokens)}
+        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)

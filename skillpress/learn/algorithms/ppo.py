@@ -1,0 +1,178 @@
+"""PPO with a value head (Schulman et al. 2017), whose time steps are decisions, not tokens.
+
+A learned value of the state takes the place of the group's mean: with generalized advantage estimation
+(Schulman et al. 2016, Eq. 16)
+
+    delta_k = r_k + gamma V(X_{k+1}) - V(X_k)
+    A_k     = sum over l >= 0 of (gamma lambda)^l delta_{k+l},  G_k = A_k + V(X_k)
+
+and advantages are normalised to mean 0 and deviation 1 over all steps of the batch, of all processes. All
+tokens of a response share its A_k. The loss is the clipped surrogate and, per step, all steps weighed alike,
+
+    value_coefficient * max((V - G)^2, (V_old + clip(V - V_old, -value_clip, value_clip) - G)^2)
+
+Choices:
+- T is part of the task and no prompt shows k, so V sees k beside the prompt (``training/value_head.py``).
+- The head has a learning rate of its own, ``value_rate`` times the policy's: it starts from nothing, and the
+  policy does not. Where values have a model of their own it is trained 9 to 18 times as fast (OpenRLHF).
+- Rewards are divided by the largest core reward (``reward.success``), so that V, G, value_clip and the weight
+  of the two losses mean the same whatever the reward's scale; implementations divide by a running deviation.
+- V is 0 after the last step, also where an episode was cut at T: what is optimised is success within T
+  steps, and nothing is earned after them. No prompt is made of the state after them either.
+- Where nothing was sampled (the prompt did not fit) what follows stands for the value, V_k = r_k + gamma
+  V_{k+1}, so that delta_k = 0. Such a step teaches nothing.
+- A part of the reward that counts for its own step alone is added to its A_k and is no part of any G_k, or
+  values would pass it back.
+- Left out: the entropy bonus. Entropy is a metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from skillpress.learn.algorithms.algorithm import PolicyLoss
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.group_statistics import difference
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens
+
+if TYPE_CHECKING:
+    import torch
+
+EPSILON = 1e-8
+"""Beside the deviation, so that nothing is divided by 0."""
+
+
+class PPOParameters(ClippedParameters):
+    """``algorithm: {name: ppo, ...}``."""
+
+    needs_values: ClassVar[bool] = True
+    smallest_group: ClassVar[int] = 1
+
+    discount: Annotated[float, Field(ge=0, le=1)]
+    """gamma, per step."""
+    gae_lambda: Annotated[float, Field(ge=0, le=1)]
+    """lambda: at 1 advantages are returns less the value, at 0 one step's error."""
+    value_coefficient: Annotated[float, Field(gt=0)]
+    """Weight of the values' loss."""
+    value_clip: Annotated[float, Field(gt=0)]
+    """How far a value may move from the old one for gain, in units of the largest core reward."""
+    value_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of the value head, times ``training.learning_rate``."""
+
+    @property
+    def head_rate(self) -> float:
+        """``value_rate``."""
+        return self.value_rate
+
+
+@dataclass(frozen=True)
+class PPO(ClippedAlgorithm):
+    """Proximal policy optimisation with a value of every state."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = PPOParameters
+
+    parameters: PPOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; all 0 where every step is as much better than expected, and where nothing was sampled."""
+        asked = batch.tokens > 0
+        raw = np.where(asked, self._estimated(batch) + batch.own / batch.core_maximum, 0.0)
+        total = add({"steps": float(asked.sum()), "advantages": float(raw.sum())})
+        steps = max(total["steps"], 1.0)
+        centred = difference(raw, np.full(len(raw), total["advantages"] / steps))
+        centred[~asked] = 0.0
+        variance = add({"squares": float((centred**2).sum())})["squares"] / steps
+        normalised: Floats = centred / (np.sqrt(variance) + EPSILON)
+        return normalised
+
+    def value_targets(self, batch: Batch) -> Floats:
+        """[steps] G_k; 0 where nothing was sampled."""
+        assert batch.values is not None
+        targets: Floats = np.where(batch.tokens > 0, self._estimated(batch) + batch.values, 0.0)
+        return targets
+
+    def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
+        """``value/explained_variance`` of the values before the updates; nothing where all G_k are alike."""
+        assert batch.values is not None
+        asked = batch.tokens > 0
+        explained = explained_variance(batch.values[asked], self.value_targets(batch)[asked], add)
+        return {} if explained is None else {"value/explained_variance": explained}
+
+    @property
+    def loss(self) -> PolicyLoss:
+        """The clipped surrogate and the values' loss."""
+        section = self.parameters
+        return SurrogateAndValues(super().loss, section.value_coefficient, section.value_clip)
+
+    def _estimated(self, batch: Batch) -> Floats:
+        """[steps] A_k before anything is normalised, without parts of the step's own."""
+        assert batch.values is not None
+        discount, trace = self.parameters.discount, self.parameters.gae_lambda
+        rewards = batch.rewards / batch.core_maximum
+        found = np.zeros(len(rewards))
+        last = set((np.cumsum(batch.length) - 1).tolist())
+        value = advantage = 0.0
+        for step in range(len(rewards) - 1, -1, -1):
+            if step in last:
+                value = advantage = 0.0
+            expected = rewards[step] + discount * value
+            value = batch.values[step] if batch.tokens[step] else expected
+            advantage = expected - value + discount * trace * advantage
+            found[step] = advantage
+        return found
+
+
+def explained_variance(values: Floats, returns: Floats, add: SumOverRanks) -> float | None:
+    """1 - Var[G - V] / Var[G] over all processes: 1 for values that foresee every return, 0 for a constant.
+
+    None where the returns are all alike, or there are none.
+    """
+    errors = returns - values
+    total = add(
+        {"states": float(len(values)), "returns": float(returns.sum()), "errors": float(errors.sum())}
+    )
+    states = max(total["states"], 1.0)
+    squares = add(
+        {
+            "returns": float(((returns - total["returns"] / states) ** 2).sum()),
+            "errors": float(((errors - total["errors"] / states) ** 2).sum()),
+        }
+    )
+    if squares["returns"] <= 1e-12 * states:
+        return None
+    return 1.0 - squares["errors"] / squares["returns"]
+
+
+@dataclass(frozen=True)
+class SurrogateAndValues:
+    """A policy's loss, and beside it that of the values."""
+
+    policy: PolicyLoss
+    value_coefficient: float
+    value_clip: float
+
+    @property
+    def kl_coefficient(self) -> float:
+        """The policy's."""
+        return self.policy.kl_coefficient
+
+    def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss of some responses; metrics: the policy's, ``value/loss`` and ``value/clip_fraction``."""
+        assert tokens.values is not None and tokens.targets is not None
+        loss, metrics = self.policy(tokens)
+        old, returns, weights = tokens.targets.old, tokens.targets.returns, tokens.targets.weights
+        moved = tokens.values - old
+        clipped = old + moved.clamp(-self.value_clip, self.value_clip)
+        errors = (tokens.values - returns).square().maximum((clipped - returns).square())
+        value_loss = (weights * errors).sum()
+        return loss + self.value_coefficient * value_loss, {
+            **metrics,
+            "value/loss": value_loss.detach(),
+            "value/clip_fraction": (weights * (moved.detach().abs() > self.value_clip)).sum(),
+        }

@@ -1,0 +1,62 @@
+"""REINFORCE++ as L0 defines it (L-Zero, section 3.1; after Hu 2025).
+
+    G_k = sum over k' >= k of gamma^(k'-k) r_k'
+    A_k = (G_k - E[G]) / sqrt(Var[G] + eps), over all steps of all trajectories of the batch
+    L   = - sum_t w_t A_t logp_t + beta sum_t w_t k3_t, with every token of the batch weighed alike
+
+It is strictly on-policy: no ratio and no clipping, so a batch is one update. There is no group in it;
+a step is compared with every other step of the batch, whatever its task. A part of the reward that
+counts for its own step alone is added to that step's G_k after discounting and passed back to no
+earlier one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from skillpress.learn.algorithms.algorithm import Algorithm
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.group_statistics import difference
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+from skillpress.learn.algorithms.policy_gradient import PolicyGradient
+
+EPSILON = 1e-8
+"""Inside the root, so that nothing is divided by 0."""
+
+
+class ReinforcePPParameters(AlgorithmParameters):
+    """``algorithm: {name: reinforce_pp, ...}``."""
+
+    one_update_per_step: ClassVar[bool] = True
+    smallest_group: ClassVar[int] = 1
+
+    discount: Annotated[float, Field(ge=0, le=1)]
+    """gamma, per step."""
+
+
+@dataclass(frozen=True)
+class ReinforcePP(Algorithm):
+    """Discounted returns, normalised over the whole batch."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = ReinforcePPParameters
+
+    parameters: ReinforcePPParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; all 0 where every step has the same return."""
+        returns = batch.rewards_to_go(self.parameters.discount)
+        total = add({"steps": float(len(returns)), "returns": float(returns.sum())})
+        steps = max(total["steps"], 1.0)
+        centred = difference(returns, np.full(len(returns), total["returns"] / steps))
+        variance = add({"squares": float((centred**2).sum())})["squares"] / steps
+        scaled: Floats = centred / np.sqrt(variance + EPSILON)
+        return scaled
+
+    @property
+    def loss(self) -> PolicyGradient:
+        """The policy gradient's loss, with the KL term."""
+        return PolicyGradient(self.parameters.kl_coefficient)

@@ -1,0 +1,47 @@
+"""RLOO: the baseline of a rollout is the mean of the others of its task (Ahmadian et al. 2024).
+
+    A_k = score_k - mean over the other trajectories of the group
+
+Leaving the rollout itself out makes the baseline independent of it, hence the gradient unbiased; per
+trajectory it is GRPO's unscaled advantage times n / (n - 1). The paper's loss is the plain policy
+gradient, of one update per batch; here it is the clipped surrogate, which has that gradient at the
+first update and stays right for the minibatches after it. With a ``discount`` below 1 rewards count less the
+longer they come after the step (``Batch.discounted``), and a trajectory is its steps' mean score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
+from skillpress.learn.algorithms.group_statistics import compared, trajectory_scores
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
+
+
+class RLOOParameters(ClippedParameters):
+    """``algorithm: {name: rloo, ...}``."""
+
+    discount: Annotated[float, Field(ge=0, le=1)]
+    """gamma, per step."""
+
+
+@dataclass(frozen=True)
+class RLOO(ClippedAlgorithm):
+    """REINFORCE with a leave-one-out baseline."""
+
+    Parameters: ClassVar[type[AlgorithmParameters]] = RLOOParameters
+
+    parameters: RLOOParameters
+
+    def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
+        """[steps]; 0 in a group of equal trajectories, and for one that is alone in its group."""
+        batch = batch.discounted(self.parameters.discount)
+        scores = trajectory_scores(batch)
+        others = np.maximum(np.bincount(batch.group)[batch.group] - 1, 1)
+        summed = np.bincount(batch.group, scores)[batch.group] - scores
+        return compared(batch, (summed / others)[batch.trajectory])

@@ -1,0 +1,49 @@
+"""DAPO's filter (Yu et al. 2025): a group whose rollouts did equally well is replaced by another task's.
+
+Equal is judged by the core reward alone, before penalties and shaping: a group in which every rollout
+succeeds or every one fails has nothing to say about the task, only about its price. Groups are kept or
+dropped whole. Further tasks are played until the step has its groups again, ``refills`` times at most;
+after that the step learns from those it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from skillpress.learn.algorithms.batch import Batch
+from skillpress.learn.algorithms.parameters import SelectionParameters
+
+
+class VariedGroupsParameters(SelectionParameters):
+    """``select: {name: varied_groups, refills: 10}``."""
+
+    refills: Annotated[int, Field(ge=0)]
+    """How often per step at most the groups that were dropped are replaced."""
+
+    @property
+    def most_refills(self) -> int:
+        """``refills``."""
+        return self.refills
+
+
+@dataclass(frozen=True)
+class VariedGroups:
+    """Keeps the groups whose core rewards are not all equal."""
+
+    Parameters: ClassVar[type[SelectionParameters]] = VariedGroupsParameters
+
+    parameters: VariedGroupsParameters
+
+    def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
+        """[trajectories] True in every group with different core rewards."""
+        count = batch.group.max(initial=-1) + 1
+        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(lowest, batch.group, batch.core_reward)
+        np.maximum.at(highest, batch.group, batch.core_reward)
+        kept: NDArray[np.bool_] = (lowest < highest)[batch.group]
+        return kept

@@ -1,0 +1,213 @@
+"""Demonstrations: an oracle plays tasks, and each of its steps is what a policy is to imitate.
+
+A detour is a mistake that an oracle makes on purpose, so that it is seen how to go on from one. An oracle
+that can be asked what it would have done instead (``AdvisingOracle``) is imitated in that and not in its
+mistakes (Laskey et al. 2017, DART: noise in the demonstrator's actions, none in what is learned).
+
+Where an environment lives in worker processes its demonstrations are made there, several at once, and where
+environments wait for something outside, in threads. Each is a pure function of its task and seed, and they
+come in their order, so that the number of processes or threads changes nothing but the time. No torch here:
+workers import this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from skillpress.core.errors import TaskError
+from skillpress.core.interface import (
+    AgentState,
+    Environment,
+    Info,
+    RememberingRendering,
+    Rendering,
+    StateUpdate,
+)
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
+from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.environments.bundle import AdvisingOracle, Oracle
+from skillpress.play.rollout.worker_vector import cannot
+from skillpress.play.workers.pool import WorkerPool, cores
+from skillpress.play.workers.worker import Failure, Limits
+
+_BATCH = 4
+"""Demonstrations asked for in one message: few, so that progress is seen."""
+PATIENCE = 16
+"""Demonstrations of which one must win its task."""
+_THREADS = 8
+"""Demonstrations at once in threads, which wait for most of their time."""
+
+
+@dataclass(frozen=True)
+class DemonstratedStep:
+    """What a demonstration says at one step."""
+
+    state: AgentState
+    """X_k, from which the prompt is made."""
+    response: str
+    """What is to be learned."""
+    played: str | None = None
+    """What was answered instead, where a detour was taken: the next state goes on from it."""
+
+
+class Demonstration(NamedTuple):
+    """One task, played by an oracle."""
+
+    steps: list[DemonstratedStep]
+    won: bool
+
+
+@dataclass(frozen=True)
+class Demonstrator:
+    """What one process needs; made there from parts that can be pickled."""
+
+    oracle: Oracle
+    environment: Environment
+    rendering: Rendering
+    update_state: StateUpdate
+    detour_rate: float
+
+    def __call__(self, wish: tuple[Task, int]) -> Demonstration:
+        """The demonstration of a task that a seed gives."""
+        task, seed = wish
+        return self._follow(task, self.oracle(task, self.detour_rate, seed))
+
+    def _follow(self, task: Task, words: Sequence[str]) -> Demonstration:
+        observation, info = self.environment.reset(task)
+        steps: list[DemonstratedStep] = []
+        state = AgentState(task=task, observation=observation, info=info)
+        for word in words:
+            advised = self.oracle.advise(state) if isinstance(self.oracle, AdvisingOracle) else None
+            observation, _, _, info = self.environment.step(word)
+            thought, played = self._answer(state, word, info)
+            if advised is None or advised == word:
+                steps.append(DemonstratedStep(state, played))
+            else:
+                _, response = self._answer(state, advised, replace(info, action=advised))
+                steps.append(DemonstratedStep(state, response, played))
+            state = self.update_state(state, thought, word, observation, info)
+        return Demonstration(steps, info.won)
+
+    def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:
+        """(thought, response); nobody demonstrates thoughts, but what is remembered stands in one."""
+        if isinstance(self.rendering, RememberingRendering):
+            return self.rendering.remembered(state, word, info)
+        return "", self.rendering.response(word, info)
+
+
+def demonstrate(
+    tasks: Sequence[Task],
+    count: int,
+    bundle: EnvironmentBundle,
+    section: EnvironmentParameters,
+    rendering: Rendering,
+    update_state: StateUpdate,
+    detour_rate: float,
+    seed: int,
+    first: int = 0,
+    processes: int | None = None,
+) -> Iterator[list[DemonstratedStep]]:
+    """``count`` demonstrations, the tasks visited in order and again from the start.
+
+    Args:
+        first: how many of them are there already and left out.
+        processes: to make them in, where the environment lives in processes of its own; None is as
+            many as there are cores.
+
+    Raises:
+        BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
+        TaskError: none of the first demonstrations wins its task.
+    """
+
+    def wish(number: int) -> tuple[Task, int]:
+        return tasks[number % len(tasks)], derive(seed, "demonstration", number)
+
+    make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
+    with closing(_played(make, wish, range(first, count), bundle, section, processes)) as shown:
+        won = 0
+        for number, demonstration in enumerate(shown, 1):
+            won += demonstration.won
+            if number == min(count - first, PATIENCE) and not won:
+                raise TaskError(
+                    f"imitation.demonstrations: none of the first {number} wins its task, such as "
+                    f"{tasks[first % len(tasks)].task_id}, so they show nothing worth learning: look at what "
+                    f"counts as won and at the oracle of environment {section.name}"
+                )
+            yield demonstration.steps
+
+
+def _played(
+    make: Callable[[], Demonstrator],
+    wish: Callable[[int], tuple[Task, int]],
+    wanted: range,
+    bundle: EnvironmentBundle,
+    section: EnvironmentParameters,
+    processes: int | None,
+) -> Generator[Demonstration, None, None]:
+    """The demonstrations of these numbers in their order, made where the environment lives."""
+    if bundle.hosting == "threads" and bundle.share is not None:
+        shared = bundle.share(section, _THREADS)
+        own = [replace(make(), environment=shared()) for _ in range(_THREADS)]
+        yield from _beside_each_other(own, wanted, wish, shared.close)
+        return
+    if bundle.hosting != "workers":
+        yield from map(make(), map(wish, wanted))
+        return
+    size = processes or cores()
+    numbers = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
+    pool = WorkerPool(make, size, Limits())
+    try:
+        done: dict[int, Demonstration] = {}
+        following = wanted.start
+        jobs = {worker: numbers[worker::size] for worker in range(size)}
+        for number, found in pool.run(jobs, wish):
+            if isinstance(found, Failure):
+                raise cannot("be demonstrated", wish(number)[0], found)
+            done[number] = found
+            while following in done:
+                yield done.pop(following)
+                following += 1
+    finally:
+        pool.close()
+
+
+def _beside_each_other(
+    demonstrators: Sequence[Demonstrator],
+    numbers: Sequence[int],
+    wish: Callable[[int], tuple[Task, int]],
+    close: Callable[[], None],
+) -> Iterator[Demonstration]:
+    """The demonstrations in their order, as many at once as there are demonstrators; then ``close``."""
+    size = len(demonstrators)
+    try:
+        with ThreadPoolExecutor(size, thread_name_prefix="demonstrator") as threads:
+            for start in range(0, len(numbers), size):
+                together = numbers[start : start + size]
+                yield from threads.map(
+                    lambda demonstrator, number: demonstrator(wish(number)), demonstrators, together
+                )
+    finally:
+        close()
+
+
+def _demonstrator(
+    oracle: Callable[[EnvironmentParameters], Oracle],
+    make: Callable[[EnvironmentParameters], Environment],
+    section: EnvironmentParameters,
+    rendering: Rendering,
+    update_state: StateUpdate,
+    detour_rate: float,
+) -> Demonstrator:
+    return Demonstrator(
+        oracle=oracle(section),
+        environment=make(section),
+        rendering=rendering,
+        update_state=update_state,
+        detour_rate=detour_rate,
+    )

@@ -1,0 +1,83 @@
+"""(X, A*): states, and the action that is known to be right in each.
+
+Right is what an oracle does, or what a rollout did that won its task in the fewest steps. Both are played
+in the environment again, so that the states are those that a policy would act in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from skillpress.core.interface import AgentState, Parser
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.environments.bundle import Oracle
+from skillpress.learn.imitation.demonstrations import DemonstratedStep
+
+
+@dataclass(frozen=True)
+class Target:
+    """One state and what is right in it."""
+
+    state: AgentState
+    """X."""
+    step: int
+    """k, from 0."""
+    action: str
+    """A*, as the parser reads it."""
+    thought: str
+    """What the demonstrator's own response thinks: empty where it does not."""
+    response: str
+    """That response."""
+
+
+def targets_of(demonstration: Sequence[DemonstratedStep], parse: Parser) -> list[Target]:
+    """Those of one demonstration; steps that the environment refused, or that cannot be read, are none."""
+    following = [step.state.info.invalid for step in demonstration[1:]] + [None]
+    found = []
+    for number, (step, refused) in enumerate(zip(demonstration, following, strict=True)):
+        parsed = parse(step.response)
+        if refused is None and parsed.invalid is None:
+            target = Target(
+                state=step.state,
+                step=number,
+                action=parsed.action,
+                thought=parsed.thought,
+                response=step.response,
+            )
+            found.append(target)
+    return found
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Does again what was done."""
+
+    actions: Mapping[str, list[str]]
+    """Of each task."""
+
+    def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
+        """See ``environments.bundle.Oracle``; there are no detours but those that were taken."""
+        return self.actions[task.task_id]
+
+
+def shortest_successes(trajectories: Iterable[Trajectory]) -> dict[str, list[str]]:
+    """Task to the actions of its shortest success, the earliest of several; tasks without one are left
+    out."""
+    found: dict[str, list[str]] = {}
+    for trajectory in trajectories:
+        best = found.get(trajectory.task_id)
+        if trajectory.won and (best is None or len(trajectory.actions) < len(best)):
+            found[trajectory.task_id] = list(trajectory.actions)
+    return found
+
+
+def demonstrating(bundle: EnvironmentBundle, successes: Mapping[str, list[str]]) -> EnvironmentBundle:
+    """The environment with these successes in its oracle's place."""
+    return replace(bundle, oracle=partial(_recorded, dict(successes)))
+
+
+def _recorded(actions: Mapping[str, list[str]], section: EnvironmentParameters) -> Oracle:
+    return Recorded(actions)

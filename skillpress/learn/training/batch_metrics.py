@@ -1,0 +1,116 @@
+"""What the rollouts of a training step looked like, over all ranks.
+
+Success, lengths and invalid actions are of everything that was played; a selection that keeps the
+instructive half must not make the policy look half as good. Returns and advantages are of what teaches, what
+is replayed included.
+
+Where more is rewarded than success and valid actions, each such part has a column ``reward/<name>``: what it
+gave per step. ``response_tokens`` stands beside them; L0's Figure 3 shows these and the steps of an episode.
+
+``advantage_of_all_won`` is how much of the teaching says *how* to succeed and not *whether*: the share of the
+sum of |A| over steps that falls to groups all of whose episodes succeeded. Only what shapes the reward of a
+success tells their episodes apart; divided by a group's deviation, their advantages are as large as any
+others, however small the penalty.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.core.trajectory import Step, Trajectory
+from skillpress.learn.algorithms.batch import CORE, Batch, Floats
+from skillpress.learn.training.samples import some_advantage
+from skillpress.play.agents.reward import INVALID
+from skillpress.play.workers.distributed import Ranks
+
+
+def batch_metrics(
+    played: Sequence[Trajectory], batch: Batch, advantages: Floats, ranks: Ranks, replayed: int = 0
+) -> dict[str, float]:
+    """One row of the training curve, as far as it describes episodes.
+
+    Args:
+        played: all episodes of this rank, those that were left out included.
+        batch: those that teach.
+        advantages: of the steps of ``batch``.
+        replayed: how many of ``batch`` were played for an earlier step.
+    """
+    won = [trajectory for trajectory in played if trajectory.won]
+    teaching = np.zeros(len(batch.group), np.bool_)
+    teaching[batch.trajectory[some_advantage(advantages)]] = True
+    decisions = [step for trajectory in played for step in trajectory.decisions]
+    rewarded = _rewarded(trajectory.steps for trajectory in played)
+    size = _sizes(batch, advantages)
+    total = ranks.sum(
+        {
+            **rewarded,
+            "decisions": len(decisions),
+            "tokens": sum(len(step.response_ids) for step in decisions),
+            "episodes": len(played),
+            "won": len(won),
+            "won_steps": sum(len(trajectory.steps) for trajectory in won),
+            "steps": sum(len(trajectory.steps) for trajectory in played),
+            "summaries": sum(len(trajectory.summaries) for trajectory in played),
+            "invalid": sum(step.invalid is not None for t in played for step in t.steps),
+            "taught": len(batch.group),
+            "kept": len(batch.group) - replayed,
+            "return": float(batch.returns.sum() + batch.own.sum()),
+            "silent": float((~teaching).sum()),
+            "advantage": float(size.sum()),
+            "advantage_of_all_won": float(size[_all_won(batch)[batch.step_group]].sum()),
+        }
+    )
+    metrics = {
+        "success": total["won"] / total["episodes"],
+        "invalid": total["invalid"] / total["steps"],
+        "episode_length": total["steps"] / total["episodes"],
+        "environment_steps": total["steps"],
+        "kept": total["kept"] / total["episodes"],
+    }
+    if rewarded:
+        metrics |= {name: total[name] / total["steps"] for name in rewarded}
+        metrics["response_tokens"] = total["tokens"] / total["decisions"]
+    if total["summaries"]:
+        metrics["summaries"] = total["summaries"] / total["episodes"]
+    if total["taught"]:
+        metrics["return"] = total["return"] / total["taught"]
+        metrics["zero_advantage"] = total["silent"] / total["taught"]
+    if total["advantage"]:
+        metrics["advantage_of_all_won"] = total["advantage_of_all_won"] / total["advantage"]
+    if total["won"]:
+        metrics["success_length"] = total["won_steps"] / total["won"]
+    return metrics
+
+
+def _sizes(batch: Batch, advantages: Floats) -> Floats:
+    """[steps] |A|, where it differs from token to token its mean over them; 0 where nothing was asked."""
+    sizes = np.abs(advantages)
+    if sizes.ndim == 2:
+        asked = np.arange(sizes.shape[1]) < batch.tokens[:, None]
+        sizes = (sizes * asked).sum(axis=1) / np.maximum(batch.tokens, 1)
+    found: Floats = np.where(batch.tokens > 0, sizes, 0.0)
+    return found
+
+
+def _all_won(batch: Batch) -> NDArray[np.bool_]:
+    """[groups] whether all episodes of each succeeded."""
+    found: NDArray[np.bool_] = np.bincount(batch.group, ~batch.won) == 0
+    return found
+
+
+def _rewarded(episodes: Iterable[Sequence[Step]]) -> dict[str, float]:
+    """Column to the sum of a part of the reward; success and invalid actions have columns of their own.
+
+    Every step has all parts, so that all ranks find the same columns.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for step in chain.from_iterable(episodes):
+        for part in step.reward_parts:
+            if part.name not in (CORE, INVALID):
+                sums[f"reward/{part.name}"] += part.value
+    return dict(sums)

@@ -1,0 +1,165 @@
+"""Which tasks a training step plays, and playing them until enough groups teach something.
+
+Everything is a function of the experiment's seed and of the step, so that a resumed run has nothing to
+restore. A task that comes twice in a step (where two passes over the tasks meet) is two groups, with
+other seeds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, cycle, islice
+
+from skillpress.core.seeds import derive, generator
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.learn.algorithms.algorithm import Algorithm
+from skillpress.learn.algorithms.batch import Batch, batch_of
+from skillpress.learn.experience.experience import Experience
+from skillpress.play.rollout import CollectionStatistics, Collector, Requests, requests
+from skillpress.play.workers.distributed import Ranks
+
+
+@dataclass(frozen=True)
+class Group:
+    """One task's rollouts of one step."""
+
+    task: Task
+    visit: int
+    """How often the same step has played the task before."""
+
+    def requests(self, size: int, seed: int, step: int) -> Requests:
+        """Its episodes; those of another visit have other seeds and another group."""
+        place = ("train", step, *(("visit", self.visit) if self.visit else ()))
+        return requests([self.task], size, seed, *place, policy="trained")
+
+
+@dataclass
+class Collected:
+    """What one process has to learn from in a step, and all that was played for it."""
+
+    tasks: list[Task] = field(default_factory=list)
+    """``tasks[i]`` is what trajectory i played."""
+    trajectories: list[Trajectory] = field(default_factory=list)
+    """Those that teach."""
+    groups: list[int] = field(default_factory=list)
+    """The group of each, counted from 0."""
+    played: list[Trajectory] = field(default_factory=list)
+    """All, those that were left out included."""
+    further: list[Trajectory] = field(default_factory=list)
+    """The further attempts that ``experience`` asked for; no rollouts of the algorithm."""
+    replayed: int = 0
+    """How many of ``trajectories``, the last ones, were played for earlier steps (``replay.py``)."""
+    speed: dict[str, float] = field(default_factory=dict)
+    """How fast this process played them, as metrics."""
+
+    @property
+    def new(self) -> int:
+        """How many of ``trajectories``, the first ones, were played for this step."""
+        return len(self.trajectories) - self.replayed
+
+    def batch(self, core_maximum: float) -> Batch:
+        """What teaches, as arrays."""
+        return batch_of(self.trajectories, self.groups, core_maximum)
+
+
+@dataclass(frozen=True)
+class GroupCollector:
+    """Plays a step's groups, and further ones in place of those that the algorithm drops."""
+
+    tasks: Sequence[Task]
+    collector: Collector
+    algorithm: Algorithm
+    groups: int
+    """Groups per step, of all processes."""
+    size: int
+    """Episodes per group."""
+    core_maximum: float
+    seed: int
+    ranks: Ranks
+    experience: Experience | None = None
+    """What asks for further attempts beside the groups; None asks for none."""
+
+    def __call__(self, step: int, version: int) -> Collected:
+        """This process's share of training step ``step`` (from 1).
+
+        It says nothing to the other processes and may run beside what does: messages of two threads would
+        meet in another order in each process.
+
+        Args:
+            version: of the weights that the engine samples from.
+        """
+        started, before = time.perf_counter(), replace(self.collector.statistics)
+        first = groups_of_step(self.tasks, self.groups, step, self.seed)
+        share = self.ranks.share(len(first))
+        further = islice(
+            further_groups(self.tasks, first, step, self.seed), self.ranks.rank, None, self.ranks.size
+        )
+        collected, wanted = Collected(), first[share.start : share.stop]
+        for attempt in range(1 + self.algorithm.parameters.select.most_refills):
+            self._play(wanted, step, version, attempt, collected)
+            missing = len(share) - len(set(collected.groups))
+            if not missing:
+                break
+            wanted = list(islice(further, missing))
+        collected.speed = _speed(self.collector.statistics - before, time.perf_counter() - started)
+        return collected
+
+    def _play(
+        self, wanted: Sequence[Group], step: int, version: int, attempt: int, collected: Collected
+    ) -> None:
+        """Play some groups and take in of them what the algorithm selects."""
+        asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
+        trajectories = self.collector.collect(asked, version)
+        if self.experience is not None:
+            further = self.experience.attempts([request.task for request in asked], trajectories)
+            collected.further += self.collector.collect(further, version)
+        groups = [index // self.size for index in range(len(asked))]
+        kept = self.algorithm.select(
+            batch_of(trajectories, groups, self.core_maximum),
+            derive(self.seed, "select", step, attempt, self.ranks.rank),
+        )
+        offset = max(collected.groups, default=-1) + 1
+        numbers: dict[int, int] = {}
+        for request, trajectory, group, teaches in zip(asked, trajectories, groups, kept, strict=True):
+            collected.played.append(trajectory)
+            if teaches:
+                collected.tasks.append(request.task)
+                collected.trajectories.append(trajectory)
+                collected.groups.append(offset + numbers.setdefault(group, len(numbers)))
+
+
+def groups_of_step(tasks: Sequence[Task], count: int, step: int, seed: int) -> list[Group]:
+    """The groups of training step ``step`` (from 1): the next ``count`` of endless shuffled passes."""
+    positions = range((step - 1) * count, step * count)
+    passes = {position // len(tasks) for position in positions}
+    orders = {number: generator(seed, "task order", number).permutation(len(tasks)) for number in passes}
+    visits: Counter[int] = Counter()
+    groups = []
+    for position in positions:
+        index = int(orders[position // len(tasks)][position % len(tasks)])
+        groups.append(Group(tasks[index], visits[index]))
+        visits[index] += 1
+    return groups
+
+
+def further_groups(tasks: Sequence[Task], first: Sequence[Group], step: int, seed: int) -> Iterator[Group]:
+    """Endless groups after the step's ``first``: tasks that it has not played come before the others."""
+    visits = Counter(group.task.task_id for group in first)
+    order = [tasks[index] for index in generator(seed, "refill", step).permutation(len(tasks))]
+    unplayed = [task for task in order if task.task_id not in visits]
+    for task in chain(unplayed, cycle(order)):
+        yield Group(task, visits[task.task_id])
+        visits[task.task_id] += 1
+
+
+def _speed(done: CollectionStatistics, seconds: float) -> dict[str, float]:
+    moves = done.environment_steps
+    speed = {
+        "decisions_per_environment_step": done.decisions / moves,
+        "environment_steps_per_second": moves / seconds,
+    }
+    prefilled = done.prefilled_tokens
+    return {**speed, "prefill_tokens_per_environment_step": prefilled / moves} if prefilled else speed

@@ -1,0 +1,325 @@
+"""The optimizer's side of training: DeepSpeed around a model and a loss.
+
+The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes.
+What other policies make of the samples is computed once per step, see ``scoring_passes.py``.
+An update is one optimizer step over any number of microbatches. DeepSpeed averages gradients over
+the ranks while the loss is a sum with weights that add up to 1 over all ranks, so it is multiplied
+by their number; and a rank with fewer microbatches than another pads with weightless ones, because
+collectives must meet: ZeRO-3's also within a pass, which is why all ranks pass through the model
+equally often.
+
+Where the algorithm asks for values, a value head is trained beside the policy, by the same optimizer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PreTrainedModel
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import named_disk_errors
+from skillpress.learn.algorithms.algorithm import PolicyLoss
+from skillpress.learn.algorithms.scored_tokens import ScoredTokens, ValueTargets
+from skillpress.learn.experience.experience import LessonLoss
+from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
+from skillpress.learn.training.lora import LoraAdapter, SavedAdapter
+from skillpress.learn.training.measured import Measured
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Microbatch, PerToken, Samples, microbatches
+from skillpress.learn.training.scoring_passes import ReferencePolicy, score_samples, state_values
+from skillpress.learn.training.trajectory_ratios import with_trajectory_sums
+from skillpress.learn.training.value_head import ValuedScorer, ValueHead
+from skillpress.models.policy import token_scores
+from skillpress.models.policy.agreement import check_agreement, check_family
+from skillpress.models.policy.precision import require_masters
+from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
+from skillpress.models.policy.scoring import pack_responses
+from skillpress.play.workers.distributed import Ranks
+
+CONFIGURATIONS = Path(__file__).parents[3] / "infra" / "deepspeed"
+_OF_LESSONS = "lesson/"
+COMPARED = 4
+"""Real samples whose scores are compared with the model's own before the first update."""
+
+
+class Learner:
+    """A policy in training."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        loss: PolicyLoss,
+        configuration: str,
+        optimizer: AdamW,
+        temperature: float,
+        microbatch_tokens: int,
+        ranks: Ranks,
+        gradient_checkpointing: bool = False,
+        adapter: LoraAdapter | None = None,
+        value_head: ValueHead | None = None,
+        lesson_loss: LessonLoss | None = None,
+    ) -> None:
+        """Hand the model to DeepSpeed; it is trained in place.
+
+        Args:
+            configuration: the name of a file in ``infra/deepspeed``.
+            temperature: the sampling temperature, which log-probabilities are computed at.
+            microbatch_tokens: tokens in one forward pass at most.
+            gradient_checkpointing: forget activations in the forward pass and compute them again.
+            adapter: what was put into the model to be trained in its place; None trains all weights.
+            value_head: of this model, to be trained too; None where the algorithm asks for no values.
+            lesson_loss: what is minimised of lessons, where updates are given any.
+
+        Raises:
+            ValueError: there is no such configuration.
+            PolicyError: the model's log-probabilities cannot be computed here as it computes them, or
+                the configuration would round its updates to nothing.
+        """
+        import deepspeed
+
+        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+        settings = {**read_configuration(configuration), "gradient_clipping": optimizer.gradient_clipping}
+        require_masters(next(model.parameters()).dtype, configuration, settings)
+        self.loss, self.temperature, self.ranks = loss, temperature, ranks
+        self.lesson_loss = lesson_loss
+        self.microbatch_tokens = microbatch_tokens
+        self.adapter = adapter
+        self._reference = None
+        if loss.kl_coefficient and adapter is None:
+            self._reference = ReferencePolicy(model, temperature, microbatch_tokens, ranks.device)
+        # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
+        self.model = model.eval()
+        if gradient_checkpointing:
+            checkpoint_layers(model)
+        check_family(model)
+        self._compared = False
+        self.scorer = scorer = choose_scorer(model)
+        if adapter is not None:
+            head: torch.nn.Module = scorer.scores
+            head.register_state_dict_post_hook(_leave_out)
+        self.valued = value_head is not None
+        module = scorer if value_head is None else ValuedScorer(scorer, value_head)
+        trained = [weight for weight in scorer.parameters() if weight.requires_grad]
+        self._settings, self._optimizer = optimizer, optimizer.over(trained)
+        if value_head is not None:
+            own = {"params": list(value_head.parameters()), "factor": value_head.rate}
+            self._optimizer.add_param_group(own)
+        self.engine: Any
+        self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
+
+    def begin_step(self, step: int) -> None:
+        """Take the learning rate of training step ``step`` (from 1) for the updates that follow."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._settings.rate(step) * group.get("factor", 1.0)
+
+    def own_logprobs(self, samples: Samples) -> PerToken:
+        """Per sample its log-probabilities under the weights as they are now; all ranks call this."""
+        limit, device = self.microbatch_tokens, self.ranks.device
+        shared = self.scorer.shares_prompts
+        return score_samples(self.engine, samples, self.temperature, limit, device, shared, self._in_step)
+
+    def values(self, samples: Samples) -> NDArray[np.float64]:
+        """[samples] what the state of each is worth by the weights as they are now; all ranks call this.
+
+        The learner has a value head, and the samples have targets.
+        """
+        limit, device = self.microbatch_tokens, self.ranks.device
+        shared = self.scorer.shares_prompts
+        return state_values(self.engine, samples, self.temperature, limit, device, shared, self._in_step)
+
+    def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
+        """The parts with the start policy's log-probabilities, where the loss has a KL term."""
+        if not self.loss.kl_coefficient:
+            return list(parts)
+        scored = zip(parts, self._reference_logprobs(parts), strict=True)
+        return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
+
+    def update(self, samples: Samples, lessons: Samples | None = None) -> Measured:
+        """One optimizer step, or none where no rank has a sample; what it measured over all ranks.
+
+        Args:
+            samples: with the reference policy's log-probabilities, where the loss has a KL term; with
+                targets, where there is a value head; whole trajectories where the loss asks for them, which
+                are scored once more, before the update.
+            lessons: what is learned beside them, in the same optimizer step; None on all ranks or on none.
+        """
+        if samples.trajectory is not None:
+            samples = with_trajectory_sums(samples, self.own_logprobs(samples))
+        shared = self.scorer.shares_prompts
+        batches = list(microbatches(samples, self.microbatch_tokens, self.ranks.device, shared))
+        passes = [partial(self._loss, batch) for batch in self._in_step(batches)]
+        passes += [partial(self._lesson, batch) for batch in self._lessons_in_step(lessons)]
+        if not passes:
+            return Measured()
+        self._compare(samples)
+        totals: dict[str, float] = defaultdict(float)
+        for index, scored in enumerate(passes):
+            self.engine.set_gradient_accumulation_boundary(index + 1 == len(passes))
+            loss, metrics = scored()
+            self.engine.backward(loss * self.ranks.size)
+            self.engine.step()
+            for name, value in {**metrics, "loss": loss.detach()}.items():
+                totals[name] += float(value)
+        norm = self.engine.get_global_grad_norm()
+        sums = self.ranks.sum(dict(totals))
+        taught = [name for name in sums if name.startswith(_OF_LESSONS)]
+        return Measured(
+            loss=sums.pop("loss"),
+            weight=sums.pop("weight", 0.0),
+            lessons={name.removeprefix(_OF_LESSONS): sums.pop(name) for name in taught},
+            sums=sums,
+            gradient_norm=None if norm is None else float(norm),
+        )
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The policy's weights as they are now, under the start policy's names; all ranks call this."""
+        if self.adapter is not None:
+            return self.adapter.merged(self._whole)
+        return {name: self._whole(value) for name, value in self.model.state_dict(keep_vars=True).items()}
+
+    def saved_adapter(self) -> SavedAdapter | None:
+        """The adapter as it is now; None where all weights are trained. All ranks call this."""
+        return None if self.adapter is None else self.adapter.saved(self._whole)
+
+    def save(self, folder: Path) -> None:
+        """Write the weights that are trained and the optimizer's state; all ranks name the same folder."""
+        with named_disk_errors(folder):
+            self.engine.save_checkpoint(str(folder), tag="learner", exclude_frozen_parameters=True)
+
+    def load(self, folder: Path) -> None:
+        """Go on from what ``save`` wrote, bit for bit.
+
+        Raises:
+            StorageError: there is nothing that can be loaded.
+        """
+        if not any(folder.glob("learner/*")):
+            raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
+        strict = self.adapter is None  # what is not trained is there already
+        self.engine.load_checkpoint(str(folder), tag="learner", load_module_strict=strict)
+
+    def _whole(self, weight: torch.Tensor) -> torch.Tensor:
+        """A weight as it is now, whole also where ZeRO-3 has partitioned it: then a copy of it."""
+        import deepspeed
+
+        if self.engine.zero_optimization_stage() < 3:
+            return weight.detach()
+        with deepspeed.zero.GatheredParameters([weight]):  # one by one: never more than one copy
+            return weight.detach().clone()
+
+    def _reference_logprobs(self, parts: Sequence[Samples]) -> list[PerToken]:
+        """Of each part under the start policy: the copy of it, or the model without what was trained."""
+        if self._reference is not None:
+            return self._reference.logprobs(parts)
+        assert self.adapter is not None
+        with self.adapter.switched_off():
+            return [self.own_logprobs(part) for part in parts]
+
+    def _compare(self, samples: Samples) -> None:
+        """Before the first update: do the scores of a few real samples agree with the model's own?
+
+        Not under ZeRO-3, where a rank without samples would leave the others waiting for its layers.
+        """
+        if self._compared or not len(samples) or self.engine.zero_optimization_stage() == 3:
+            return
+        self._compared = True
+        longest = sorted(samples.steps, key=lambda step: len(step.prompt_ids))[-1:]
+        few = [*samples.steps[: COMPARED - 1], *longest]
+        pairs = [(step.prompt_ids, step.response_ids) for step in few]
+        check_agreement(self.model, pairs, self.microbatch_tokens)
+
+    def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
+        """The batches such that every rank makes the same passes through the model."""
+        second = any(batch.responses.continuations.shape[1] for batch in batches)
+        count, continued = self.ranks.maximum([len(batches), int(second)])
+        batches = batches + [self._weightless()] * (count - len(batches))
+        if continued:
+            batches = [replace(batch, responses=batch.responses.with_continuations()) for batch in batches]
+        return batches
+
+    def _loss(self, batch: Microbatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        if bool(self.loss.kl_coefficient) != (batch.reference_logprobs is not None):
+            raise ValueError("samples for a loss with a KL term, and no others, come from with_reference")
+        if self.valued != (batch.targets is not None):
+            raise ValueError("samples for a learner with a value head, and no others, have targets")
+        made = {} if batch.targets is None else {"made": batch.targets.made}
+        logprobs, entropies, *values = self.engine(batch.responses, self.temperature, **made)
+        loss, metrics = self.loss(
+            ScoredTokens(
+                logprobs=logprobs,
+                old_logprobs=batch.old_logprobs,
+                advantages=batch.advantages,
+                weights=batch.weights,
+                response=batch.response,
+                reference_logprobs=batch.reference_logprobs,
+                values=values[0] if self.valued else None,
+                targets=batch.targets,
+                trajectory_sums=batch.trajectory_sums,
+            )
+        )
+        counted = {"entropy": (batch.weights * entropies).sum(), "weight": batch.weights.sum()}
+        return loss, {**metrics, **counted}
+
+    def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
+        """The lessons as passes, such that every rank makes the same ones."""
+        if lessons is None:
+            return []
+        most = max(1, token_scores.CHUNK_LOGITS // self.model.config.get_text_config().vocab_size)
+        shared, limit = self.scorer.shares_prompts, self.microbatch_tokens
+        batches = lesson_batches(lessons, limit, most, self.ranks.device, shared)
+        second = any(batch.continued for batch in batches)
+        count, continued = self.ranks.maximum([len(batches), int(second)])
+        batches += [weightless(self.ranks.device) for _ in range(count - len(batches))]
+        return [batch.with_continuations() if continued else batch for batch in batches]
+
+    def _lesson(self, batch: LessonBatch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        if self.lesson_loss is None:
+            raise ValueError("lessons for a learner that was made without a loss for them")
+        loss, metrics = lesson_loss(self.engine, batch, self.lesson_loss, self.temperature)
+        return loss, {f"{_OF_LESSONS}{name}": value for name, value in metrics.items()}
+
+    def _weightless(self) -> Microbatch:
+        """A forward pass of one token that counts for nothing."""
+        zero = torch.zeros(1, device=self.ranks.device)
+        reference = zero if self.loss.kl_coefficient else None
+        return Microbatch(
+            responses=pack_responses([((0,), (0,))], self.ranks.device),
+            old_logprobs=zero,
+            advantages=zero,
+            weights=zero,
+            response=torch.zeros(1, dtype=torch.long, device=self.ranks.device),
+            reference_logprobs=reference,
+            targets=ValueTargets(zero, zero, zero, zero) if self.valued else None,
+            trajectory_sums=torch.tensor([[0.0, 1.0, 0.0, 0.0]], device=self.ranks.device),
+        )
+
+
+def _leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
+    """Keep a module's weights out of checkpoints, from which DeepSpeed leaves untrained weights under one of
+    their names only: the output embeddings are the model's and the scorer's."""
+    for name, _weight in module.named_parameters(recurse=False):
+        del state[prefix + name]
+
+
+def read_configuration(name: str) -> dict[str, Any]:
+    """A DeepSpeed configuration of ``infra/deepspeed`` by its name.
+
+    Raises:
+        ValueError: there is none of this name; the message lists those there are.
+    """
+    path = CONFIGURATIONS / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in CONFIGURATIONS.glob("*.json")))
+        raise ValueError(f"training.deepspeed is {name!r}; allowed: {known}")
+    configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return configuration

@@ -1,0 +1,108 @@
+"""Lessons as passes through the model: decisions made in a prompt with knowledge, learned in it without.
+
+A lesson is a sample whose step has two prompts. Its response is scored after the plain one; where the loss
+compares distributions, also after the one that was really seen, by the same weights and without a gradient.
+Then both distributions over the vocabulary exist whole, so a pass is small enough for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from skillpress.learn.algorithms.batch import Indices
+from skillpress.learn.experience.experience import LessonLoss, LessonTokens
+from skillpress.learn.training.samples import Samples, microbatch_rows
+from skillpress.models.policy.scoring import Responses, pack_responses
+
+WholeScore = Callable[[Responses, float, bool], tuple[torch.Tensor, ...]]
+"""What a scorer does, log-probabilities first; the flag asks for whole distributions."""
+
+
+@dataclass(frozen=True)
+class LessonBatch:
+    """The forward passes over some lessons."""
+
+    plain: Responses
+    given: Responses
+    """The same response tokens in the same order, after the prompts with knowledge."""
+    weights: torch.Tensor
+    """[tokens]."""
+
+    def with_continuations(self) -> LessonBatch:
+        """See ``Responses.with_continuations``."""
+        return replace(self, plain=self.plain.with_continuations(), given=self.given.with_continuations())
+
+    @property
+    def continued(self) -> bool:
+        """Whether some response takes a second pass through the model."""
+        return any(each.continuations.shape[1] > 0 for each in (self.plain, self.given))
+
+
+def lesson_batches(
+    lessons: Samples, token_limit: int, most_responded: int, device: torch.device, shared: bool
+) -> list[LessonBatch]:
+    """The lessons as passes.
+
+    Args:
+        token_limit: tokens in one pass at most (or of one lesson that is longer).
+        most_responded: response tokens in one pass at most, likewise.
+        shared: whether a prompt that several responses follow goes through the model once.
+    """
+    found = []
+    for together in microbatch_rows(lessons, token_limit, shared):
+        for rows in _few(together, lessons, most_responded):
+            steps = [lessons.steps[row] for row in rows]
+            counts = [len(step.response_ids) for step in steps]
+            weights = np.repeat(lessons.weights[rows], counts)
+            found.append(
+                LessonBatch(
+                    plain=pack_responses([(s.plain_prompt_ids or (), s.response_ids) for s in steps], device),
+                    given=pack_responses([(s.prompt_ids, s.response_ids) for s in steps], device),
+                    weights=torch.tensor(weights, dtype=torch.float32, device=device),
+                )
+            )
+    return found
+
+
+def _few(rows: Indices, lessons: Samples, most: int) -> Iterator[Indices]:
+    """The rows in parts of at most so many response tokens, or of one row."""
+    ends = np.cumsum([len(lessons.steps[row].response_ids) for row in rows])
+    start = 0
+    while start < len(rows):
+        before = int(ends[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield rows[start:end]
+        start = end
+
+
+def weightless(device: torch.device) -> LessonBatch:
+    """Passes of one token that count for nothing."""
+    nothing = pack_responses([((0,), (0,))], device)
+    return LessonBatch(plain=nothing, given=nothing, weights=torch.zeros(1, device=device))
+
+
+def lesson_loss(
+    score: WholeScore, batch: LessonBatch, loss: LessonLoss, temperature: float
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """The loss of a batch, and metrics: weighted sums, their ``weight``, and the number of ``tokens``."""
+    kl = None
+    if loss.compares:
+        with torch.no_grad():
+            given, *_ = score(batch.given, temperature, True)
+        plain, *_ = score(batch.plain, temperature, True)
+        kl = kl_of(given, plain)
+        logprobs = plain.gather(1, batch.plain.targets[:, None]).squeeze(1)
+    else:
+        logprobs, *_ = score(batch.plain, temperature, False)
+    found, metrics = loss(LessonTokens(logprobs=logprobs, kl=kl, weights=batch.weights))
+    weighing = torch.count_nonzero(batch.weights)
+    return found, {**metrics, "weight": batch.weights.sum(), "tokens": weighing}
+
+
+def kl_of(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """[tokens] KL(p || q) = sum_v p_v (log p_v - log q_v), from log p and log q [tokens, vocabulary]."""
+    return (first.exp() * (first - second)).sum(dim=-1)

@@ -1,0 +1,52 @@
+"""How far two policies' log-probabilities of the same responses lie apart, over all ranks.
+
+One policy sampled (the engine's log-probabilities, which stand in the steps), the other scored (the
+learner's). Ratios are those of the scorer's probability to the sampler's, of tokens and of whole responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.batch import Floats, Indices
+from skillpress.learn.algorithms.importance_weights import sequence_log_ratios
+from skillpress.learn.training.samples import PerToken
+from skillpress.play.workers.distributed import Ranks
+
+QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
+"""Name in a metric to the share of ratios below."""
+
+
+@dataclass(frozen=True)
+class LogRatios:
+    """log p(learner) - log p(engine) of some responses."""
+
+    tokens: Floats
+    """[tokens], response by response."""
+    lengths: Indices
+    """[responses] tokens of each."""
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], logprobs: PerToken) -> LogRatios:
+        """Of one rank's responses and the learner's log-probabilities of their tokens."""
+        sampled = [np.array(step.logprobs, np.float32).astype(np.float64) for step in steps]
+        found = [own - engine for own, engine in zip(logprobs, sampled, strict=True)]
+        return cls(np.concatenate([np.zeros(0), *found]), np.array([len(row) for row in found], np.int64))
+
+    def everybodys(self, ranks: Ranks) -> LogRatios:
+        """Those of all ranks together; all of them call this."""
+        parts = ranks.gather([(self.tokens, self.lengths)])
+        return LogRatios(np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
+
+    def quantiles(self, prefix: str) -> dict[str, float]:
+        """The distribution of the ratios, as metrics; there is at least one token."""
+        kinds = {"token_ratio": self.tokens, "sequence_ratio": sequence_log_ratios(self.tokens, self.lengths)}
+        return {
+            f"{prefix}/{kind}_{name}": float(np.exp(np.quantile(logs, share)))
+            for kind, logs in kinds.items()
+            for name, share in QUANTILES.items()
+        }

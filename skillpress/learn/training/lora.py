@@ -1,0 +1,132 @@
+"""LoRA (Hu et al. 2021): low-rank changes of the linear layers are trained, the weights stay as they are.
+
+A layer of weight W [out, in] computes (W + alpha/r B A) x. A [r, in] starts at random and B [out, r] at
+zero, so training starts at the start policy exactly. Gradients, moments and float32 masters are those of
+A and B alone; and the start policy, which a KL term pulls towards, is the same model with its changes
+switched off.
+
+All linear layers are changed but the output embeddings: many models share those with the input
+embeddings, and with a change of their own their logits would exist whole (``policy/token_scores.py``).
+
+Engines and the saved policy get W + alpha/r B A under the names that the model had, added up anew from W
+every time, so that no rounding accumulates. In bfloat16 most changes of a weight are less than its last bit:
+rounded to the nearest, the sum would be W for many steps, and the engine would go on with the start policy;
+so it is rounded at random. The package ``peft`` puts the layers in; it is the extra ``lora``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from skillpress.core.seeds import derive
+from skillpress.core.storage import write_json
+from skillpress.models.policy.precision import round_at_random
+
+Whole = Callable[[torch.Tensor], torch.Tensor]
+"""A weight as it is now, whole also where ranks hold a part each; all of them call it in the same order."""
+
+NAME = "default"
+"""The adapter's, within the model; no file has it."""
+
+
+@dataclass(frozen=True)
+class SavedAdapter:
+    """An adapter in the form that ``peft`` and vLLM load."""
+
+    configuration: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+
+    def save(self, folder: Path) -> None:
+        """Write adapter_config.json and adapter_model.safetensors."""
+        folder.mkdir()
+        write_json(folder / "adapter_config.json", self.configuration)
+        save_file(self.tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+
+
+class LoraAdapter:
+    """The changes within a model, which stays an object of its class."""
+
+    def __init__(self, model: PreTrainedModel, rank: int, alpha: int, seed: int) -> None:
+        """Put them in: from now on they alone ask for gradients.
+
+        Args:
+            rank: r.
+            alpha: the changes are multiplied by alpha / r.
+            seed: of A, and of the rounding of bfloat16 weights.
+        """
+        import peft
+        from peft.tuners.lora import LoraLayer
+
+        self._model, self._seed = model, seed
+        self._configuration = peft.LoraConfig(
+            task_type=peft.TaskType.CAUSAL_LM,
+            base_model_name_or_path=model.name_or_path,
+            r=rank,
+            lora_alpha=alpha,
+            target_modules="all-linear",
+            fan_in_fan_out=any(isinstance(module, Conv1D) for module in model.modules()),
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            peft.inject_adapter_in_model(self._configuration, model, NAME)
+        self._layers: dict[str, Any] = {
+            name: module for name, module in model.named_modules() if isinstance(module, LoraLayer)
+        }
+
+    @contextmanager
+    def switched_off(self) -> Iterator[None]:
+        """Within it the model is the start policy; its passes visit the same modules as ever."""
+        for layer in self._layers.values():
+            layer.set_scale(NAME, 0.0)
+        try:
+            yield
+        finally:
+            for layer in self._layers.values():
+                layer.set_scale(NAME, 1.0)
+
+    def merged(self, whole: Whole) -> dict[str, torch.Tensor]:
+        """The model's weights with the changes in them, under the names that it had before."""
+        weights = {}
+        for name, value in self._model.state_dict(keep_vars=True).items():
+            layer, _, own = name.rpartition(".base_layer.")
+            if layer and own == "weight":
+                weights[f"{layer}.weight"] = self._changed(layer, whole)
+            elif layer:
+                weights[f"{layer}.{own}"] = whole(value)
+            elif name.rpartition(".lora_")[0] not in self._layers:
+                weights[name] = whole(value)
+        return weights
+
+    def saved(self, whole: Whole) -> SavedAdapter:
+        """The changes alone, to be loaded over the start policy."""
+        configuration: dict[str, Any] = self._configuration.to_dict()
+        for key, value in configuration.items():
+            if isinstance(value, set):  # in another order in every process
+                configuration[key] = sorted(value)
+        tensors = {}
+        for name, layer in self._layers.items():
+            for factor, linear in (("lora_A", layer.lora_A[NAME]), ("lora_B", layer.lora_B[NAME])):
+                tensors[f"base_model.model.{name}.{factor}.weight"] = whole(linear.weight).contiguous()
+        return SavedAdapter({**configuration, "inference_mode": True}, tensors)
+
+    def _changed(self, name: str, whole: Whole) -> torch.Tensor:
+        """W + alpha/r B A of a layer in the type of W, added up in float32."""
+        layer = self._layers[name]
+        base = layer.get_base_layer()
+        change = whole(layer.lora_B[NAME].weight).float() @ whole(layer.lora_A[NAME].weight).float()
+        if isinstance(base, Conv1D):  # GPT-2 keeps W [in, out]
+            change = change.T
+        weight = whole(base.weight)
+        changed = torch.add(weight.float(), change, alpha=layer.scaling[NAME])
+        if weight.dtype == torch.float32:
+            return changed
+        return round_at_random(changed, derive(self._seed, "rounding", name))

@@ -1,0 +1,78 @@
+"""Does the engine sample from the policy that the learner trains? Every step looks, before its updates.
+
+Where the step is on-policy, engine and learner had the same weights, those of the last update, and each has
+its own log-probabilities of what was sampled. (With ``training.lag`` 1 that is the first step and each after
+a checkpoint; what older weights sampled differs for another reason.) Some responses are scored by the
+learner; the differences are logged and, beyond rounding, end the training: with wrong log-probabilities every
+ratio is wrong and nothing looks broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skillpress.core.errors import UserError
+from skillpress.core.seeds import generator
+from skillpress.core.trajectory import Step
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.log_ratios import LogRatios
+from skillpress.learn.training.samples import Samples
+from skillpress.play.workers.distributed import Ranks
+
+RESPONSES = 64
+"""Scored in a step at most, over all ranks; one by each where there are more ranks."""
+
+
+class MismatchError(UserError):
+    """The engine's log-probabilities are not the learner's."""
+
+
+@dataclass(frozen=True)
+class MismatchCheck:
+    """Compares engine and learner on a few responses of a step."""
+
+    learner: Learner
+    ranks: Ranks
+    seed: int
+    limit: float
+    """Nats: the largest mean over tokens of the absolute difference that is let pass."""
+    exact: bool
+    """Whether the engine promises the learner's log-probabilities up to rounding."""
+
+    def __call__(self, steps: Sequence[Step], step: int) -> dict[str, float]:
+        """Metrics of training step ``step``; none where no rank has a response.
+
+        Args:
+            steps: this rank's, sampled from the weights that the learner has now; each has a response.
+
+        Raises:
+            MismatchError: the difference is above the limit; on every rank alike.
+        """
+        share = max(1, RESPONSES // self.ranks.size)
+        order = generator(self.seed, "mismatch", step, self.ranks.rank).permutation(len(steps))
+        few = [steps[row] for row in order[:share]]
+        nothing = np.zeros(len(few))
+        logprobs = self.learner.own_logprobs(Samples(steps=tuple(few), advantages=nothing, weights=nothing))
+        found = LogRatios.of(few, logprobs).everybodys(self.ranks)
+        if not len(found.tokens):
+            return {}
+        differences = np.abs(found.tokens)
+        mean, largest = float(differences.mean()), float(differences.max())
+        if not mean <= self.limit:
+            raise MismatchError(self._message(step, len(found.lengths), mean, largest))
+        return {"mismatch/mean": mean, "mismatch/largest": largest, **found.quantiles("mismatch")}
+
+    def _message(self, step: int, responses: int, mean: float, largest: float) -> str:
+        return (
+            f"training.mismatch_limit is {self.limit:g}: in training step {step} the log-probabilities of "
+            f"the engine differ from the learner's by {mean:.3g} nats a token (mean over {responses} "
+            f"responses; the largest {largest:.3g}), so importance ratios would be wrong. Likely causes: "
+            "weights that did not reach the engine, or not all of them (tied output embeddings are easily "
+            "left out); "
+            "log-probabilities before temperature, or renormalised over top-p or top-k. bfloat16, in "
+            f"{'training.deepspeed' if self.exact else 'policy.dtype or training.deepspeed'}, alone explains "
+            "about 0.04: if it is that, raise the limit"
+        )

@@ -1,0 +1,252 @@
+"""Probes: what a policy can do while it learns, on tasks that it learns from and on a kind it never meets.
+
+Does compression predict generalisation? To ask that of every policy that a training passes through, the start
+policy, that of every few steps and the last play ``training.probe.tasks`` training tasks and as many of the
+split ``unseen`` once each, sampled as in training. The tasks and their seeds are the same at every probe and
+derive from the experiment's seed, so that two probes differ in the policy alone and training draws nothing
+else for them.
+
+A probe leaves rows of :data:`PROBE_SCHEMA`: of each split as a whole, and of each stratum in it. The
+dictionary is fitted to the successes on training tasks alone, as the experiment fits its own but without a
+buffer, and all rows are judged by it. With m of these successes
+
+    description_length   L_BDL, bits per success (Eq. 3)
+    certificate          the half-sample bound on it, in bits (``skillpress.skills.bounds``)
+
+and both fall with m, as the dictionary's own bits are spread over m successes; so m stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.resume import ResumeStore
+from skillpress.core.seeds import generator
+from skillpress.core.trajectory import Task, scan_table, write_table
+from skillpress.environments.bundle import Projection
+from skillpress.experiment.params import SkillParameters
+from skillpress.play.rollout import Collector, requests
+from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.bounds import Bound, certify
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.fit import fit
+
+KIND = "probes"
+TRAIN, UNSEEN = "train", "unseen"
+
+PROBE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "step": pl.Int32,
+    "split": pl.String,
+    "stratum": pl.String,
+    "tasks": pl.Int32,
+    "success": pl.Float64,
+    "steps": pl.Float64,
+    "skills": pl.Float64,
+    "segments": pl.Float64,
+    "segments_per_skill": pl.Float64,
+    "corpus": pl.Int32,
+    "phrases": pl.Int32,
+    "description_length": pl.Float64,
+    "certificate": pl.Float64,
+    "certificate_singletons": pl.Float64,
+}
+"""One row per probed step, split and stratum; null where there is nothing to take a mean of.
+
+- ``step``: the weights after this training step played; 0 are the start's.
+- ``split``: ``train`` or ``unseen``; ``stratum``: of the tasks, null for the split as a whole.
+- ``tasks``, each played once, and ``success``, the share of them that were won.
+- ``steps``, ``skills``: means over successes, of steps taken and of |s|.
+- ``segments``: the mean of seg(s, C) over successes; ``segments_per_skill``: the sum of it over that of |s|.
+- What follows is of the dictionary, on the row of all training tasks alone: ``corpus``, the successes with a
+  skill that it was fitted to; ``phrases`` learned, of two skills and more; ``description_length``;
+  ``certificate``, and ``certificate_singletons`` for no phrases at all, null of fewer than two successes.
+"""
+
+
+@dataclass(frozen=True)
+class ProbedEpisode:
+    """What a probe keeps of an episode."""
+
+    split: str
+    number: int
+    """Of its task, among those of the split that are played."""
+    stratum: str
+    won: bool
+    steps: int
+    skills: tuple[str, ...]
+    """s."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One rank's part of probing; made where ``training.probe`` is set."""
+
+    tasks: Mapping[str, Sequence[Task]]
+    """Split to the tasks that every probe plays."""
+    every: int
+    last: int
+    """The last training step."""
+    collector: Collector
+    projection: Projection
+    skills: SkillParameters
+    max_steps: int
+    """T."""
+    seed: int
+    ranks: Ranks
+    store: ResumeStore
+    """Where the rows of each probe wait for the end."""
+
+    def __call__(self, step: int) -> dict[str, float]:
+        """Probe the policy after ``step``, if that is due; all ranks call it, and nobody else may be playing.
+
+        Returns:
+            The figures of both splits as metrics; nothing where no probe is due.
+        """
+        if not self._due(step):
+            return {}
+        found = self.ranks.gather(self._played(step))
+        rows = probe_rows(step, found, self.projection.alphabet, self.skills, self.max_steps, self.seed)
+        if self.ranks.rank == 0:
+            write_table(self.store.part("probe", step), frame_of(rows), KIND)
+        return metrics_of(rows)
+
+    def write(self, path: Path) -> None:
+        """Put together what all probes have left; for one rank.
+
+        Raises:
+            StorageError: the part of a probe is missing or damaged.
+        """
+        parts = [self.store.part("probe", step) for step in range(self.last + 1) if self._due(step)]
+        write_table(path, pl.concat([read_probes(part) for part in parts]), KIND)
+
+    def _due(self, step: int) -> bool:
+        return step % self.every == 0 or step == self.last
+
+    def _played(self, step: int) -> list[ProbedEpisode]:
+        """This rank's share."""
+        share = slice(self.ranks.rank, None, self.ranks.size)
+        mine = [
+            (split, number, task)
+            for split, tasks in self.tasks.items()
+            for number, task in list(enumerate(tasks))[share]
+        ]
+        asked = [
+            request
+            for split, _, task in mine
+            for request in requests([task], 1, self.seed, "probe", split, policy="probed")
+        ]
+        return [
+            ProbedEpisode(
+                split=split,
+                number=number,
+                stratum=task.stratum,
+                won=episode.won,
+                steps=len(episode.steps),
+                skills=tuple(skill for skill in self.projection(task, episode) if skill is not None),
+            )
+            for (split, number, task), episode in zip(mine, self.collector.collect(asked, step), strict=True)
+        ]
+
+
+def probed_tasks(tasks: Sequence[Task], count: int, seed: int, split: str) -> list[Task]:
+    """``count`` of a split's tasks, drawn by the experiment's seed."""
+    order = generator(seed, "probed tasks", split).permutation(len(tasks))
+    return [tasks[index] for index in order[:count]]
+
+
+def probe_rows(
+    step: int,
+    episodes: Sequence[ProbedEpisode],
+    alphabet: Sequence[str],
+    skills: SkillParameters,
+    max_steps: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """The rows of one probe, whatever the order of its episodes."""
+    ordered = sorted(episodes, key=lambda episode: (episode.split, episode.number))
+    corpus = [e.skills for e in ordered if e.split == TRAIN and e.won and e.skills]
+    dictionary = None
+    if corpus:
+        dictionary = fit(corpus, alphabet, skills.max_phrase_length, skills.search, seed, skills.closure)
+    rows = []
+    for split in sorted({episode.split for episode in ordered}):
+        of_split = [episode for episode in ordered if episode.split == split]
+        own = _of_dictionary(dictionary, corpus, max_steps) if split == TRAIN else {}
+        rows.append({"step": step, "split": split, **_of_episodes(of_split, dictionary), **own})
+        for stratum in sorted({episode.stratum for episode in of_split}):
+            within = [episode for episode in of_split if episode.stratum == stratum]
+            of_stratum = _of_episodes(within, dictionary)
+            rows.append({"step": step, "split": split, "stratum": stratum, **of_stratum})
+    return rows
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table of :data:`PROBE_SCHEMA`."""
+    return pl.DataFrame(
+        [[row.get(name) for name in PROBE_SCHEMA] for row in rows], PROBE_SCHEMA, orient="row"
+    )
+
+
+def read_probes(path: str | Path) -> pl.DataFrame:
+    """The rows of all probes of a training; none where it had none.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
+    return scan_table(path, KIND, PROBE_SCHEMA).collect()
+
+
+def metrics_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """``probe/<split>/<figure>`` of whole splits."""
+    return {
+        f"probe/{row['split']}/{name}": float(row[name])
+        for row in rows
+        if row.get("stratum") is None
+        for name in list(PROBE_SCHEMA)[4:]
+        if row.get(name) is not None
+    }
+
+
+def _of_episodes(episodes: Sequence[ProbedEpisode], dictionary: SkillDictionary | None) -> dict[str, Any]:
+    """The figures of some tasks; those without a success have no means."""
+    won = [episode for episode in episodes if episode.won]
+    counted = {"tasks": len(episodes), "success": len(won) / len(episodes)}
+    if not won:
+        return counted
+    skills = sum(len(episode.skills) for episode in won)
+    means = {"steps": sum(episode.steps for episode in won) / len(won), "skills": skills / len(won)}
+    if dictionary is None:
+        return {**counted, **means}
+    segments = sum(dictionary.costs([episode.skills for episode in won]))
+    per_skill = {"segments_per_skill": segments / skills} if skills else {}
+    return {**counted, **means, "segments": segments / len(won), **per_skill}
+
+
+def _of_dictionary(
+    dictionary: SkillDictionary | None, corpus: Sequence[tuple[str, ...]], max_steps: int
+) -> dict[str, Any]:
+    """The figures of the dictionary itself."""
+    if dictionary is None:
+        return {"corpus": 0}
+    found = {
+        "corpus": len(corpus),
+        "phrases": len(dictionary.learned),
+        "description_length": dictionary.description_length,
+    }
+    if len(corpus) < 2:
+        return found
+    certificate = certify(dictionary, corpus, max_steps)
+    return {
+        **found,
+        "certificate": _half_sample(certificate.learned).bits,
+        "certificate_singletons": _half_sample(certificate.singletons).bits,
+    }
+
+
+def _half_sample(bounds: Sequence[Bound]) -> Bound:
+    return next(bound for bound in bounds if bound.name == "half_sample")

@@ -1,0 +1,158 @@
+"""The E-step and what it does to rewards (ReuseRL Alg. 1).
+
+A batch's successes, with those remembered in the buffer, are the corpus that a dictionary is fitted
+to; each success then pays for the number of phrases it needs. Without a success there is nothing to
+fit and rewards stay as they are; so it is where no step of any success has a label, because a success
+without skills needs no phrase. The dictionary is fitted under every shaping, so that the curves of
+all methods show how compressible their successes are, and how many of them could pay less by doing more
+(``skills/exploitable_rate``, see ``skillpress.skills.exploitable``), and how large a share of their steps
+has no skill, so that no dictionary charges for it (``skills/unlabelled_rate``).
+
+Successes that are replayed (``training.replay``) pay by the dictionary of the step that replays them. They
+entered the buffer when they were new, so they enter neither it again nor the corpus; only where no new
+success has a skill are they the corpus themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.core.registry import CORPORA, lookup
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments.bundle import Projection
+from skillpress.experiment.params import RewardParameters, SkillParameters
+from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.buffer import Skills, SuccessBuffer
+from skillpress.skills.dictionary import SkillDictionary
+from skillpress.skills.exploitable import exploitable_rate
+from skillpress.skills.fit import fit
+from skillpress.skills.shaping import Labels, Played, make_shaping
+from skillpress.skills.step_corpus import StepCorpus
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What the E-step says of one batch."""
+
+    penalty: NDArray[np.float64]
+    """[trajectories] what shaping takes off: lambda [success] seg/T, or another shaping's."""
+    segments: NDArray[np.float64]
+    """[trajectories] seg(s, C); 0 without a dictionary."""
+    dictionary: SkillDictionary | None
+    """The E-step's dictionary; None when no success has a skill."""
+    metrics: dict[str, float]
+    charges: NDArray[np.float64] | None = None
+    """[decisions] of all trajectories, the part of the penalty that each pays itself; None where the
+    trajectories pay (``reward.shaping_credit``)."""
+
+
+class RewardShaper:
+    """Holds the success buffer between batches."""
+
+    def __init__(
+        self,
+        projection: Projection,
+        skills: SkillParameters,
+        reward: RewardParameters,
+        max_steps: int,
+        ranks: Ranks,
+        seed: int,
+    ) -> None:
+        """``max_steps`` is T; ``seed`` is for searches that draw at random."""
+        self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
+        self._shaping = make_shaping(reward.shaping, reward.efficiency, max_steps)
+        self._steps_pay = reward.shaping_credit == "step"
+        self._corpus: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
+            CORPORA, skills.corpus, "skills.corpus"
+        )
+        self.buffer = SuccessBuffer(skills.buffer)
+
+    def __call__(
+        self, tasks: Sequence[Task], trajectories: Sequence[Trajectory], new: int | None = None
+    ) -> Shaped:
+        """Judge this rank's trajectories; ``tasks[i]`` is what trajectory i played.
+
+        Args:
+            new: how many of them, the first ones, were played for this step; None is all. The others are
+                replayed.
+        """
+        labels = [
+            self._projection(task, trajectory) for task, trajectory in zip(tasks, trajectories, strict=True)
+        ]
+        played = Played(
+            won=[trajectory.won for trajectory in trajectories],
+            sequences=[tuple(skill for skill in steps if skill is not None) for steps in labels],
+            steps=[len(trajectory.steps) for trajectory in trajectories],
+        )
+        won = [
+            (row, sequence)
+            for row, (sequence, success) in enumerate(zip(played.sequences, played.won, strict=True))
+            if success and sequence
+        ]
+        new = len(trajectories) if new is None else new
+        fresh = self._ranks.gather([sequence for row, sequence in won if row < new])
+        successes = fresh or self._ranks.gather([sequence for _, sequence in won])
+        dictionary, metrics = None, self._unlabelled(played.first(new))
+        if successes:
+            started = time.perf_counter()
+            corpus = self._corpus(self.buffer, successes)
+            dictionary = fit(
+                corpus.judged,
+                self._projection.alphabet,
+                self._skills.max_phrase_length,
+                self._skills.search,
+                self._seed,
+                self._skills.closure,
+                corpus.ranked_with,
+            )
+            self.buffer.push(fresh)
+            metrics |= {
+                "dictionary/phrases": float(len(dictionary.phrases)),
+                "dictionary/description_length": dictionary.description_length,
+                "dictionary/segments": float(np.mean(dictionary.costs(successes))),
+                "seconds/dictionary": time.perf_counter() - started,
+                "skills/exploitable_rate": exploitable_rate(successes, dictionary),
+            }
+        segments = np.zeros(len(trajectories))
+        if dictionary is not None:
+            segments[:] = dictionary.costs(played.sequences)
+        return Shaped(
+            penalty=self._shaping(played, dictionary),
+            segments=segments,
+            dictionary=dictionary,
+            metrics=metrics,
+            charges=self._charges(labels, trajectories, dictionary) if self._steps_pay else None,
+        )
+
+    def _charges(
+        self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
+    ) -> NDArray[np.float64]:
+        """[decisions] what each pays; failures and an agent's summaries, which have no label, pay nothing."""
+        charges = []
+        for steps, trajectory in zip(labels, trajectories, strict=True):
+            paid = np.zeros(len(trajectory.decisions))
+            if trajectory.won:
+                acted = np.array([not summary for summary, _ in trajectory.states])
+                paid[acted] = self._shaping.of_steps(steps, dictionary)
+            charges.append(paid)
+        return np.concatenate(charges) if charges else np.zeros(0)
+
+    def _unlabelled(self, played: Played) -> dict[str, float]:
+        """The share of successes' steps, over all ranks, that have no skill and so escape ``segcost``."""
+        won = [
+            (steps, steps - len(sequence))
+            for success, sequence, steps in zip(played.won, played.sequences, played.steps, strict=True)
+            if success
+        ]
+        total = self._ranks.sum(
+            {
+                "steps": float(sum(steps for steps, _ in won)),
+                "unlabelled": float(sum(left for _, left in won)),
+            }
+        )
+        return {"skills/unlabelled_rate": total["unlabelled"] / total["steps"]} if total["steps"] else {}

@@ -1,0 +1,85 @@
+"""Episodes that a training has learned from, as files: a sample of them, for people to read.
+
+``data/rollouts/training.parquet`` is a rollout file as any other (``core/trajectory.py``). Beside it lies
+``data/rollouts/training_advantages.parquet`` (:data:`ADVANTAGE_SCHEMA`), with the same rows in the same
+order: its row i says what row i of the rollouts taught. A training without steps leaves both without a row.
+How the sample is chosen stands in ``training_sample.py``.
+
+An episode's ``group_id`` names the training step that learned from it (``train/17/<task>``), and so does
+``training_step``. Its ``policy_version`` names the weights that played it: those of the step before, or with
+``training.lag`` of the step before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.core.trajectory import Trajectory, join_rollouts, scan_table, write_rollouts, write_table
+
+KIND = "advantages"
+
+ADVANTAGE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "task_id": pl.String,
+    "group_id": pl.String,
+    "rollout_index": pl.Int32,
+    "decision": pl.Int32,
+    "training_step": pl.Int32,
+    "selected": pl.Boolean,
+    "advantage": pl.Float64,
+    "return": pl.Float64,
+    "penalty": pl.Float64,
+    "segments": pl.Float64,
+}
+"""One row per decision of an episode, its summaries included.
+
+- ``task_id``, ``group_id``, ``rollout_index``: the episode (``skillpress.core.trajectory.TRAJECTORY_KEY``).
+- ``decision`` counts the episode's rows from 0. The rollouts' ``step`` does not count summaries.
+- ``training_step``, from 1, learned from it.
+- ``selected``: whether the episode taught, or was left out by ``algorithm.select``. What follows is null
+  where it was left out, and of the further attempts that ``experience`` asked for, which the algorithm does
+  not look at.
+- ``advantage`` is the decision's own, as the algorithm gave it; where it gave one per token, their mean over
+  the response. It is null where nothing was sampled, because the prompt did not fit.
+- ``return``, of the episode: the sum of all of its rewards less ``penalty``.
+- ``penalty``, of the episode: what shaping took off.
+- ``segments``, of the episode: seg(s, C), the phrases that its skills need under the step's dictionary; 0
+  without a dictionary.
+"""
+
+
+@dataclass(frozen=True)
+class TrainedEpisodes:
+    """The two files, of a training or of one step of it."""
+
+    rollouts: Path
+    advantages: Path
+
+    def write(self, trajectories: Sequence[Trajectory], lessons: pl.DataFrame) -> None:
+        """Write both; ``lessons`` has :data:`ADVANTAGE_SCHEMA`, with the rows of ``rollout_frame``."""
+        write_rollouts(self.rollouts, trajectories)
+        write_table(self.advantages, lessons, KIND)
+
+    def join(self, parts: Sequence[TrainedEpisodes]) -> None:
+        """Write what stands in the parts, one after the other.
+
+        Raises:
+            StorageError: a part is missing, truncated, or of another schema.
+        """
+        if not parts:
+            return self.write([], pl.DataFrame(schema=ADVANTAGE_SCHEMA))
+        join_rollouts(self.rollouts, [part.rollouts for part in parts])
+        lessons = pl.concat([scan_advantages(part.advantages) for part in parts])
+        return write_table(self.advantages, lessons.collect(), KIND)
+
+
+def scan_advantages(path: str | Path) -> pl.LazyFrame:
+    """What the rows of the rollouts beside it taught, lazily: rows of :data:`ADVANTAGE_SCHEMA`.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
+    return scan_table(path, KIND, ADVANTAGE_SCHEMA)

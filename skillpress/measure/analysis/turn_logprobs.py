@@ -1,0 +1,47 @@
+"""log p(v_k | X_k) of the turns of trajectories under any policy of the same vocabulary.
+
+The tokens that were sampled are scored as training scores them: prompts that responses share pass through the
+model once, and turns that go on from one another are one sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.core.trajectory import Step
+from skillpress.learn.training.samples import Samples
+from skillpress.learn.training.scoring_passes import score_samples
+from skillpress.models.policy import Policy
+from skillpress.models.policy.passes import PASS_TOKENS
+from skillpress.models.policy.scorers import choose_scorer
+
+
+class TurnScorer:
+    """One policy as a function from turns to their log-probabilities."""
+
+    def __init__(self, policy: Policy, temperature: float) -> None:
+        """Args:
+        policy: on the device to score on.
+        temperature: divides the logits.
+        """
+        self._scorer = choose_scorer(policy.model.eval())
+        self._device = policy.model.device
+        self._temperature = temperature
+
+    def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:
+        """[turns] the sum over each turn's tokens, in nats; 0 where nothing was sampled."""
+        found = np.zeros(len(turns))
+        sampled = [number for number, turn in enumerate(turns) if turn.response_ids]
+        if not sampled:
+            return found
+        nothing = np.zeros(len(sampled))
+        samples = Samples(
+            steps=tuple(turns[number] for number in sampled), advantages=nothing, weights=nothing
+        )
+        shared = self._scorer.shares_prompts
+        scored = score_samples(self._scorer, samples, self._temperature, PASS_TOKENS, self._device, shared)
+        found[sampled] = [logprobs.sum(dtype=np.float64) for logprobs in scored]
+        return found

@@ -1,0 +1,31 @@
+"""How good is a policy, and how does it act? Computed from its trajectories alone.
+
+:func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`;
+:func:`compare` tests two policies on the same tasks, :func:`compare_trainings` two methods by several
+trainings of each. Everything works on rows of ``skillpress.core.trajectory.ROLLOUT_SCHEMA``, which
+:func:`evaluation_steps` leaves on disk, and nothing here knows a model or an environment.
+"""
+
+from __future__ import annotations
+
+from skillpress.measure.evaluation.behavior import BehaviorFigure
+from skillpress.measure.evaluation.budget import BudgetCurve
+from skillpress.measure.evaluation.episodes import EvaluationError, EvaluationSteps, evaluation_steps
+from skillpress.measure.evaluation.paired import Comparison, PairedTest, compare, compare_trainings
+from skillpress.measure.evaluation.success import SuccessRate
+from skillpress.measure.evaluation.summary import EvaluationSummary, evaluate
+
+__all__ = [
+    "BehaviorFigure",
+    "BudgetCurve",
+    "Comparison",
+    "EvaluationError",
+    "EvaluationSteps",
+    "EvaluationSummary",
+    "PairedTest",
+    "SuccessRate",
+    "compare",
+    "compare_trainings",
+    "evaluate",
+    "evaluation_steps",
+]

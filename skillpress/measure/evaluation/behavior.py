@@ -1,0 +1,192 @@
+"""How a policy acts, apart from whether it succeeds: the figures that make sense in any environment.
+
+The paper's Tables 2 and 9 describe successful episodes. A rate of steps is pooled: steps that
+qualify, divided by all steps of the episodes looked at. Figures that need to read the actions
+(resets, operations) belong to an environment and stand in ``paper/<environment>``; they are made by the
+same three constructors: :func:`share`, :func:`average` and :func:`count`.
+
+A step can fail in two ways, counted apart: the response has not the format that the parser reads
+(``malformed``), or the environment does not carry out what it says (``refused``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from skillpress.core.intervals import clustered_mean, clustered_share
+
+Unit = Literal["share", "steps", "per success", "count"]
+
+
+@dataclass(frozen=True)
+class BehaviorFigure:
+    """One number of a behaviour table."""
+
+    key: str
+    """Name in JSON and in MLflow."""
+    label: str
+    """Name in the report."""
+    value: float | None
+    """None when no episode qualifies."""
+    unit: Unit
+    episodes: int
+    """Episodes that the figure was computed on."""
+    table: str
+    """Where the paper reports such a figure, perhaps of some of the tasks; empty where it does not."""
+    low: float | None = None
+    """Lower end of the 95% interval over tasks; None when there is none."""
+    high: float | None = None
+    """Upper end of it."""
+    std: float | None = None
+    """Sample deviation over training seeds (over runs where there is one seed); success rates have it."""
+
+
+def share(
+    key: str, label: str, episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr, table: str = ""
+) -> BehaviorFigure:
+    """The sum of ``part`` over the sum of ``whole``, each a whole number per episode."""
+    parts, wholes = _per_task(episodes, part, whole)
+    if not wholes.sum():
+        return BehaviorFigure(
+            key=key, label=label, value=None, unit="share", episodes=episodes.height, table=table
+        )
+    interval = clustered_share(parts, wholes)
+    value = float(parts.sum() / wholes.sum())
+    return BehaviorFigure(
+        key=key,
+        label=label,
+        value=value,
+        unit="share",
+        episodes=episodes.height,
+        table=table,
+        low=interval.low,
+        high=interval.high,
+    )
+
+
+def average(
+    key: str, label: str, episodes: pl.DataFrame, amount: pl.Expr, unit: Unit, table: str = ""
+) -> BehaviorFigure:
+    """The mean of ``amount``, a whole number per episode."""
+    amounts, counts = _per_task(episodes, amount, pl.lit(1))
+    if not episodes.height:
+        return BehaviorFigure(key=key, label=label, value=None, unit=unit, episodes=0, table=table)
+    value, interval = float(amounts.sum() / counts.sum()), clustered_mean(amounts, counts)
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return BehaviorFigure(
+        key=key,
+        label=label,
+        value=value,
+        unit=unit,
+        episodes=episodes.height,
+        table=table,
+        low=low,
+        high=high,
+    )
+
+
+def count(
+    key: str, label: str, episodes: pl.DataFrame, qualifies: pl.Expr, table: str = ""
+) -> BehaviorFigure:
+    """How many episodes qualify; the interval is that of their share, times the episodes."""
+    part = share(key, label, episodes, qualifies, pl.lit(1), table)
+    if part.value is None or part.low is None or part.high is None:
+        return BehaviorFigure(key=key, label=label, value=None, unit="count", episodes=0, table=table)
+    value, low, high = (round(x * episodes.height, 9) for x in (part.value, part.low, part.high))
+    return BehaviorFigure(
+        key=key,
+        label=label,
+        value=value,
+        unit="count",
+        episodes=episodes.height,
+        table=table,
+        low=low,
+        high=high,
+    )
+
+
+def success_length(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Mean number of steps of won episodes (Tables 2, 6, 8 and 9)."""
+    return average(
+        "success_length", "Success length", episodes.filter("won"), pl.col("length"), "steps", "Tables 2, 9"
+    )
+
+
+def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of the steps of won episodes that changed nothing (Tables 2, 6 and 9)."""
+    return share(
+        "invalid_rate_success", "Invalid actions, successes", episodes.filter("won"),
+        pl.col("invalid_steps"), pl.col("length"), "Tables 2, 9",
+    )  # fmt: skip
+
+
+def invalid_rate(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of the steps of all episodes that changed nothing; malformed or refused."""
+    label = "Invalid actions, all episodes"
+    return share("invalid_rate", label, episodes, pl.col("invalid_steps"), pl.col("length"))
+
+
+def malformed_rate(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of all steps whose response had not the format that the parser reads."""
+    label = "Malformed responses, all episodes"
+    return share("malformed_rate", label, episodes, pl.col("malformed_steps"), pl.col("length"))
+
+
+def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of all steps whose action was well-formed and that the environment did not carry out."""
+    refused = pl.col("invalid_steps") - pl.col("malformed_steps")
+    return share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, pl.col("length"))
+
+
+def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of the steps of won episodes whose action was already taken in them (Tables 2, 6, 9)."""
+    return share(
+        "repetition_rate_success", "Repeated actions, successes", episodes.filter("won"),
+        pl.col("repeated_steps"), pl.col("length"), "Tables 2, 9",
+    )  # fmt: skip
+
+
+def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
+    """Share of the failures that ended so (Tables 2, 8 and 9)."""
+    return share(
+        f"failures_{outcome}", f"{outcome.capitalize().replace('_', ' ')}, of failures",
+        episodes.filter(~pl.col("won")), pl.col("outcome") == outcome, pl.lit(1), "Tables 2, 9",
+    )  # fmt: skip
+
+
+def failure_shares(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
+    """How failures ended, each outcome that occurred; the shares add up to 1."""
+    outcomes = episodes.filter(~pl.col("won"))["outcome"].unique().sort()
+    return tuple(failure_share(episodes, outcome) for outcome in outcomes)
+
+
+def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
+    """Every figure of this module, in the order of Table 9."""
+    return (
+        success_length(episodes),
+        invalid_rate_of_successes(episodes),
+        invalid_rate(episodes),
+        malformed_rate(episodes),
+        refused_rate(episodes),
+        repetition_rate(episodes),
+        *failure_shares(episodes),
+    )
+
+
+def success_lengths(episodes: pl.DataFrame) -> dict[int, int]:
+    """Number of steps to number of won episodes that took so many."""
+    return dict(episodes.filter("won").group_by("length").len("count").sort("length").iter_rows())
+
+
+def _per_task(
+    episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both amounts summed over each task's episodes."""
+    amounts = episodes.select("task_id", part=part.cast(pl.Int64), whole=whole.cast(pl.Int64))
+    sums = amounts.group_by("task_id", maintain_order=True).sum()
+    return sums["part"].to_numpy(), sums["whole"].to_numpy()

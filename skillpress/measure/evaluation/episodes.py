@@ -1,0 +1,183 @@
+"""From one row per step to one row per episode, the table that every figure is computed from.
+
+Steps stay on disk. They are read some whole episodes at a time, and memory holds what is computed of them:
+a row per episode.
+
+An evaluation is a rectangle: every run visits every task exactly ``votes`` times. What is not that
+rectangle (a task missing, visited too often, or unknown) is refused here, before any figure is
+computed, because a rate over the wrong tasks looks just like a right one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.errors import UserError
+from skillpress.core.interface import FORMAT_REASONS, LET_THROUGH
+from skillpress.core.trajectory import TAKEN, stretches
+
+RUN_KEY = ("training_seed", "run")
+"""Which of the trainings, and which of the independent runs of its evaluation."""
+EPISODE_KEY = (*RUN_KEY, "task_id", "rollout_index")
+"""Run, task, and the number of the episode among those of that task in that run."""
+_STEP_COLUMNS = (
+    "run", "task_id", "rollout_index", "step", "thought", "action", "observation", "invalid", "won",
+    "outcome", "policy_version", "first_observation",
+)  # fmt: skip
+
+
+class EvaluationError(UserError):
+    """The rollouts are not a whole evaluation; the message says which task and how many episodes."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The steps of one training's evaluation."""
+
+    training_seed: int
+    rows: pl.LazyFrame
+    """``ROLLOUT_SCHEMA``; an episode's rows follow each other."""
+    keep: pl.Expr
+
+    def stretches(self) -> Iterator[pl.DataFrame]:
+        """Whole episodes with the columns that evaluation needs, sorted, and without summaries."""
+        for rows in stretches(self.rows, EPISODE_KEY[1:], self.keep & TAKEN, _STEP_COLUMNS):
+            seeded = rows.select(pl.lit(self.training_seed, pl.Int64).alias("training_seed"), *_STEP_COLUMNS)
+            yield seeded.sort(*EPISODE_KEY, "step")
+
+
+@dataclass(frozen=True)
+class EvaluationSteps:
+    """The steps of an evaluation, or of several trainings' pooled: where they lie, and which of them."""
+
+    parts: tuple[_Part, ...]
+    """At least one."""
+
+    def filter(self, keep: pl.Expr) -> EvaluationSteps:
+        """Those of the episodes for which the expression holds; it must hold for whole episodes."""
+        return EvaluationSteps(tuple(replace(part, keep=part.keep & keep) for part in self.parts))
+
+    def stretches(self) -> Iterator[pl.DataFrame]:
+        """The rows that evaluation needs (tokens stay on disk), some whole episodes at a time, those sorted
+        by run, task, rollout and step; with ``training_seed``."""
+        for part in self.parts:
+            yield from part.stretches()
+
+    def per_episode(self, table: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """What ``table`` makes of the steps, by run, task and rollout.
+
+        Args:
+            table: from rows of :meth:`stretches` to one row per episode with its ``EPISODE_KEY``.
+
+        Raises:
+            EvaluationError: the rows of an episode do not stand together, so the file is merged.
+        """
+        tables = [pl.concat(map(table, part.stretches())).sort(EPISODE_KEY) for part in self.parts]
+        found = pl.concat(tables)
+        twice = found.filter(found.select(EPISODE_KEY).is_duplicated())
+        if twice.height:
+            raise EvaluationError(f"{_named(twice)} stands in several places, so its file is merged")
+        return found
+
+    def counts(self, kind: pl.Expr) -> Counter[Any]:
+        """Each value of the expression to the number of steps that have it."""
+        found: Counter[Any] = Counter()
+        for rows in self.stretches():
+            found.update(dict(rows.group_by(kind.alias("kind")).len().iter_rows()))
+        return found
+
+
+def evaluation_steps(rollouts: pl.DataFrame | pl.LazyFrame, training_seed: int = 0) -> EvaluationSteps:
+    """The steps of a rollout file as it is scanned, or of a frame.
+
+    Args:
+        training_seed: the seed that the policy was trained with, where several trainings are pooled.
+    """
+    return EvaluationSteps((_Part(training_seed, rollouts.lazy(), pl.lit(True)),))
+
+
+def pooled(evaluations: Iterable[EvaluationSteps]) -> EvaluationSteps:
+    """The steps of several trainings, one after the other."""
+    return EvaluationSteps(tuple(part for steps in evaluations for part in steps.parts))
+
+
+def episode_table(steps: EvaluationSteps) -> pl.DataFrame:
+    """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``,
+    ``malformed_steps`` (those of them that the parser could not read) and ``repeated_steps`` (steps
+    whose action had already been taken in the same episode; a step without an action repeats none).
+
+    Raises:
+        EvaluationError: an episode has a gap or a step twice, so its file is damaged or merged.
+    """
+    return steps.per_episode(_episodes)
+
+
+def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
+    taken = pl.col("action").filter(pl.col("action") != "")
+    table = steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("length"),
+        pl.col("won").first(),
+        pl.col("outcome").first(),
+        pl.col("invalid").is_not_null().sum().cast(pl.Int64).alias("invalid_steps"),
+        malformed().sum().cast(pl.Int64).alias("malformed_steps"),
+        (taken.len().cast(pl.Int64) - taken.n_unique().cast(pl.Int64)).alias("repeated_steps"),
+        (pl.col("step").sort() == pl.int_range(pl.len())).all().alias("whole"),
+    )
+    broken = table.filter(~pl.col("whole"))
+    if broken.height:
+        length = broken["length"][0]
+        raise EvaluationError(
+            f"{_named(broken)}: its {length} steps are not numbered 0 to {length - 1} once each"
+        )
+    return table.drop("whole")
+
+
+def _named(episodes: pl.DataFrame) -> str:
+    row = episodes.row(0, named=True)
+    return f"task {row['task_id']} of run-{row['run']}, rollout {row['rollout_index']}"
+
+
+def malformed() -> pl.Expr:
+    """Whether a step's response had not the format that the parser reads."""
+    return pl.col("invalid").str.split("+").list.first().is_in(FORMAT_REASONS).fill_null(False)
+
+
+def carried_out() -> pl.Expr:
+    """Whether the environment carried out a step's action; a lenient parser hands on malformed ones too."""
+    reason = pl.col("invalid")
+    return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
+
+
+def check_complete(episodes: pl.DataFrame, task_ids: Sequence[str], runs: int, votes: int) -> None:
+    """Every run holds every task exactly ``votes`` times, and nothing else.
+
+    Raises:
+        EvaluationError: it does not; the message names the first task and its count.
+    """
+    found = episodes.select(RUN_KEY).unique().sort(RUN_KEY)
+    if len(found) != runs:
+        names = ", ".join(f"run-{run}" for run in found["run"]) or "none"
+        raise EvaluationError(f"{runs} runs were asked for, the rollouts hold {len(found)}: {names}")
+    wanted = found.join(pl.DataFrame({"task_id": task_ids}, schema={"task_id": pl.String}), how="cross")
+    key = [*RUN_KEY, "task_id"]
+    counts = episodes.group_by(key).len("count")
+    foreign = counts.join(wanted, on=key, how="anti")
+    if foreign.height:
+        raise EvaluationError(f"task {foreign['task_id'].sort()[0]} was run but is not in the task list")
+    wrong = (
+        wanted.join(counts, on=key, how="left")
+        .with_columns(pl.col("count").fill_null(0))
+        .filter(pl.col("count") != votes)
+        .sort(key)
+    )
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise EvaluationError(
+            f"task {row['task_id']} has {row['count']} episodes in run-{row['run']}, must have {votes} "
+            f"({wrong.height} such tasks)"
+        )

@@ -1,0 +1,99 @@
+"""One policy's evaluation, whole: what ``results/evaluation.json`` and the report are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from skillpress.core.trajectory import Task
+from skillpress.measure.evaluation.behavior import (
+    BehaviorFigure,
+    general_behavior,
+    success_lengths,
+)
+from skillpress.measure.evaluation.budget import BudgetCurve, success_against_budget
+from skillpress.measure.evaluation.episodes import (
+    EvaluationError,
+    EvaluationSteps,
+    check_complete,
+    episode_table,
+)
+from skillpress.measure.evaluation.strata import by_stratum
+from skillpress.measure.evaluation.success import SuccessRate, pass_at_1, self_consistency
+
+
+@dataclass(frozen=True)
+class EvaluationSummary:
+    """Everything that is reported about one policy on one set of tasks."""
+
+    tasks: int
+    runs: int
+    votes: int
+    """k: episodes per task and run."""
+    pass_at_1: SuccessRate
+    self_consistency: SuccessRate
+    """SC@k with k = ``votes``; equal to Pass@1 when k is 1."""
+    strata: dict[str, SuccessRate]
+    """Pass@1 within each class of tasks; a class ``ood/clean`` counts within ``ood`` as well."""
+    budget: BudgetCurve
+    behavior: tuple[BehaviorFigure, ...]
+    """Those that make sense in any environment."""
+    success_lengths: dict[int, int]
+    """Steps to won episodes that took so many."""
+    strata_self_consistency: dict[str, SuccessRate] = field(default_factory=dict)
+    """SC@k within the same classes."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; :meth:`from_json` reads them back."""
+        written: dict[str, Any] = TypeAdapter(EvaluationSummary).dump_python(self, mode="json")
+        return written
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> EvaluationSummary:
+        """The summary that :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: a value is missing or of the wrong type (pydantic names it).
+        """
+        return TypeAdapter(EvaluationSummary).validate_python(values)
+
+
+def evaluate(
+    steps: EvaluationSteps,
+    tasks: Sequence[Task],
+    *,
+    runs: int,
+    votes: int,
+    max_steps: int,
+) -> EvaluationSummary:
+    """Evaluate one policy.
+
+    Args:
+        steps: those of its rollouts.
+        tasks: the tasks that every run must hold exactly ``votes`` times.
+        max_steps: T, the longest an episode may be.
+
+    Raises:
+        EvaluationError: there are no tasks, or the rollouts are not that rectangle.
+        ValueError: ``votes`` is even.
+    """
+    if not tasks:
+        raise EvaluationError("there are no tasks to evaluate on")
+    episodes = episode_table(steps)
+    check_complete(episodes, [task.task_id for task in tasks], runs, votes)
+    strata = by_stratum(episodes, tasks)
+    return EvaluationSummary(
+        tasks=len(tasks),
+        runs=runs,
+        votes=votes,
+        pass_at_1=pass_at_1(episodes),
+        self_consistency=self_consistency(episodes, votes),
+        strata={name: pass_at_1(part) for name, part in strata.items()},
+        budget=success_against_budget(episodes, max_steps),
+        behavior=general_behavior(episodes),
+        success_lengths=success_lengths(episodes),
+        strata_self_consistency={name: self_consistency(part, votes) for name, part in strata.items()},
+    )

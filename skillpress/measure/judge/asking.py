@@ -1,0 +1,36 @@
+"""Putting a judge's prompts to an engine; a server is asked by ``play/chat/asking.py``.
+
+The seed of a prompt derives from its text, so that a grade does not depend on what else is graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skillpress.core.interface import Ask, Engine, Sampling, TokenIds
+from skillpress.core.seeds import derive
+from skillpress.models.engines.generate import SECONDS, generate
+
+
+def ask_engine(
+    engine: Engine,
+    encode: Callable[[str], TokenIds],
+    decode: Callable[[TokenIds], str],
+    sampling: Sampling,
+    seed: int,
+    seconds: float = SECONDS,
+) -> Ask:
+    """Asks an engine that has nothing else to do.
+
+    Args:
+        encode: the prompt's text to tokens, with the template of the model's chat if it has one.
+        sampling: temperature 0 is usual; a verdict that is cut off cannot be read.
+        seconds: from one response to the next at most; then ``UnansweredError``.
+    """
+
+    def ask(prompts: Sequence[str]) -> list[str]:
+        seeds = [derive(seed, "judge", prompt) for prompt in prompts]
+        completions = generate(engine, [encode(prompt) for prompt in prompts], sampling, seeds, seconds)
+        return [decode(completion.token_ids) for completion in completions]
+
+    return ask

@@ -1,0 +1,61 @@
+"""How a policy repairs programs: whether it hands anything in, and how much it edits and tests on the way."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from skillpress.environments.code_repair.skills import called
+from skillpress.measure.evaluation.behavior import average, share
+from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps
+from skillpress.measure.paper.figures import EnvironmentBehavior
+
+KINDS = {
+    "edit list": "Inspect",
+    "edit view": "Inspect",
+    "edit change": "Edit",
+    "edit str_replace": "Edit",
+    "edit insert": "Edit",
+    "test": "Test",
+    "submit": "Submit",
+}
+"""Calls as the action mix names them; commands are ``Command``, what is no call is ``Other``."""
+
+
+def repair_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
+    """Every figure of this module."""
+    episodes = steps.per_episode(_episodes)
+    won = episodes.filter("won")
+    submitted = pl.col("submitted").cast(pl.Int64)
+    return EnvironmentBehavior(
+        (
+            share("submitted", "Episodes with a submission", episodes, submitted, pl.lit(1)),
+            average("edits", "Edits", won, pl.col("edits"), "per success"),
+            average("tests", "Runs of the tests", won, pl.col("tests"), "per success"),
+        ),
+        action_mix(steps),
+    )
+
+
+def action_mix(steps: EvaluationSteps) -> dict[str, int]:
+    """Steps of won episodes by what they do."""
+    counts = steps.filter(pl.col("won")).counts(_kind())
+    return {name: counts[name] for name in (*dict.fromkeys(KINDS.values()), "Command", "Other")}
+
+
+def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
+    kind = _kind()
+    return steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+        pl.col("won").first(),
+        submitted=(kind == "Submit").any(),
+        edits=(kind == "Edit").sum().cast(pl.Int64),
+        tests=(kind == "Test").sum().cast(pl.Int64),
+    )
+
+
+def _kind() -> pl.Expr:
+    return pl.col("action").map_elements(_kind_of, pl.String)
+
+
+def _kind_of(action: str) -> str:
+    call = called(action)
+    return "Command" if call.startswith("bash ") else KINDS.get(call, "Other")

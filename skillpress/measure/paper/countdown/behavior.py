@@ -1,0 +1,106 @@
+"""How a policy plays Countdown: resets, and which operations it uses (Tables 2, 4 and 9).
+
+Only actions that were carried out count: an invalid operation changed nothing. Operations are
+looked at in won episodes, as in the paper; ``zero_reset_success`` alone is a share of all
+episodes, since a share of successes rises when hard tasks are simply given up.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from skillpress.measure.evaluation.behavior import BehaviorFigure, average, count, share
+from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, carried_out
+from skillpress.measure.paper.figures import EnvironmentBehavior
+
+OPERATIONS = {"+": "Add", "-": "Subtract", "*": "Multiply", "/": "Divide"}
+"""Operator to its name in tables and figures."""
+
+
+def countdown_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
+    """Every figure of this module."""
+    episodes = episode_actions(steps)
+    return EnvironmentBehavior(
+        figures=(
+            resets_per_success(episodes),
+            zero_reset_share(episodes),
+            zero_reset_success(episodes),
+            multiply_divide_share(episodes),
+            unique_operations(episodes),
+            *closing_operations(episodes),
+        ),
+        action_mix=action_mix(steps),
+    )
+
+
+def episode_actions(steps: EvaluationSteps) -> pl.DataFrame:
+    """One row per episode: key, ``won``, ``resets``, ``operations`` (operators in order)."""
+    return steps.per_episode(_actions)
+
+
+def _actions(steps: pl.DataFrame) -> pl.DataFrame:
+    operator = pl.col("action").filter(carried_out()).str.extract(r"^op\(([-+*/]),")
+    return steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+        pl.col("won").first(),
+        resets=(carried_out() & (pl.col("action") == "reset")).sum().cast(pl.Int64),
+        operations=operator.drop_nulls(),
+    )
+
+
+def resets_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Mean number of resets in won episodes (Table 9)."""
+    won = episodes.filter("won")
+    return average("resets_per_success", "Resets", won, pl.col("resets"), "per success", "Table 9")
+
+
+def zero_reset_share(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of won episodes without a reset (Tables 2 and 9)."""
+    return share(
+        "zero_reset_share", "Zero-reset, of successes", episodes.filter("won"),
+        pl.col("resets") == 0, pl.lit(1), "Tables 2, 9",
+    )  # fmt: skip
+
+
+def zero_reset_success(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of all episodes that were won without a reset."""
+    solved = pl.col("won") & (pl.col("resets") == 0)
+    return share("zero_reset_success", "Zero-reset success", episodes, solved, pl.lit(1))
+
+
+def multiply_divide_share(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of multiplications and divisions among the operations of won episodes (Tables 2, 9)."""
+    operations = pl.col("operations").list
+    return share(
+        "multiply_divide_share", "Mul/Div, of operations", episodes.filter("won"),
+        operations.count_matches("*") + operations.count_matches("/"), operations.len(), "Tables 2, 9",
+    )  # fmt: skip
+
+
+def unique_operations(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Mean number of different operators in a won episode (Table 9)."""
+    return average(
+        "unique_operations", "Different operators", episodes.filter("won"),
+        pl.col("operations").list.n_unique(), "per success", "Table 9",
+    )  # fmt: skip
+
+
+def closing_operations(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
+    """How often each operator made the winning move (Table 4)."""
+    won = episodes.filter("won")
+    last = pl.col("operations").list.last()
+    return tuple(
+        count(f"closing_{name.lower()}", f"Closed by {symbol}", won, last == symbol, "Table 4")
+        for symbol, name in OPERATIONS.items()
+    )
+
+
+def action_mix(steps: EvaluationSteps) -> dict[str, int]:
+    """Steps of won episodes by kind: the four operations, rollback, reset, and invalid ones."""
+    operator = pl.col("action").str.extract(r"^op\(([-+*/]),").replace_strict(OPERATIONS, default=None)
+    kind = (
+        pl.when(~carried_out())
+        .then(pl.lit("Invalid"))
+        .otherwise(pl.coalesce(operator, pl.col("action").str.to_titlecase()))
+    )
+    counts = steps.filter(pl.col("won")).counts(kind)
+    return {name: counts[name] for name in (*OPERATIONS.values(), "Rollback", "Reset", "Invalid")}

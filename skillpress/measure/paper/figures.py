@@ -1,0 +1,42 @@
+"""What an environment's folder of ``paper/`` offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from skillpress.measure.evaluation.behavior import BehaviorFigure
+from skillpress.measure.evaluation.episodes import EvaluationSteps
+from skillpress.measure.paper.layout import Panel
+
+
+@dataclass(frozen=True)
+class EnvironmentBehavior:
+    """How a policy acts, in figures that only this environment's actions show."""
+
+    figures: tuple[BehaviorFigure, ...] = ()
+    action_mix: Mapping[str, int] = field(default_factory=dict)
+    """Kind of action (in the environment's words) to steps of successful episodes."""
+
+
+def no_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
+    """Of an environment without figures of its own."""
+    return EnvironmentBehavior()
+
+
+@dataclass(frozen=True)
+class EnvironmentFigures:
+    """One environment's part of the tables and of the report."""
+
+    panels: Sequence[Panel] = ()
+    """Its rows of the paper's tables."""
+    behavior: Callable[[EvaluationSteps], EnvironmentBehavior] = no_behavior
+    """From an evaluation's steps to its own behaviour figures."""
+    named_skills: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """Phrases that the paper says were learned, each with the skill of SkillRL's that says the same
+    (Table 11)."""
+
+    @property
+    def named_phrases(self) -> tuple[tuple[str, ...], ...]:
+        """The phrases alone."""
+        return tuple(self.named_skills)

@@ -1,0 +1,80 @@
+"""What one method did in one environment: the episodes that a cell of a table is computed from.
+
+The experiments of a method, one per training seed, are pooled. A task that several of them played is one
+task in every interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import polars as pl
+
+from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
+
+TIMEOUT = "timeout"
+"""The outcome of an episode that was neither won nor lost within its step budget."""
+
+
+@dataclass(frozen=True)
+class MethodEpisodes:
+    """All evaluation episodes of one method in one environment."""
+
+    steps: EvaluationSteps
+    """Those of several training seeds together."""
+    tasks: Mapping[str, Task]
+    """By id; those that were played."""
+    votes: int = 1
+    """k: episodes per task and run."""
+    max_steps: int = 0
+    """T; 0 where it is not known."""
+    last_dictionaries: Sequence[Mapping[tuple[str, ...], int]] = ()
+    """Per training seed, the learned phrases of the last training step's dictionary and their uses."""
+
+    @cached_property
+    def episodes(self) -> pl.DataFrame:
+        """Rows of ``episode_table``."""
+        return episode_table(self.steps)
+
+    def where(self, keep: Callable[[Task], bool]) -> MethodEpisodes:
+        """The episodes of some of the tasks."""
+        tasks = {name: task for name, task in self.tasks.items() if keep(task)}
+        return replace(self, steps=self.steps.filter(pl.col("task_id").is_in(list(tasks))), tasks=tasks)
+
+    def trajectories(self) -> Iterator[Trajectory]:
+        """The episodes as trajectories, without tokens and rewards, for what reads actions in order."""
+        for rows in self.steps.stretches():
+            for part in rows.partition_by(EPISODE_KEY, maintain_order=True):
+                yield _trajectory(part)
+
+
+def _trajectory(steps: pl.DataFrame) -> Trajectory:
+    first = steps.row(0, named=True)
+    return Trajectory(
+        task_id=first["task_id"],
+        group_id="",
+        rollout_index=first["rollout_index"],
+        steps=tuple(
+            Step(
+                prompt_ids=(),
+                response_ids=(),
+                logprobs=(),
+                thought=row["thought"],
+                action=row["action"],
+                observation=row["observation"],
+                invalid=row["invalid"],
+                reward_parts=(),
+            )
+            for row in steps.iter_rows(named=True)
+        ),
+        won=first["won"],
+        terminated=first["outcome"] != TIMEOUT,
+        truncated=first["outcome"] == TIMEOUT,
+        outcome=first["outcome"],
+        policy_version=first["policy_version"],
+        seed=0,
+        run=first["run"],
+    )

@@ -1,0 +1,131 @@
+"""Tables 10 and 11: the phrases that a method's successes are made of.
+
+Two dictionaries are looked at. One is fitted (Eq. 3-4, the E-step) to the skill sequences of the method's
+won evaluation episodes, so every method has one, also those that were trained without a dictionary. The
+other is the one that the last training step fitted, and by which it shaped its rewards if the method does;
+of several training seeds its uses are summed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from skillpress.environments import EnvironmentBundle
+from skillpress.measure.paper.layout import Cell, Line, paper_row
+from skillpress.measure.paper.method_episodes import MethodEpisodes
+from skillpress.skills.fit import fit
+
+SHOWN = 4
+"""Phrases per cell; the paper shows three or four."""
+UNIT = "uses"
+"""What stands in parentheses behind each phrase."""
+
+Skills = tuple[str, ...]
+Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
+"""Method to the learned phrases of its fitted dictionary with their uses, and the successes behind it."""
+
+
+def fit_each(
+    environment: EnvironmentBundle, by_method: Mapping[str, MethodEpisodes], max_length: int
+) -> Fitted:
+    """The dictionary of every method's successes, without phrases where it has none.
+
+    Args:
+        max_length: L, skills in a phrase at most.
+    """
+    found: dict[str, tuple[Mapping[Skills, int], int]] = {}
+    for method, played in by_method.items():
+        corpus = success_sequences(environment, played)
+        learned = fit(corpus, environment.projection.alphabet, max_length).learned_counts if corpus else {}
+        found[method] = (learned, len(corpus))
+    return found
+
+
+def phrase_lines(
+    name: str, heading: str, fitted: Fitted, by_method: Mapping[str, MethodEpisodes]
+) -> tuple[Line, ...]:
+    """An environment's lines of Table 10: the fitted dictionary's phrases, and the last training step's."""
+    of_fitted, of_last = {}, {}
+    for method, paper in paper_row(10, name, "phrases").items():
+        of_fitted[method] = of_last[method] = Cell(unit=UNIT, paper=paper)
+        if method in by_method:
+            learned, episodes = fitted[method]
+            of_fitted[method] = Cell(most_used(learned), unit=UNIT, episodes=episodes, paper=paper)
+        if method in by_method and (last := by_method[method].last_dictionaries):
+            uses: Counter[Skills] = Counter()
+            for dictionary in last:
+                uses.update(dictionary)
+            of_last[method] = Cell(most_used(uses), unit=UNIT, episodes=None, paper=paper)
+    return (
+        Line(
+            environment=name, heading=heading, key="phrases", label="phrases and their uses", cells=of_fitted
+        ),
+        Line(
+            environment=name,
+            heading=heading,
+            key="phrases_last_step",
+            label="phrases of the last training step",
+            cells=of_last,
+        ),
+    )
+
+
+def most_used(learned: Mapping[Skills, int]) -> str:
+    """The phrases used most, most first; equal ones in the order of their skills."""
+    ranked = sorted(learned.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{' → '.join(phrase)} ({uses:,}×)" for phrase, uses in ranked[:SHOWN]) or "none"
+
+
+def membership_lines(
+    name: str,
+    phrases: Sequence[Skills],
+    fitted: Fitted,
+    by_method: Mapping[str, MethodEpisodes],
+) -> Iterator[Line]:
+    """An environment's lines of Table 11: whether each phrase is in the two dictionaries."""
+    for phrase in phrases:
+        key = "_".join(phrase).lower()
+        cells = {}
+        for method, paper in paper_row(11, name, f"fitted_{key}").items():
+            cells[method] = Cell(paper=paper)
+            if method in by_method:
+                learned, episodes = fitted[method]
+                cells[method] = membership([phrase in learned], episodes, paper)
+        yield Line(
+            environment=name,
+            heading="Fitted to the successes",
+            key=f"fitted_{key}",
+            label=" → ".join(phrase),
+            cells=cells,
+        )
+    for phrase in phrases:
+        key = "_".join(phrase).lower()
+        cells = {}
+        for method, paper in paper_row(11, name, f"fitted_{key}").items():
+            last = by_method[method].last_dictionaries if method in by_method else ()
+            found = [phrase in dictionary for dictionary in last]
+            cells[method] = membership(found, None, paper) if found else Cell(paper=paper)
+        yield Line(
+            environment=name,
+            heading="Of the last training step",
+            key=f"last_step_{key}",
+            label=" → ".join(phrase),
+            cells=cells,
+        )
+
+
+def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:
+    """Whether a phrase is in a dictionary, or in how many of those of several training seeds."""
+    text = f"{sum(found)} of {len(found)} seeds" if len(found) > 1 else "yes" if found[0] else "no"
+    return Cell(text, value=sum(found) / len(found), unit="dictionaries", episodes=episodes, paper=paper)
+
+
+def success_sequences(environment: EnvironmentBundle, played: MethodEpisodes) -> list[tuple[str, ...]]:
+    """φ(τ) of every won episode, actions without a skill left out; empty ones dropped."""
+    won = MethodEpisodes(played.steps.filter(pl.col("won")), played.tasks)
+    labels = (environment.projection(played.tasks[t.task_id], t) for t in won.trajectories())
+    sequences = (tuple(label for label in episode if label is not None) for episode in labels)
+    return [sequence for sequence in sequences if sequence]

@@ -1,0 +1,104 @@
+"""The paper's tables as Markdown, in the paper's layout, and as CSV, one line per cell."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from skillpress.measure.paper.layout import METHOD_ROWS, METHODS, UNTRAINED, Cell, PaperTable
+
+NOT_RUN = "–"
+"""Shown where no run of the method was given."""
+
+CSV_HEADER = (
+    "table", "environment", "figure", "method", "checkpoint",
+    "text", "value", "low", "high", "unit", "episodes", "paper",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A line as the paper sets it."""
+
+    label: str
+    heading: str
+    """The environment, where it is not a column's; a table names it once, above its first line."""
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as the paper sets it."""
+
+    heads: tuple[str, ...]
+    rows: tuple[GridRow, ...]
+
+
+def grid(table: PaperTable) -> Grid:
+    """Figures down and methods across, or the other way round where the paper does so."""
+    if table.number in METHOD_ROWS:
+        heads = tuple(f"{line.heading}: {line.label}" for line in table.lines)
+        rows = tuple(
+            GridRow(name, "", tuple(line.cells[method] for line in table.lines))
+            for method, name in METHODS.items()
+        )
+        return Grid(heads, rows)
+    lines = tuple(GridRow(line.label, line.heading, tuple(line.cells.values())) for line in table.lines)
+    return Grid(tuple(METHODS.values()), lines)
+
+
+def markdown(tables: Sequence[PaperTable], notes: Sequence[str]) -> str:
+    """The tables under each other; ``notes`` say how the figures were computed."""
+    parts = ["# The paper's tables, computed from these runs\n", *(f"- {note}" for note in notes), ""]
+    for table in tables:
+        parts += [f"## {table.title}\n", *_markdown_rows(grid(table)), ""]
+    return "\n".join(parts)
+
+
+def csv_text(tables: Sequence[PaperTable], checkpoint: str) -> str:
+    """Every cell that holds anything; numbers in full, shares in [0, 1].
+
+    Args:
+        checkpoint: the rule by which trained policies were chosen; stands beside each of their figures.
+    """
+    buffer = StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    writer.writerows(_csv_rows(tables, checkpoint))
+    return buffer.getvalue()
+
+
+def _markdown_rows(content: Grid) -> Iterator[str]:
+    yield "| | " + " | ".join(content.heads) + " |"
+    yield "|---" * (len(content.heads) + 1) + "|"
+    heading = ""
+    for row in content.rows:
+        if row.heading != heading:
+            heading = row.heading
+            yield f"| *{heading}* |" + " |" * len(content.heads)
+        yield f"| {row.label} | " + " | ".join(map(_markdown_cell, row.cells)) + " |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    parts = [f"**{cell.text}**" if cell.text else NOT_RUN]
+    if cell.interval:
+        parts.append(cell.interval)
+    if cell.text and cell.episodes is not None:
+        parts.append(f"n = {cell.episodes:,}")
+    if cell.paper:
+        parts.append(f"paper: {cell.printed}")
+    return "<br>".join(parts)
+
+
+def _csv_rows(tables: Sequence[PaperTable], checkpoint: str) -> Iterator[tuple[str, ...]]:
+    for table in tables:
+        for line in table.lines:
+            for method, cell in line.cells.items():
+                if cell.text or cell.paper:
+                    numbers = ("" if x is None else repr(x) for x in (cell.value, cell.low, cell.high))
+                    rule = checkpoint if cell.text and method not in UNTRAINED else ""
+                    place = (str(table.number), line.environment, line.key, method, rule)
+                    episodes = "" if cell.episodes is None else str(cell.episodes)
+                    yield (*place, cell.text, *numbers, cell.unit, episodes, cell.paper)

@@ -1,0 +1,111 @@
+"""How a policy cooks: what failures look like, and when it cooks food that was cooked already.
+
+Tables 2 and 8 look at failed episodes; how they ended (``burned``, ``wrong_processing``, ``timeout``)
+is their outcome and counted for every environment alike. Table 5 needs to know which games the cookbook's
+word is a trap in, which a task says: :func:`trap_table`, to be joined by ``task_id``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import polars as pl
+
+from skillpress.core.trajectory import Task
+from skillpress.environments.textworld_cooking.skills import PROJECTION
+from skillpress.measure.evaluation.behavior import BehaviorFigure, average, share
+from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, carried_out
+from skillpress.measure.paper.figures import EnvironmentBehavior
+
+COOKING_THOUGHT = re.compile(r"cook|roast|fry|grill|stove|oven", re.IGNORECASE)
+"""Table 5's "thought mentions cook"; ``cookbook`` counts, as in the paper's pattern."""
+
+
+def mentions_cooking(thought: str) -> bool:
+    """Table 5: whether a thought references a cooking verb or appliance."""
+    return COOKING_THOUGHT.search(thought) is not None
+
+
+def is_cook_action(action: str) -> bool:
+    """Table 5: whether an action is a cook action."""
+    return PROJECTION.skill(action) == "Cook"
+
+
+def trap_table(tasks: Iterable[Task]) -> pl.DataFrame:
+    """One row per task: ``task_id``, ``cook_off`` (food arrives as the recipe wants it cooked) and
+    ``says_cook`` (the cookbook asks for cooking all the same); both true is the paper's trap."""
+    rows = [
+        (
+            task.task_id,
+            not task.spec["settings"]["cook"],
+            any(cooked != "raw" for _, cooked, _ in task.spec["ingredients"]),
+        )
+        for task in tasks
+    ]
+    schema = {"task_id": pl.String, "cook_off": pl.Boolean, "says_cook": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool) -> BehaviorFigure:
+    """Share of episodes with a cook action, of games without cooking whose cookbook mentions it or not
+    (Table 5's last two columns)."""
+    wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
+    episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
+    name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
+    return share(
+        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes,
+        pl.col("cook_actions") > 0, pl.lit(1), "Table 5",
+    )  # fmt: skip
+
+
+def cooking_table(steps: EvaluationSteps) -> pl.DataFrame:
+    """One row per episode: key, ``won``, ``outcome``, ``length``, ``cook_actions``, ``read_recipe``."""
+    return steps.per_episode(_cooking)
+
+
+def _cooking(steps: pl.DataFrame) -> pl.DataFrame:
+    skill = pl.col("action").map_elements(PROJECTION.skill, pl.String, skip_nulls=True)
+    return (
+        steps.with_columns(skill=skill)
+        .group_by(EPISODE_KEY, maintain_order=True)
+        .agg(
+            pl.col("won").first(),
+            pl.col("outcome").first(),
+            pl.len().cast(pl.Int64).alias("length"),
+            (pl.col("skill") == "Cook").sum().cast(pl.Int64).alias("cook_actions"),
+            (pl.col("skill") == "Read_Recipe").any().alias("read_recipe"),
+        )
+    )
+
+
+def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Mean number of steps of failed episodes (Table 8)."""
+    failed = episodes.filter(~pl.col("won"))
+    return average("failure_length", "Failure length", failed, pl.col("length"), "steps", "Table 8")
+
+
+def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Share of episodes in which the cookbook was read."""
+    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"), pl.lit(1))
+
+
+def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
+    """Mean number of cook actions in won episodes."""
+    won = episodes.filter("won")
+    return average("cook_actions", "Cook actions", won, pl.col("cook_actions"), "per success")
+
+
+def cooking_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
+    """The figures that need no tasks."""
+    episodes = cooking_table(steps)
+    figures = (failure_length(episodes), read_recipe_share(episodes), cook_actions_per_success(episodes))
+    return EnvironmentBehavior(figures, action_mix(steps))
+
+
+def action_mix(steps: EvaluationSteps) -> dict[str, int]:
+    """Steps of won episodes by skill, then those that changed nothing."""
+    skill = pl.col("action").map_elements(PROJECTION.skill, pl.String, skip_nulls=True)
+    kind = pl.when(~carried_out()).then(pl.lit("Invalid")).otherwise(skill)
+    counts = steps.filter(pl.col("won")).counts(kind)
+    return {name: counts[name] for name in (*PROJECTION.alphabet, "Invalid")}

@@ -1,0 +1,82 @@
+"""TextWorld-Cooking's rows of the paper's tables."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from skillpress.measure.evaluation.behavior import BehaviorFigure, failure_share, share, success_length
+from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps
+from skillpress.measure.paper.layout import Panel
+from skillpress.measure.paper.main_table import metric, success, table_1
+from skillpress.measure.paper.method_episodes import MethodEpisodes
+from skillpress.measure.paper.textworld_cooking.behavior import (
+    COOKING_THOUGHT,
+    cook_emission,
+    cooking_table,
+    failure_length,
+    is_cook_action,
+)
+
+
+def table_1_with_settings(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """Success on all games, then on those of each setting (the paper's section 6.2)."""
+    return (
+        *table_1(played),
+        *(
+            success(
+                setting,
+                f"{setting} games ({metric(played)})",
+                played.where(lambda task, setting=setting: task.stratum == setting),  # type: ignore[misc]
+            )
+            for setting in ("simple", "hard")
+            if any(task.stratum == setting for task in played.tasks.values())
+        ),
+    )
+
+
+def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """Length of successes, and failures that burned food."""
+    return success_length(played.episodes), failure_share(played.episodes, "burned")
+
+
+def table_5(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """How often steps of trap games think of cooking and then cook; how many episodes ever cook."""
+    trapped = thought_table(played.where(lambda task: bool(task.spec["trap"])).steps)
+    thinking, both = pl.col("thinking"), pl.col("thinking_and_cooking")
+    tasks = list(played.tasks.values())
+    return (
+        share("thought_cook", "Thought mentions cook", trapped, thinking, pl.col("length"), "Table 5"),
+        share("cook_given_thought", "Action cook | thought", trapped, both, thinking, "Table 5"),
+        cook_emission(played.steps, tasks, says_cook=True),
+        cook_emission(played.steps, tasks, says_cook=False),
+    )
+
+
+def table_8(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
+    """Lengths, and how failures ended."""
+    return (
+        success_length(played.episodes),
+        failure_length(cooking_table(played.steps)),
+        *(failure_share(played.episodes, end) for end in ("burned", "wrong_processing", "timeout")),
+    )
+
+
+def thought_table(steps: EvaluationSteps) -> pl.DataFrame:
+    """One row per episode: key, ``length``, steps ``thinking`` of cooking, and those of them that cook."""
+    return steps.per_episode(_thoughts)
+
+
+def _thoughts(steps: pl.DataFrame) -> pl.DataFrame:
+    thinks = pl.col("thought").str.contains(f"(?i){COOKING_THOUGHT.pattern}")
+    cooks = pl.col("action").map_elements(is_cook_action, pl.Boolean)
+    return steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+        length=pl.len(), thinking=thinks.sum(), thinking_and_cooking=(thinks & cooks).sum()
+    )
+
+
+PANELS = (
+    Panel(1, "TextWorld-Cooking", table_1_with_settings),
+    Panel(2, "TextWorld-Cooking (all episodes)", table_2),
+    Panel(5, "TextWorld-Cooking", table_5),
+    Panel(8, "TextWorld-Cooking", table_8),
+)

@@ -1,0 +1,121 @@
+"""The plan's claims, tested: an interval over seeds and tasks, Holm's correction in families, a verdict.
+
+The tests are those of ``evaluation/trainings.py``. A claim has a verdict when the record holds both methods
+for every planned seed. Until then its place in the family is kept (its p counts as 1), so that a correction
+never becomes laxer by runs that are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.measure.study.holm import holm
+from skillpress.measure.study.plan import BY_CLASS, Claim
+
+LEVEL = 0.05
+YES, REVERSED, TOO_SMALL, OPEN = "yes", "no, reversed", "no, too small to matter", "cannot be told"
+GATED = "open, as on all tasks"
+"""Verdict on a class of tasks where the claim on all tasks is open."""
+MISSING = "runs are missing"
+
+Pair = tuple[pl.DataFrame, pl.DataFrame]
+"""``task_id`` and ``score`` of the first method and of the second, trained with one seed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what the record says of it; shares in [-1, 1]."""
+
+    claim: Claim
+    planned: int
+    """Seeds that the plan asks for."""
+    margin: float
+    difference: float | None = None
+    """Second less first, the mean over seeds; None where no seed has both."""
+    per_seed: tuple[float, ...] = ()
+    tasks: int = 0
+    """Different ones."""
+    low: float | None = None
+    """Lower end of the 95% interval over seeds and tasks; None below two seeds, or where nothing varies."""
+    high: float | None = None
+    p: float | None = None
+    """Two-sided, uncorrected."""
+    corrected: float | None = None
+    """By Holm's method within the family."""
+    verdict: str = MISSING
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned seed is there."""
+        return len(self.per_seed) >= self.planned
+
+
+def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> Finding:
+    """The difference and its interval, without correction and verdict.
+
+    Args:
+        pairs: by seed, those that the record has.
+    """
+    empty = Finding(claim=claim, planned=planned, margin=margin)
+    if not pairs:
+        return empty
+    joined = [one.join(other, on="task_id", suffix="_second") for one, other in pairs]
+    difference = (pl.col("score_second") - pl.col("score")).round(12)
+    found = Scores.of([pair.select("task_id", score=difference) for pair in joined])
+    interval = over_trainings(found)
+    known = replace(
+        empty,
+        difference=found.mean(),
+        per_seed=tuple(found.seed_means().tolist()),
+        tasks=found.tasks,
+    )
+    if interval is None:
+        return known
+    return replace(known, low=interval.low, high=interval.high, p=interval.p)
+
+
+def judged(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a question with corrected p-values and verdicts, in their order."""
+    families: dict[str, list[int]] = {}
+    for place, finding in enumerate(findings):
+        families.setdefault(finding.claim.family, []).append(place)
+    done = list(findings)
+    for places in families.values():
+        corrected = holm([_known_p(findings[place]) for place in places])
+        for place, value in zip(places, corrected, strict=True):
+            if findings[place].complete:
+                done[place] = replace(findings[place], corrected=value)
+    of_all = {_key(finding.claim): _verdict(finding) for finding in done if not finding.claim.of_class}
+    return [replace(finding, verdict=_gated(finding, of_all)) for finding in done]
+
+
+def _known_p(finding: Finding) -> float:
+    return 1.0 if finding.p is None or not finding.complete else finding.p
+
+
+def _verdict(finding: Finding) -> str:
+    if not finding.complete or finding.difference is None:
+        return MISSING
+    sign = {"higher": 1, "lower": -1, "differs": 0}[finding.claim.expect]
+    if finding.corrected is not None and finding.corrected < LEVEL:
+        return REVERSED if sign * finding.difference < 0 else YES
+    if finding.low is None or finding.high is None:
+        return OPEN
+    ends = {1: (finding.high,), -1: (-finding.low,), 0: (finding.high, -finding.low)}[sign]
+    return TOO_SMALL if max(ends) < finding.margin else OPEN
+
+
+def _gated(finding: Finding, of_all: Mapping[tuple[str, ...], str]) -> str:
+    verdict = _verdict(finding)
+    if finding.claim.of_class and verdict != MISSING and of_all.get(_key(finding.claim)) == OPEN:
+        return GATED
+    return verdict
+
+
+def _key(claim: Claim) -> tuple[str, ...]:
+    return claim.family.removesuffix(BY_CLASS), claim.benchmark, claim.first, claim.second

@@ -1,0 +1,48 @@
+"""The outcomes of a run, task by task: what the plan calls ``pass_at_1``, ``sc_at_k`` and so on.
+
+Each is a number per test task whose mean over tasks is the run's figure, so that contrasts can be paired by
+task. An episode is told by the step at which it was won, 0 where it was not.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from skillpress.measure.evaluation.strata import within
+from skillpress.measure.study.plan import within_budget
+
+
+def scores(won_at: pl.DataFrame, outcome: str, max_steps: int, votes: int) -> pl.DataFrame:
+    """``task_id`` and ``score``.
+
+    Args:
+        won_at: ``task_id`` and ``won_at``, the list of its episodes, run by run and vote by vote.
+        outcome: one of the plan's.
+        max_steps: T.
+        votes: k, episodes of a task in each run.
+    """
+    steps = pl.col("won_at").cast(pl.Int64)
+    episodes = won_at.select("task_id", "won_at").with_row_index("row").explode("won_at")
+    number = pl.int_range(pl.len()).over("row")
+    if outcome == "sc_at_k":
+        verdicts = episodes.group_by("row", number // votes, maintain_order=True).agg(
+            pl.col("task_id").first(), score=((pl.col("won_at") > 0).sum() * 2 > votes)
+        )
+    else:
+        value = {
+            "pass_at_1": steps > 0,
+            "budget_area": pl.when(steps > 0).then((max_steps - steps + 1) / max_steps).otherwise(0.0),
+        }
+        budget = within_budget(outcome)
+        chosen = value[outcome] if budget is None else (steps > 0) & (steps <= budget)
+        verdicts = episodes.select("task_id", score=chosen)
+    means = verdicts.group_by("task_id", maintain_order=True).agg(pl.col("score").cast(pl.Float64).mean())
+    return means.with_columns(pl.col("score").round(12))  # equal shares must tie exactly
+
+
+def of_class(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows whose ``kind`` is the class or lies in it; all where no class is named."""
+    if not name:
+        return outcomes
+    kinds = [kind for kind in outcomes["kind"].unique() if within(kind, name)]
+    return outcomes.filter(pl.col("kind").is_in(kinds))

@@ -1,0 +1,237 @@
+"""The plan of a study, as ``params/study/`` states it before the first run.
+
+``plan.yaml`` holds what the questions share: benchmarks and methods. Each file ``q<number>_<name>.yaml``
+holds one question. A question names, for each benchmark, the methods that it needs; a run that several
+questions need is one run. Claims are contrasts between any two methods, grouped in families: p-values are
+corrected for the number of claims within each family (``holm.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from skillpress.core.errors import UserError
+from skillpress.experiment.params import Section, read_yaml
+
+SHARED = "plan.yaml"
+QUESTIONS = "q[0-9]*.yaml"
+BY_CLASS = ", by class"
+"""What the family of a claim about a class of tasks adds to the family's name."""
+Entry = TypeVar("Entry", bound=Section)
+_WITHIN = re.compile(r"within_([1-9][0-9]*)")
+
+
+class PlanError(UserError):
+    """The plan contradicts itself; the message names the file and the entry."""
+
+
+def within_budget(outcome: str) -> int | None:
+    """The steps of an outcome ``within_<steps>``; None for another outcome."""
+    found = _WITHIN.fullmatch(outcome)
+    return int(found[1]) if found else None
+
+
+def _known(outcome: str) -> str:
+    if outcome not in ("pass_at_1", "sc_at_k", "budget_area") and within_budget(outcome) is None:
+        raise ValueError("must be pass_at_1, sc_at_k, budget_area or within_<steps>")
+    return outcome
+
+
+Outcome = Annotated[str, AfterValidator(_known)]
+"""What is counted of a run: success at T, majorities of k votes, the area under the curve of success against
+the step budget, or success within so many steps."""
+
+
+class Benchmark(Section):
+    """One environment with one small policy."""
+
+    words: str
+    """Its name on pages."""
+    base: Annotated[list[str], Field(min_length=1)]
+    """Overlays under every method's, by their place in params/ without ``.yaml``."""
+    seeds: Annotated[list[int], Field(min_length=2)]
+    outcome: Outcome
+    """The primary one."""
+    secondary: list[Outcome]
+    margin: Annotated[float, Field(gt=0, lt=1)]
+    """The smallest difference of the primary outcome that matters."""
+
+
+class Method(Section):
+    """Overlays over a benchmark's base."""
+
+    words: str
+    overlays: Annotated[list[str], Field(min_length=1)]
+
+
+class Contrast(Section):
+    """A claim: how ``second`` stands against ``first``."""
+
+    first: str
+    second: str
+    expect: Literal["higher", "lower", "differs"]
+    """What the claim says of the primary outcome of ``second``."""
+    benchmarks: list[str] = Field(default_factory=list)
+    """Benchmarks; empty: all on which the question runs both methods."""
+    classes: dict[str, list[str]] = Field(default_factory=dict)
+    """Benchmark to the classes of tasks on which it is also tested; these are a family of their own."""
+
+
+class Question(Section):
+    """One question of the study."""
+
+    title: str
+    words: str
+    runs: dict[str, list[str]]
+    """Benchmark to the methods that are run on it."""
+    families: dict[str, list[Contrast]]
+    counts_as_yes: str
+    """In words."""
+    counts_as_no: str
+    """In words."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A contrast on one benchmark."""
+
+    question: str
+    family: str
+    benchmark: str
+    first: str
+    second: str
+    expect: Literal["higher", "lower", "differs"]
+    of_class: str = ""
+    """A class of tasks; empty for all tasks."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``countdown: segcost against grpo``."""
+        where = f" ({self.of_class})" if self.of_class else ""
+        return f"{self.benchmark}{where}: {self.second} against {self.first}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole plan, checked."""
+
+    benchmarks: Mapping[str, Benchmark]
+    methods: Mapping[str, Method]
+    questions: Mapping[str, Question]
+    """By the names of their files without ``.yaml``, such as ``q1_order``."""
+
+    def chosen(self, questions: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> dict[str, list[str]]:
+        """Benchmark to the methods that these questions run on it, in the plan's order.
+
+        Args:
+            questions: names or beginnings of them (``q1``); all where none is given.
+            benchmarks: all where none is given.
+
+        Raises:
+            PlanError: one of them is not in the plan.
+        """
+        for name in benchmarks:
+            if name not in self.benchmarks:
+                raise PlanError(f"no benchmark {name!r} in the plan; there are {', '.join(self.benchmarks)}")
+        names = [match for name in questions or ("q",) for match in self._questions(name)]
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys(names):
+            for benchmark, methods in self.questions[name].runs.items():
+                if not benchmarks or benchmark in benchmarks:
+                    found.setdefault(benchmark, []).extend(methods)
+        return {benchmark: list(dict.fromkeys(methods)) for benchmark, methods in found.items()}
+
+    def claims(self, question: str) -> Iterator[Claim]:
+        """The question's claims on all tasks, then those by class, family by family."""
+        entry = self.questions[question]
+        for family, contrasts in entry.families.items():
+            for contrast in contrasts:
+                for benchmark in _benchmarks_of(contrast, entry):
+                    yield _claim(question, family, benchmark, contrast)
+            for contrast in contrasts:
+                for benchmark, classes in contrast.classes.items():
+                    for name in classes:
+                        yield _claim(question, f"{family}{BY_CLASS}", benchmark, contrast, name)
+
+    def _questions(self, beginning: str) -> list[str]:
+        found = [name for name in self.questions if name.startswith(beginning)]
+        if not found:
+            raise PlanError(f"no question {beginning!r} in the plan; there are {', '.join(self.questions)}")
+        return found
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of a folder.
+
+    Raises:
+        ParamsError: a file is missing or no YAML.
+        PlanError: it does not follow the schema, or names what the plan does not have.
+    """
+    shared = read_yaml(folder / SHARED)
+    if set(shared) != {"benchmarks", "methods"}:
+        raise PlanError(f"{folder / SHARED}: must hold benchmarks and methods, holds {', '.join(shared)}")
+    plan = Plan(
+        {
+            name: _parse(Benchmark, entry, folder / SHARED, name)
+            for name, entry in shared["benchmarks"].items()
+        },
+        {name: _parse(Method, entry, folder / SHARED, name) for name, entry in shared["methods"].items()},
+        {path.stem: _parse(Question, read_yaml(path), path, "") for path in sorted(folder.glob(QUESTIONS))},
+    )
+    for name, question in plan.questions.items():
+        _check(plan, question, folder / f"{name}.yaml")
+    return plan
+
+
+def _claim(question: str, family: str, benchmark: str, contrast: Contrast, of_class: str = "") -> Claim:
+    return Claim(
+        question=question,
+        family=family,
+        benchmark=benchmark,
+        first=contrast.first,
+        second=contrast.second,
+        expect=contrast.expect,
+        of_class=of_class,
+    )
+
+
+def _benchmarks_of(contrast: Contrast, question: Question) -> list[str]:
+    if contrast.benchmarks:
+        return contrast.benchmarks
+    both = {contrast.first, contrast.second}
+    return [benchmark for benchmark, methods in question.runs.items() if both <= set(methods)]
+
+
+def _check(plan: Plan, question: Question, path: Path) -> None:
+    for benchmark, methods in question.runs.items():
+        if benchmark not in plan.benchmarks:
+            raise PlanError(f"{path}: runs.{benchmark}: no such benchmark in {SHARED}")
+        for method in methods:
+            if method not in plan.methods:
+                raise PlanError(f"{path}: runs.{benchmark}: no method {method!r} in {SHARED}")
+    for family, contrasts in question.families.items():
+        for contrast in contrasts:
+            benchmarks = _benchmarks_of(contrast, question)
+            where = f"{path}: families.{family}: {contrast.second} against {contrast.first}"
+            if not benchmarks:
+                raise PlanError(f"{where}: no benchmark of the question runs both")
+            for benchmark in {*benchmarks, *contrast.classes}:
+                if missing := {contrast.first, contrast.second} - set(question.runs.get(benchmark, [])):
+                    raise PlanError(f"{where}: {min(missing)} is not run on {benchmark}")
+
+
+def _parse(kind: type[Entry], values: Any, path: Path, name: str) -> Entry:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        details = "; ".join(
+            f"{'.'.join(map(str, (*([name] if name else []), *detail['loc'])))}: {detail['msg']}"
+            for detail in error.errors(include_url=False)
+        )
+        raise PlanError(f"{path}: {details}") from None

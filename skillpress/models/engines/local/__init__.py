@@ -1,0 +1,31 @@
+"""The engine on torch, in this process; it needs nothing to be installed or started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
+
+if TYPE_CHECKING:
+    from skillpress.core.interface import Engine
+    from skillpress.models.policy import Policy
+
+
+class LocalParameters(EngineParameters):
+    """``engine: {name: local}``."""
+
+    exact_seeds: ClassVar[bool] = True
+    plays_beside_updates: ClassVar[bool] = True
+
+    def make(self, policy: Policy, demand: EngineDemand) -> Engine:
+        """See ``EngineParameters``."""
+        from skillpress.models.engines.local.engine import LocalEngine
+
+        return LocalEngine(policy, demand.growing)
+
+    def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
+        """See ``EngineParameters``; rows beyond its bounds wait for the others, or are computed again."""
+        from skillpress.models.engines.local.engine import CACHE_BYTES, KEPT_BYTES
+
+        kept = min(rows * row, KEPT_BYTES) if growing else 0
+        return EngineMemory(weights, cache=max(row, min(rows * row, CACHE_BYTES)), kept=kept)

@@ -1,0 +1,196 @@
+"""Between a prefill and the last token: what passes leave, rows that are still open, and their answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from transformers import DynamicCache, PreTrainedModel
+
+from skillpress.core.interface import Completion
+from skillpress.models.engines.local.decoding_cache import DecodingCache
+from skillpress.models.engines.local.kept import Layers
+
+
+@dataclass
+class Prefilled:
+    """What a pass over different prompts leaves."""
+
+    logits: torch.Tensor
+    """[prompts, vocabulary] after each prompt."""
+    cache: DynamicCache | None
+    lengths: torch.Tensor
+    """[prompts]."""
+    visible: torch.Tensor | None
+    """[prompts, width] which columns are no padding; None where none is."""
+    width: int
+    """Columns, padding included."""
+
+    def columns(self, count: int) -> torch.Tensor:
+        """[prompts, count] which columns are no padding, where more of it stands on the left."""
+        visible = self.visible
+        if visible is None:
+            visible = torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=self.lengths.device)
+        return torch.nn.functional.pad(visible, (count - self.width, 0), value=False)
+
+
+def rows_of_passes(passes: Sequence[Prefilled], fan: torch.Tensor) -> list[torch.Tensor]:
+    """For each pass its rows among numbers ``fan`` (ascending) of all passes."""
+    first, chosen = 0, []
+    for made in passes:
+        last = first + len(made.lengths)
+        chosen.append(fan[(fan >= first) & (fan < last)] - first)
+        first = last
+    return chosen
+
+
+class OpenRows(ABC):
+    """Rows that wait for tokens, with the keys and values of what they have."""
+
+    @abstractmethod
+    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+        """Keep these rows (ascending); returns them in the order that they stand in now."""
+
+    @abstractmethod
+    def layers_of(self, row: int) -> Layers:
+        """Keys and values of a row's tokens so far, in memory of their own."""
+
+    @abstractmethod
+    def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
+        """Append one token per row; returns the logits after it, [rows, vocabulary]."""
+
+
+class Decoder(ABC):
+    """How an engine decodes."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> OpenRows:
+        """Rows whose prompts are numbers ``fan`` (ascending) of all passes, which are used up, with room for
+        so many tokens."""
+
+    @abstractmethod
+    def tokens(self, rows: int, columns: int) -> int:
+        """For how many tokens so many rows of a length take memory."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back what is kept between batches."""
+
+
+class GrowingDecoder(Decoder):
+    """With a cache that shows one column more after every token; nothing is kept between batches."""
+
+    name = "growing"
+
+    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
+        """See :class:`Decoder`."""
+        return Decoding.of(passes, fan, room)
+
+    def tokens(self, rows: int, columns: int) -> int:
+        """See :class:`Decoder`."""
+        return rows * columns
+
+    def release(self) -> None:
+        """There is nothing."""
+
+
+@dataclass
+class Decoding(OpenRows):
+    """The rows still open: their keys and values, what of them is padding, and their lengths."""
+
+    cache: DecodingCache
+    mask: torch.Tensor | None
+    lengths: torch.Tensor
+
+    @classmethod
+    def of(cls, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
+        """See :meth:`Decoder.begin`."""
+        columns = max(made.width for made in passes)
+        lengths = torch.cat([made.lengths for made in passes])
+        chosen = rows_of_passes(passes, fan)
+        mask = None
+        if any(made.visible is not None or made.width < columns for made in passes):
+            mask = torch.cat([made.columns(columns) for made in passes])[fan]
+        caches = [made.cache for made in passes if made.cache is not None]
+        return cls(DecodingCache.merged(caches, chosen, columns, room), mask, lengths[fan])
+
+    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+        """See :class:`OpenRows`."""
+        rows = self.cache.keep(rows)
+        self.lengths = self.lengths[rows]
+        if self.mask is not None:
+            self.mask = self.mask[rows]
+        return rows
+
+    def layers_of(self, row: int) -> Layers:
+        """See :class:`OpenRows`."""
+        layers: list[Any] = self.cache.layers
+        if self.mask is None:
+            return tuple((layer.keys[row].clone(), layer.values[row].clone()) for layer in layers)
+        there = self.mask[row]
+        return tuple((layer.keys[row][:, there], layer.values[row][:, there]) for layer in layers)
+
+    def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
+        """See :class:`OpenRows`."""
+        if self.mask is not None:
+            self.mask = torch.nn.functional.pad(self.mask, (0, 1), value=True)
+        output = model(
+            input_ids=tokens[:, None], attention_mask=self.mask, position_ids=self.lengths[:, None],
+            past_key_values=self.cache, use_cache=True,
+        )  # fmt: skip
+        self.lengths = self.lengths + 1
+        return output.logits[:, -1]  # type: ignore[no-any-return]
+
+
+@dataclass
+class Answers:
+    """Sampled tokens as they come in, [rows, longest response]."""
+
+    tokens: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    logprobs: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    lengths: np.ndarray[tuple[int], np.dtype[np.int64]]
+    stopped: np.ndarray[tuple[int], np.dtype[np.bool_]] = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: int, longest: int) -> Answers:
+        return cls(
+            np.zeros((rows, longest), np.int64),
+            np.zeros((rows, longest), np.float32),
+            np.zeros(rows, np.int64),
+            np.zeros(rows, np.bool_),
+        )
+
+    def add(
+        self, rows: np.ndarray[tuple[int], np.dtype[np.int64]], position: int,
+        tokens: torch.Tensor, logprobs: torch.Tensor, stopped: torch.Tensor,
+    ) -> None:  # fmt: skip
+        self.tokens[rows, position] = tokens.cpu().numpy()
+        self.logprobs[rows, position] = logprobs.cpu().numpy()
+        self.lengths[rows] = position + 1
+        self.stopped[rows] = stopped.cpu().numpy()
+
+    def completions(self, prefilled: Sequence[int]) -> list[Completion]:
+        """One per row, with the tokens of its prompt that were computed for it."""
+        rows = zip(
+            self.tokens.tolist(),
+            self.logprobs.tolist(),
+            self.lengths.tolist(),
+            self.stopped,
+            prefilled,
+            strict=True,
+        )
+        return [
+            Completion(
+                token_ids=tuple(tokens[:length]),
+                logprobs=tuple(logprobs[:length]),
+                finish_reason="stop" if stopped else "length",
+                prefilled_tokens=computed,
+            )
+            for tokens, logprobs, length, stopped, computed in rows
+        ]

@@ -1,0 +1,145 @@
+"""Decoding with steps of few shapes, each recorded once: how the engine decodes where there is CUDA.
+
+Rows come in as from any prefill, and the steps do not know of it: rows that have ended, and those that only
+fill a shape up, are computed with the others and not looked at. When half of the rows have ended, the step
+of half as many takes over, on the same memory. Memory and recorded steps stay from one batch to the next,
+new weights included, which are written to where the old ones are; ``sleep`` gives them back.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from skillpress.models.engines.local.decoding import Decoder, OpenRows, Prefilled, rows_of_passes
+from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
+from skillpress.models.engines.local.kept import Layers
+from skillpress.models.engines.local.recorded_step import Record, Step, recorded
+from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
+
+MOST_STEPS = 64
+"""Recorded steps at a time; beyond, the one that was used longest ago is recorded again when it is needed."""
+
+
+class StaticDecoder(Decoder):
+    """See :class:`Decoder`."""
+
+    name = "static"
+
+    def __init__(self, model: PreTrainedModel, recorder: Callable[[], Record]) -> None:
+        """Take nothing yet.
+
+        Args:
+            recorder: gives what records steps of the same memory.
+        """
+        self._model = model
+        self._recorder = recorder
+        self._memory: StaticMemory | None = None
+        self._record: Record | None = None
+        self._steps: OrderedDict[Shape, Step] = OrderedDict()
+
+    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> StaticRows:
+        """See :class:`Decoder`."""
+        columns = max(made.width for made in passes)
+        shape = Shape.holding(len(fan), columns + room)
+        if self._memory is None or not self._memory.holds(shape):
+            self.release()
+            cache = next(made.cache for made in passes if made.cache is not None)
+            self._memory = StaticMemory(cache, passes[0].logits, shape)
+            self._record = self._recorder()
+        return StaticRows(self, passes, fan, shape)
+
+    def tokens(self, rows: int, columns: int) -> int:
+        """See :class:`Decoder`: of the shape, and of what is prefilled beside it."""
+        return Shape.holding(rows, columns).tokens + rows * columns
+
+    def release(self) -> None:
+        """See :class:`Decoder`."""
+        self._steps.clear()  # before the memory that they work on
+        self._record = self._memory = None
+
+    def inputs(self, shape: Shape) -> StaticInputs:
+        """What a step of this shape reads and writes."""
+        assert self._memory is not None
+        return self._memory.inputs(shape)
+
+    def step(self, shape: Shape, inputs: StaticInputs, rows: int, column: int) -> None:
+        """Carry a step out; see :func:`recorded` for the arguments and what it raises."""
+        if shape not in self._steps:
+            assert self._record is not None
+            while len(self._steps) >= MOST_STEPS:
+                self._steps.popitem(last=False)
+            self._steps[shape] = recorded(self._model, inputs, self._record, rows, column)
+        self._steps.move_to_end(shape)
+        self._steps[shape]()
+
+
+class StaticRows(OpenRows):
+    """See :class:`OpenRows`: the first rows of a shape."""
+
+    def __init__(
+        self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: torch.Tensor, shape: Shape
+    ) -> None:
+        """Copy what the passes left, which is used up."""
+        self._decoder = decoder
+        self._shape = shape
+        self._rows = len(fan)
+        self._filled = max(made.width for made in passes)
+        self._inputs = decoder.inputs(shape)
+        self._load(passes, fan)
+
+    def keep(self, rows: torch.Tensor) -> torch.Tensor:
+        """See :class:`OpenRows`."""
+        order = last_into_holes(rows)
+        moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
+        inputs, origin = self._inputs, order[moved]
+        for layer in inputs.layers:
+            for memory in (layer.keys, layer.values):
+                memory[moved, :, : self._filled] = memory[origin, :, : self._filled]
+        for memory in (inputs.positions, inputs.mask):
+            memory[moved] = memory[origin]
+        self._rows = len(order)
+        fitting = self._shape.narrowed(self._rows)
+        if fitting != self._shape:
+            self._shape, self._inputs = fitting, self._decoder.inputs(fitting)
+        return order
+
+    def layers_of(self, row: int) -> Layers:
+        """See :class:`OpenRows`."""
+        there = self._inputs.mask[row, 0, 0, : self._filled]
+        return tuple(
+            (layer.keys[row, :, : self._filled][:, there], layer.values[row, :, : self._filled][:, there])
+            for layer in self._inputs.layers
+        )
+
+    def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
+        """See :class:`OpenRows`; the logits stand there until the next call."""
+        inputs = self._inputs
+        inputs.tokens[: self._rows, 0] = tokens
+        self._decoder.step(self._shape, inputs, self._rows, self._filled)
+        inputs.positions.add_(1)
+        inputs.column.add_(1)
+        self._filled += 1
+        return inputs.logits[: self._rows]
+
+    def _load(self, passes: Sequence[Prefilled], fan: torch.Tensor) -> None:
+        inputs, columns = self._inputs, self._filled
+        chosen = rows_of_passes(passes, fan)
+        caches: list[Any] = [made.cache for made in passes if made.cache is not None]
+        for index, layer in enumerate(inputs.layers):
+            parts = [cache.layers[index] for cache in caches]
+            for memory, name in ((layer.keys, "keys"), (layer.values, "values")):
+                memory.zero_()  # masked, but 0 x nan is nan
+                copy_right_aligned(memory, [getattr(part, name) for part in parts], chosen, columns)
+            for part in parts:
+                part.keys = part.values = None
+        inputs.tokens.zero_()
+        inputs.positions.zero_()
+        inputs.positions[: self._rows, 0] = torch.cat([made.lengths for made in passes])[fan]
+        inputs.mask.zero_()
+        inputs.mask[: self._rows, 0, 0, :columns] = torch.cat([made.columns(columns) for made in passes])[fan]
+        inputs.column.fill_(columns)

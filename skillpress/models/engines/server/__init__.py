@@ -1,0 +1,62 @@
+"""The engine on vLLM servers that somebody else started, one or several, by URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from skillpress.models.engines.checks import refuse_multimodal
+from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
+
+if TYPE_CHECKING:
+    from skillpress.core.interface import Engine
+    from skillpress.models.policy import Policy
+
+VLLM = "0.32.0"
+"""What the servers must run: the version that the extra ``gpu`` pins. The calls that change weights are its
+own, and results depend on it."""
+
+
+class ServerParameters(EngineParameters):
+    """``engine: {name: server, urls: [http://127.0.0.1:8801], answer_seconds: 600}``."""
+
+    shared: ClassVar[bool] = True
+    plays_beside_updates: ClassVar[bool] = True
+
+    urls: Annotated[list[str], Field(min_length=1)]
+    """The servers; all of them sample from the same weights."""
+    answer_seconds: Annotated[float, Field(gt=0)]
+    """How long one response, or one update of the weights, may take before it is given up."""
+
+    @field_validator("urls")
+    @classmethod
+    def _urls_are_servers(cls, urls: list[str]) -> list[str]:
+        for url in urls:
+            parts = urlsplit(url)
+            if parts.username or parts.password or parts.query or parts.fragment:
+                raise ValueError(
+                    "holds a password, or a part behind '?' or '#', which would be recorded with the "
+                    "parameters"
+                )
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+                raise ValueError(f"{url!r} is no server; allowed: http://HOST:PORT")
+        if len({url.rstrip("/") for url in urls}) < len(urls):
+            raise ValueError("names a server twice")
+        return [url.rstrip("/") for url in urls]
+
+    def make(self, policy: Policy, demand: EngineDemand) -> Engine:
+        """See ``EngineParameters``."""
+        from skillpress.models.engines.server.engine import ServerEngine
+
+        refuse_multimodal(policy.model, self.name)
+        return ServerEngine(policy, demand, self.urls, self.answer_seconds)
+
+    def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
+        """See ``EngineParameters``; the servers' memory is theirs."""
+        return EngineMemory(weights=0, cache=0)
+
+    def libraries(self) -> dict[str, str]:
+        """See ``EngineParameters``; the servers are held to it when the engine is made."""
+        return {"vllm": VLLM}

@@ -1,0 +1,193 @@
+"""An engine that asks vLLM servers over HTTP: tokens in, tokens out, weights over the same road.
+
+``submit`` starts one connection per request and returns; answers gather in a queue as they come. Every
+process of a training is a client of all servers, and the first of them gives the servers new weights
+while the others wait. Each response tells which weights sampled each of its tokens; weights that are
+not this run's are refused, so two runs that share a server by mistake find out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import httpx
+import torch
+
+from skillpress.core.errors import UserError
+from skillpress.core.interface import Completion, Promises, Request, StateDict
+from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
+from skillpress.models.engines.parameters import EngineDemand
+from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server
+from skillpress.models.engines.server.fit import refuse_unfit
+from skillpress.models.engines.server.loop import LoopThread
+from skillpress.models.engines.server.pool import ServerPool
+from skillpress.models.engines.server.weights import local_address, offered, to_safetensors
+from skillpress.models.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What became of a request."""
+
+    round: int
+    """How often ``abort`` had been called when it was asked."""
+    key: int
+    outcome: Completion | Exception
+
+
+class ServerEngine:
+    """An ``interface.Engine`` on servers."""
+
+    prefilled_tokens: int | None = None
+    """Servers do not say what they computed of a prompt."""
+
+    def __init__(
+        self, policy: Policy, demand: EngineDemand, urls: Sequence[str], answer_seconds: float
+    ) -> None:
+        """Connect with the servers and give them the policy's weights.
+
+        Args:
+            answer_seconds: what one response, or one update of the weights, may take.
+
+        Raises:
+            UserError: a server cannot be reached, is too short for the prompts, or serves another model.
+        """
+        exact = policy.model.dtype == torch.float32
+        self.promises = Promises(exact_seeds=False, exact_logprobs=exact, lockstep=False)
+        self.version = 0
+        self._demand, self._ranks = demand, demand.ranks
+        self._vocabulary = policy.vocabulary
+        self._shapes = shapes_of(policy.model.state_dict())
+        self._answers: SimpleQueue[_Answer] = SimpleQueue()
+        self._open: dict[int, Future[None]] = {}
+        self._round = 0
+        self._loop = LoopThread("asks servers")
+        run: str = self._ranks.gather([secrets.token_hex(4)])[0]
+        # The proxy that a cluster's environment names leads out of the cluster.
+        self._client = httpx.AsyncClient(
+            trust_env=False, limits=httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        )
+        servers = [Server(url, self._client) for url in urls]
+        self._pool = ServerPool(servers, sorted(policy.stop_token_ids), run, answer_seconds)
+        self._names = {self._pool.name_of(0): 0}
+        try:
+            self._loop.call(self._look_at_all(policy.model.dtype))
+            with suppress(EngineError):  # the next line says it better
+                self._give(dict(policy.model.state_dict()), 0)
+            self._refuse_lost_servers()
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        """See ``interface.Engine``.
+
+        Raises:
+            ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
+        """
+        check_requests(requests, self._vocabulary, self._demand.longest)
+        for request in requests:
+            self._open[request.key] = self._loop.start(self._answer(request, self._round, self.version))
+
+    def completed(self, wait: float) -> list[tuple[int, Completion]]:
+        """See ``interface.Engine``.
+
+        Raises:
+            EngineError: a request cannot be answered; all others are aborted.
+        """
+        found: list[tuple[int, Completion]] = []
+        while self._open:
+            try:
+                answer = self._answers.get(timeout=0 if found else wait)
+            except Empty:
+                break
+            if answer.round != self._round:
+                continue
+            if isinstance(answer.outcome, Exception):
+                self.abort()
+                raise answer.outcome
+            del self._open[answer.key]
+            found.append((answer.key, answer.outcome))
+        return found
+
+    def abort(self) -> None:
+        """See ``interface.Engine``; servers stop when their connections close."""
+        self._round += 1
+        for future in self._open.values():
+            future.cancel()
+        self._open.clear()
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        """See ``interface.Engine``; every process calls it.
+
+        Raises:
+            EngineError: no server has taken the weights.
+            ValueError: these are not the policy's weights.
+        """
+        self._give(check_weights(weights, self._shapes), version)
+
+    def sleep(self) -> None:
+        """Nothing: the servers' memory is not the learner's."""
+
+    def wake(self) -> None:
+        """Nothing was given back."""
+
+    def close(self) -> None:
+        """See ``interface.Engine``; the servers stay."""
+        self.abort()
+        self._loop.call(self._client.aclose())
+        self._loop.close()
+
+    async def _answer(self, request: Request, round_: int, version: int) -> None:
+        """Put into the queue what becomes of the request."""
+
+        def versions() -> dict[str, int]:
+            return {name: number for name, number in self._names.items() if number >= version}
+
+        outcome: Completion | Exception
+        try:
+            outcome = await self._pool.answer(request, versions)
+        except Exception as error:  # noqa: BLE001  raised again by ``completed``, in the caller's thread
+            outcome = error
+        self._answers.put(_Answer(round_, request.key, outcome))
+
+    def _give(self, weights: dict[str, Any], version: int) -> None:
+        """The first process gives the servers weights; all go on when they have them."""
+        # A new dictionary each time: the other thread may be looking at the old one.
+        self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
+        if self._ranks.rank == 0:
+            self._loop.call(self._update(to_safetensors(weights), version))
+        self._ranks.barrier()
+        self.version = version
+
+    async def _update(self, content: bytes, version: int) -> None:
+        with ExitStack() as stack:
+            at: dict[str, str] = {}
+
+            async def weights_at(server: Server) -> str:
+                address = await asyncio.to_thread(local_address, server.url, CONNECT_SECONDS)
+                if address not in at:
+                    at[address] = stack.enter_context(offered(content, address))
+                return at[address]
+
+            await self._pool.update(weights_at, version)
+
+    def _refuse_lost_servers(self) -> None:
+        """At the start every server that is named must have taken the weights."""
+        lost = [f"{server.url}: {server.lost}" for server in self._pool.servers if server.lost]
+        if lost:
+            raise UserError(
+                f"engine.urls: {'; '.join(lost)}. Start each with a model of the policy's shape (its log "
+                "says what was wrong): skillpress serve-model --model FOLDER"
+            )
+
+    async def _look_at_all(self, dtype: torch.dtype) -> None:
+        for server in self._pool.servers:
+            await refuse_unfit(server, self._demand.longest, dtype)

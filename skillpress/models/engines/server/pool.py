@@ -1,0 +1,121 @@
+"""Requests over several servers: each goes to the one with the fewest, and elsewhere when that one fails.
+
+A response is lost with the connection on which it was awaited, so a request that is played again is
+answered once. A server that fails is left out until the next update of the weights: one that was started
+again has the weights of its start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from skillpress.core.interface import Completion, Request
+from skillpress.models.engines.checks import EngineError
+from skillpress.models.engines.server.connection import RefusedError, Server, ServerFailedError
+from skillpress.models.engines.server.protocol import GENERATE, BadAnswerError, read_answer, request_body
+
+ATTEMPTS = 3
+"""How often a request is tried at least, on a single server too; a broken connection may be an accident."""
+START_AGAIN = "start it again (skillpress serve-model) and run again: what is finished is kept"
+
+_log = logging.getLogger(__name__)
+
+
+class ServerPool:
+    """Servers that sample from the same weights."""
+
+    def __init__(self, servers: Sequence[Server], stop: Sequence[int], run: str, seconds: float) -> None:
+        """Nothing is sent yet.
+
+        Args:
+            stop: token ids that end a response.
+            run: a word that tells this run's requests and weights from others'.
+            seconds: what one response or one update may take.
+        """
+        self.servers = list(servers)
+        self._stop, self._run, self._seconds = list(stop), run, seconds
+        self._sent = 0
+
+    def name_of(self, version: int) -> str:
+        """What the servers call this run's weights of this version."""
+        return f"{self._run}-{version}"
+
+    async def answer(self, request: Request, versions: Callable[[], Mapping[str, int]]) -> Completion:
+        """The completion, from whichever server gives it.
+
+        Args:
+            versions: names of weights that may have sampled it, to their version, when it has come.
+
+        Raises:
+            EngineError: no server could; the message names each with its reason.
+        """
+        failures: list[str] = []
+        tried: set[str] = set()
+        for _ in range(max(ATTEMPTS, len(self.servers))):
+            server = self._least_busy(tried)
+            if server is None:
+                break
+            tried.add(server.url)
+            try:
+                return await self._ask(server, request, versions)
+            except RefusedError as error:
+                raise EngineError(f"request {request.key}: {server.url} refuses it: {error}") from error
+            except BadAnswerError as error:
+                failures.append(f"{server.url}: {error}")
+                self._lose(server, str(error))
+            except ServerFailedError as error:
+                failures.append(f"{server.url}: {error}")
+                if server.lost is None and not await server.well():
+                    self._lose(server, str(error))
+        reasons = failures or [f"{server.url}: {server.lost}" for server in self.servers]
+        raise EngineError(
+            f"request {request.key} (prompt of {len(request.prompt)} tokens): no server answered it: "
+            f"{'; '.join(reasons)}; {START_AGAIN}"
+        )
+
+    async def update(self, weights_at: Callable[[Server], Awaitable[str]], version: int) -> None:
+        """Give all servers the same new weights, those that were lost too, if they are there again.
+
+        Args:
+            weights_at: where a server fetches them.
+
+        Raises:
+            EngineError: no server has taken them.
+        """
+        await asyncio.gather(*(self._update(server, weights_at, version) for server in self.servers))
+        if all(server.lost for server in self.servers):
+            reasons = "; ".join(f"{server.url}: {server.lost}" for server in self.servers)
+            raise EngineError(f"weights {version}: no server has taken them: {reasons}; {START_AGAIN}")
+
+    async def _ask(
+        self, server: Server, request: Request, versions: Callable[[], Mapping[str, int]]
+    ) -> Completion:
+        self._sent += 1
+        body = request_body(request, self._stop, f"{self._run}-{request.key}-{self._sent}")
+        with server.working():
+            answer = await server.post(GENERATE, body, self._seconds)
+        return read_answer(answer, request, versions())
+
+    async def _update(
+        self, server: Server, weights_at: Callable[[Server], Awaitable[str]], version: int
+    ) -> None:
+        try:
+            await server.update(await weights_at(server), self.name_of(version), self._seconds)
+        except (ServerFailedError, RefusedError, OSError) as error:
+            self._lose(server, str(error))
+            return
+        if server.lost is not None:
+            _log.warning("%s is there again, with weights %s", server.url, self.name_of(version))
+            server.lost = None
+
+    def _least_busy(self, tried: set[str]) -> Server | None:
+        """The next to ask: one that has not failed at this, if there is one."""
+        well = [server for server in self.servers if server.lost is None]
+        return min(well, key=lambda server: (server.url in tried, server.in_flight), default=None)
+
+    def _lose(self, server: Server, reason: str) -> None:
+        if server.lost is None:
+            _log.warning("%s is left out until the next update of the weights: %s", server.url, reason)
+        server.lost = reason

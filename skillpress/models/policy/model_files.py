@@ -1,0 +1,86 @@
+"""What a model's files say beside what transformers reads of them.
+
+A model is a folder here or a repository of the hub in this machine's cache.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from transformers.utils.hub import cached_file
+
+from skillpress.core.errors import PolicyError
+from skillpress.core.storage import read_json
+
+FOR_PROCESSORS = ("chat_template.json", "processor_config.json")
+"""Where multimodal models keep their chat template. transformers reads it from there for processors alone."""
+NAMING_ENDS = ("config.json", "generation_config.json")
+
+
+def refuse_other_files(source: str | Path) -> None:
+    """Refuse a file, and an adapter without its model.
+
+    transformers would load an adapter as its base model with further layers, whose weights have names that no
+    engine knows.
+
+    Raises:
+        PolicyError: the source is one of these.
+    """
+    if Path(source).is_file():
+        raise PolicyError(f"{source}: is a file; name a folder that holds config.json and the weights")
+    if _file(source, "adapter_config.json"):
+        raise PolicyError(
+            f"{source}: holds adapter_config.json, so it is an adapter and no whole model; merge it into its "
+            "base model (merge_and_unload of peft), save that, and name its folder"
+        )
+
+
+def named_ends(source: str | Path) -> frozenset[int]:
+    """The ends of responses that configurations name, without those that a model's class has by default.
+
+    Raises:
+        StorageError: such a file is damaged; transformers would take defaults for generation_config.json.
+    """
+    said = [read_json(path) for path in (_file(source, name) for name in NAMING_ENDS) if path]
+    parts = [part for each in said if isinstance(each, dict) for part in (each, each.get("text_config"))]
+    return frozenset(
+        token for part in parts if isinstance(part, dict) for token in listed(part.get("eos_token_id"))
+    )
+
+
+def listed(ends: Any) -> list[int]:
+    """The ends as a list; a single one may stand alone. Values that are not numbers are left out."""
+    return [token for token in (ends if isinstance(ends, list) else [ends]) if isinstance(token, int)]
+
+
+def template_for_processors(source: str | Path) -> str | dict[str, str] | None:
+    """The chat template, or templates by name, in the files for processors; None where they have none.
+
+    Raises:
+        PolicyError: it is neither a text nor named texts.
+        StorageError: such a file is damaged.
+    """
+    for name in FOR_PROCESSORS:
+        path = _file(source, name)
+        said = read_json(path) if path else None
+        found = said.get("chat_template") if isinstance(said, dict) else said
+        if isinstance(found, list):
+            found = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
+        texts = [*found, *found.values()] if isinstance(found, dict) else [found]
+        if found and not all(isinstance(text, str) for text in texts):
+            raise PolicyError(f"{path}: its chat_template is neither a text nor a list of named texts")
+        if found:
+            template: str | dict[str, str] = found
+            return template
+    return None
+
+
+def _file(source: str | Path, name: str) -> str | None:
+    """Where a file of the model is; None where it has none."""
+    return cached_file(
+        str(source),
+        name,
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )

@@ -1,0 +1,124 @@
+"""Scoring without a cache: whole sequences, packed end to end without padding between them.
+
+Every response passes through the model with its prompt before it, and steps whose prompts go on from one
+another as one sequence (``chains.py``). That computes a prompt anew that several sequences begin with, but
+it needs nothing of the model that training may not have: gradient
+checkpointing drops the cache that ``scoring.py`` counts on, and FlashAttention's kernels take no mask
+over prompts padded on the right.
+
+Position ids start again at 0 with every sequence. By that transformers tells sequences apart: sdpa,
+eager and flex attention get a mask that is block-diagonal and causal, FlashAttention the lengths
+(``cu_seqlens``), for which it wants a single row. A mask grows with the square of a row's width, so
+with the others a row is as wide as the longest sequence, and the ends of rows that nothing fits into
+stay empty: sequences of one token each that nobody looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from skillpress.models.policy.scoring import Responses
+from skillpress.models.policy.token_scores import TokenScores
+
+
+class PackedScorer(nn.Module):
+    """A model as a function from responses to their tokens' log-probabilities."""
+
+    name: ClassVar[str] = "packed"
+    shares_prompts: ClassVar[bool] = False
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+        self.scores = TokenScores(model)
+        self._one_row = needs_one_row(model)
+
+    def forward(
+        self, responses: Responses, temperature: float, whole: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score responses; see ``ResponseScorer.forward``."""
+        scored: tuple[torch.Tensor, torch.Tensor] = self.scores(
+            self.hidden(responses), responses.targets, temperature, whole
+        )
+        return scored
+
+    def hidden(self, responses: Responses) -> torch.Tensor:
+        """[tokens, width] the final hidden states that predict the response tokens."""
+        packed = PackedSequences.of(responses, self._one_row)
+        output = self.model.base_model(
+            input_ids=packed.tokens, position_ids=packed.positions, use_cache=False
+        )
+        hidden: torch.Tensor = output.last_hidden_state.flatten(0, 1)[packed.predicting]
+        return hidden
+
+
+def needs_one_row(model: PreTrainedModel) -> bool:
+    """Whether the model's attention finds packed sequences only where they stand in a single row."""
+    return "flash" in str(model.config._attn_implementation)
+
+
+@dataclass(frozen=True)
+class PackedSequences:
+    """Prompts with what follows them, all but the last token of each, in rows of one width."""
+
+    tokens: torch.Tensor
+    """[rows, width] token ids; 0 where nothing stands."""
+    positions: torch.Tensor
+    """[rows, width] place in the own sequence; 0 where nothing stands."""
+    predicting: torch.Tensor
+    """[tokens] where each response token is predicted, counted through all rows."""
+
+    @classmethod
+    def of(cls, responses: Responses, one_row: bool) -> PackedSequences:
+        """Pack sequences; ``one_row`` puts them all into the same row."""
+        count, prompt_width = len(responses.owner), responses.prompts.shape[1]
+        first = responses.predicting < count
+        later = responses.predicting - count
+        columns = max(1, responses.continuations.shape[1])
+        predicted = torch.where(first, responses.predicting, later // columns)
+        nth = torch.where(first, 0, later % columns + 1)
+        before = responses.prompt_lengths[responses.owner]
+        lengths = before + responses.continuation_lengths
+
+        sizes: list[int] = lengths.tolist()
+        width = sum(sizes) if one_row else max(sizes)
+        rows, starts = first_fit(sizes, width)
+        origin = torch.tensor(
+            [row * width + start for row, start in zip(rows, starts, strict=True)], device=lengths.device
+        )
+        sequence = torch.repeat_interleave(torch.arange(count, device=lengths.device), lengths)
+        position = torch.arange(len(sequence), device=lengths.device)
+        position = position - (lengths.cumsum(0) - lengths)[sequence]
+        behind = position - before[sequence]
+        column = torch.where(behind < 0, position, prompt_width + behind)
+        joined = torch.cat([responses.prompts[responses.owner], responses.continuations], 1)
+        place = origin[sequence] + position
+        cells = (max(rows) + 1) * width
+        tokens, positions = (torch.zeros(cells, dtype=torch.long, device=lengths.device) for _ in range(2))
+        tokens[place], positions[place] = joined[sequence, column], position
+        return cls(
+            tokens.reshape(-1, width),
+            positions.reshape(-1, width),
+            origin[predicted] + before[predicted] - 1 + nth,
+        )
+
+
+def first_fit(sizes: Sequence[int], width: int) -> tuple[list[int], list[int]]:
+    """The row of each piece and where it begins: the longest first, each into the first row with room.
+
+    At most 11/9 of the fewest rows, and one more (Johnson 1973).
+    """
+    rows, starts, filled = [0] * len(sizes), [0] * len(sizes), [0]
+    for piece in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        row = next((row for row, used in enumerate(filled) if used + sizes[piece] <= width), len(filled))
+        if row == len(filled):
+            filled.append(0)
+        rows[piece], starts[piece] = row, filled[row]
+        filled[row] += sizes[piece]
+    return rows, starts

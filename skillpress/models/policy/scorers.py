@@ -1,0 +1,49 @@
+"""Which scorer a model needs, and how its layers are made to forget their activations.
+
+    cached   every different prompt once, its keys and values fanned out to its responses (scoring.py)
+    packed   whole sequences end to end, for gradient checkpointing and for attention kernels that take
+             no mask over padding (packing.py)
+
+Both are told responses in the same form and give the same log-probabilities, up to rounding.
+"""
+
+from __future__ import annotations
+
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from skillpress.core.errors import PolicyError
+from skillpress.models.policy.packing import PackedScorer
+from skillpress.models.policy.scoring import ResponseScorer
+
+Scorer = ResponseScorer | PackedScorer
+
+MASKING_KERNELS = {"eager", "sdpa"}
+"""Attention implementations that the cached scorer's masks are right for."""
+
+
+def choose_scorer(model: PreTrainedModel) -> Scorer:
+    """The scorer for this model as it is now: the cached one wherever it is right."""
+    cached = model.config._attn_implementation in MASKING_KERNELS and not model.is_gradient_checkpointing
+    return ResponseScorer(model) if cached else PackedScorer(model)
+
+
+def checkpoint_layers(model: PreTrainedModel) -> None:
+    """Turn gradient checkpointing on, for a model that stays in ``eval()`` mode.
+
+    Layers forget their activations only while *training*, and a model in training would draw its dropout
+    anew at every pass. So the layers alone are told that they train, not the modules within them; a
+    family that applies dropout in the layer itself is found out by ``agreement.py``. ``eval()`` ends it.
+
+    Raises:
+        PolicyError: the model cannot do it.
+    """
+    layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
+    if not model.supports_gradient_checkpointing or not layers:
+        raise PolicyError(
+            f"training.gradient_checkpointing: {type(model).__name__} has no layers that transformers can "
+            "checkpoint; set it to false, and lower training.microbatch_tokens where memory is short"
+        )
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    for layer in layers:
+        layer.training = True

@@ -1,0 +1,231 @@
+"""log-probabilities of given responses under a model, with nothing computed twice.
+
+The steps of a group often share their prompt (all rollouts of a task begin alike), so every
+different prompt runs through the model once, and its keys and values are fanned out to the responses
+that follow it; gradients flow back through them and add up. Steps whose prompts go on from one another are
+one sequence: the first prompt, then responses and what was said between them (``chains.py``). Logits, the
+larger part of a small model's work, are computed only where a response token is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from transformers import DynamicCache, PreTrainedModel
+
+from skillpress.core.errors import PolicyError
+from skillpress.core.interface import TokenIds
+from skillpress.models.policy.chains import Pair, behind, chains
+from skillpress.models.policy.logits import sliding_window
+from skillpress.models.policy.token_scores import TokenScores
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Sequences with responses to score and the different prompts they begin with, padded on the right."""
+
+    prompts: torch.Tensor
+    """[prompts, prompt width] token ids of the different prompts."""
+    prompt_lengths: torch.Tensor
+    """[prompts]."""
+    owner: torch.Tensor
+    """[sequences] which prompt each sequence begins with."""
+    continuations: torch.Tensor
+    """[sequences, width] what follows the prompt, without its last token: a response, or several with what
+    was said between them; the width may be 0."""
+    continuation_lengths: torch.Tensor
+    """[sequences]."""
+    predicting: torch.Tensor
+    """[tokens] where each response token is predicted: s for the first token of sequence s (from the
+    end of its prompt), sequences + s x width + j for the token after continuation token j."""
+    targets: torch.Tensor
+    """[tokens] the response tokens, response by response."""
+    first: torch.Tensor
+    """[responses] the place of each one's first token among these; it is predicted from the whole prompt."""
+
+    @property
+    def size(self) -> int:
+        """Tokens in the forward pass, padding included."""
+        return self.prompts.numel() + self.continuations.numel()
+
+    def with_continuations(self) -> Responses:
+        """The same responses for a second pass through the model, even where none has a second token.
+
+        ZeRO-3's ranks gather every layer together, so all must pass through the model equally often.
+        """
+        if self.continuations.shape[1]:
+            return self
+        return replace(self, continuations=self.continuations.new_zeros(len(self.owner), 1))
+
+
+def pack_responses(pairs: Sequence[Pair], device: torch.device | str = "cpu") -> Responses:
+    """(prompt, response) pairs as one padded batch with every different prompt once.
+
+    A pair whose prompt goes on from the pair before it is of the same sequence.
+    """
+    joined = chains(pairs)
+    firsts = [pairs[chain.start][0] for chain in joined]
+    place = {prompt: index for index, prompt in enumerate(dict.fromkeys(firsts))}
+    following = [behind(pairs, chain)[:-1] for chain in joined]
+    width = max(map(len, following))
+    counts = np.array([len(response) for _, response in pairs])
+
+    def tensor(values: Any) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.long, device=device)
+
+    return Responses(
+        prompts=tensor(_pad([*place])),
+        prompt_lengths=tensor([len(prompt) for prompt in place]),
+        owner=tensor([place[prompt] for prompt in firsts]),
+        continuations=tensor(_pad(following)).reshape(len(joined), width),
+        continuation_lengths=tensor([len(tokens) for tokens in following]),
+        predicting=tensor(_predicting(pairs, joined, width)),
+        targets=tensor([token for _, response in pairs for token in response]),
+        first=tensor(np.cumsum(counts) - counts),
+    )
+
+
+def _predicting(pairs: Sequence[Pair], joined: Sequence[range], width: int) -> NDArray[np.int64]:
+    """[tokens] see :class:`Responses`."""
+    counts = np.array([len(response) for _, response in pairs])
+    sequence = np.repeat(np.arange(len(joined)), [len(chain) for chain in joined])
+    begins = [len(pairs[row][0]) - len(pairs[chain.start][0]) for chain in joined for row in chain]
+    # From the end of its sequence's first prompt, the place of each response token.
+    place = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+    sequence = np.repeat(sequence, counts)
+    return np.where(place == 0, sequence, len(joined) + sequence * width + place - 1)
+
+
+def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
+    padded = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = row
+    return padded
+
+
+class ResponseScorer(nn.Module):
+    """A model as a function from responses to their tokens' log-probabilities."""
+
+    name: ClassVar[str] = "cached"
+    shares_prompts: ClassVar[bool] = True
+    """Whether responses to one prompt cost its tokens once."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+        self.scores = TokenScores(model)
+
+    def forward(
+        self, responses: Responses, temperature: float, whole: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score responses.
+
+        Args:
+            temperature: divides the logits, as it did in sampling.
+            whole: give whole distributions, see ``TokenScores``.
+
+        Returns:
+            ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
+            entropies carry no gradient.
+
+        Raises:
+            PolicyError: the model has gradient checkpointing on.
+        """
+        scored: tuple[torch.Tensor, torch.Tensor] = self.scores(
+            self.hidden(responses), responses.targets, temperature, whole
+        )
+        return scored
+
+    def hidden(self, responses: Responses) -> torch.Tensor:
+        """[tokens, width] the final hidden states that predict the response tokens.
+
+        Raises:
+            PolicyError: the model has gradient checkpointing on.
+        """
+        if self.model.is_gradient_checkpointing:
+            raise PolicyError(
+                f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "
+                "cache that responses are scored with here: call gradient_checkpointing_disable(), or score "
+                "with the packed scorer (skillpress.models.policy.scorers.choose_scorer takes it)"
+            )
+        return self._everywhere(responses)[responses.predicting]
+
+    def _everywhere(self, responses: Responses) -> torch.Tensor:
+        """Final hidden states: those at the end of each sequence's prompt, then those of all
+        continuation tokens, [sequences + sequences x width, hidden]."""
+        backbone = self.model.base_model
+        continued = responses.continuations.shape[1] > 0
+        cache = DynamicCache(config=self.model.config) if continued else None
+        prompts = _Prompts.of(responses, sliding_window(self.model.config) is not None)
+        output = backbone(
+            input_ids=prompts.tokens,
+            attention_mask=prompts.mask,
+            position_ids=prompts.positions,
+            past_key_values=cache,
+            use_cache=continued,
+        )
+        first: torch.Tensor = output.last_hidden_state[responses.owner, prompts.ends[responses.owner]]
+        if cache is None:
+            return first
+        cache.batch_select_indices(responses.owner)
+        columns = torch.arange(responses.continuations.shape[1], device=responses.prompts.device)
+        output = backbone(
+            input_ids=responses.continuations,
+            attention_mask=torch.cat(
+                [
+                    prompts.visible[responses.owner],
+                    torch.ones_like(responses.continuations, dtype=torch.bool),
+                ],
+                1,
+            ),
+            position_ids=responses.prompt_lengths[responses.owner][:, None] + columns,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        return torch.cat([first, output.last_hidden_state.flatten(0, 1)])
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """Different prompts as they pass through the model."""
+
+    tokens: torch.Tensor
+    """[prompts, prompt width]."""
+    visible: torch.Tensor
+    """[prompts, prompt width] which of them are no padding."""
+    ends: torch.Tensor
+    """[prompts] the column of each prompt's last token."""
+    mask: torch.Tensor | None
+    """For the attention; None where no token sees padding anyway."""
+    positions: torch.Tensor | None
+    """[prompts, prompt width]; None where they are the columns."""
+
+    @classmethod
+    def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
+        """Padded on the right, where causality hides the padding; or on the left.
+
+        A sliding window counts columns, so it needs a prompt's end beside its continuation.
+        """
+        tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
+        width = tokens.shape[1]
+        columns = torch.arange(width, device=tokens.device)
+        if not on_the_left:
+            return cls(
+                tokens=tokens, visible=columns < lengths, ends=lengths[:, 0] - 1, mask=None, positions=None
+            )
+        positions = columns - (width - lengths)
+        visible = positions >= 0
+        positions = positions.clamp(min=0)
+        return cls(
+            tokens=tokens.gather(1, positions),
+            visible=visible,
+            ends=torch.full_like(lengths[:, 0], width - 1),
+            mask=visible,
+            positions=positions,
+        )

@@ -1,0 +1,163 @@
+"""log-probabilities and entropies of tokens, from the hidden states before them, by chunks of tokens.
+
+A vocabulary of 150,000 words makes a token's logits a hundred times larger than its hidden state, and
+their softmax, its gradient and the entropy are as large again. So they never exist for all tokens at
+once: chunk after chunk is scored and forgotten, and scored again on the way back, where only the
+gradients of hidden states and of the output embeddings remain. That costs the output embeddings' share
+of the forward pass once more. A batch whose logits fit one chunk is scored in one piece, and nothing
+twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import PretrainedConfig, PreTrainedModel
+
+from skillpress.models.policy.logits import scaled_logits
+
+CHUNK_LOGITS = 1 << 25
+"""Logits in a chunk at most: 128 MiB of float32, 223 tokens of a vocabulary of 150,000."""
+
+
+class TokenScores(nn.Module):
+    """What follows a model's final hidden states, down to log-probabilities.
+
+    It owns the output embeddings' weight beside the model (the same parameter, not a copy): under
+    ZeRO-3 a weight is gathered for the module that owns it, here once for all chunks, so that ranks
+    with different numbers of chunks still meet.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Take the model's output embeddings.
+
+        Any that are more than a matrix and a bias (LoRA on them, for one) are called as they are, and
+        then logits do exist whole.
+        """
+        super().__init__()
+        self._config: PretrainedConfig = model.config
+        head = model.get_output_embeddings()
+        self._plain = type(head) is nn.Linear
+        if self._plain:
+            self.weight, self.bias = head.weight, head.bias
+        else:
+            self.head = head
+
+    def forward(
+        self, hidden: torch.Tensor, targets: torch.Tensor, temperature: float, whole: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score tokens.
+
+        Args:
+            hidden: [tokens, width] final hidden states that predict them.
+            targets: [tokens].
+            temperature: divides the logits.
+            whole: give whole distributions, for few tokens: all of their logits are there at once.
+
+        Returns:
+            ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
+            entropies carry no gradient. Where ``whole``, the first is [tokens, vocabulary].
+        """
+        if whole:
+            raw = functional.linear(hidden, self.weight, self.bias) if self._plain else self.head(hidden)
+            logprobs = _distribution(self._config, raw, temperature)
+            return logprobs, _entropies(logprobs)
+        if not self._plain:
+            return _scores(self._config, self.head(hidden), targets, temperature)
+        rows = max(1, CHUNK_LOGITS // len(self.weight))
+        if len(targets) <= rows:
+            raw = functional.linear(hidden, self.weight, self.bias)
+            return _scores(self._config, raw, targets, temperature)
+        arguments = (hidden, self.weight, self.bias, targets, temperature, self._config, rows)
+        logprobs, entropies = _Chunked.apply(*arguments)  # type: ignore[no-untyped-call]
+        return logprobs, entropies
+
+
+def _scores(
+    config: PretrainedConfig, raw: torch.Tensor, targets: torch.Tensor, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies from what the output embeddings gave."""
+    logprobs = _distribution(config, raw, temperature)
+    return _of(targets, logprobs), _entropies(logprobs)
+
+
+@torch.no_grad()
+def _entropies(logprobs: torch.Tensor) -> torch.Tensor:
+    return -(logprobs.exp() * logprobs).sum(dim=-1)
+
+
+def _distribution(config: PretrainedConfig, raw: torch.Tensor, temperature: float) -> torch.Tensor:
+    """[tokens, vocabulary] log-probabilities."""
+    return torch.log_softmax(scaled_logits(config, raw) / temperature, dim=-1)
+
+
+def _of(targets: torch.Tensor, logprobs: torch.Tensor) -> torch.Tensor:
+    return logprobs.gather(1, targets[:, None]).squeeze(1)
+
+
+class _Chunked(torch.autograd.Function):
+    """:func:`_scores` of one chunk of tokens after another, in both directions."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        targets: torch.Tensor,
+        temperature: float,
+        config: PretrainedConfig,
+        rows: int,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.save_for_backward(hidden, weight, bias, targets)
+        ctx.temperature, ctx.config, ctx.rows = temperature, config, rows
+        logprobs = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
+        entropies = torch.empty_like(logprobs)
+        for part in _parts(len(targets), rows):
+            raw = functional.linear(hidden[part], weight, bias)
+            logprobs[part], entropies[part] = _scores(config, raw, targets[part], temperature)
+        ctx.mark_non_differentiable(entropies)
+        return logprobs, entropies
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        hidden, weight, bias, targets = ctx.saved_tensors
+        of_hidden, of_weight, of_bias = ctx.needs_input_grad[:3]
+        hidden_gradient = torch.empty_like(hidden) if of_hidden else None
+        # A sum over chunks in bfloat16 would round at every one of them.
+        weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if of_weight else None
+        bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if of_bias else None
+        for part in _parts(len(targets), ctx.rows):
+            raw = functional.linear(hidden[part], weight, bias).requires_grad_()
+            with torch.enable_grad():
+                logprobs = _of(targets[part], _distribution(ctx.config, raw, ctx.temperature))
+            (slope,) = torch.autograd.grad(logprobs, raw, gradient[part])
+            del raw, logprobs
+            if hidden_gradient is not None:
+                hidden_gradient[part] = slope @ weight
+            if weight_gradient is not None:
+                _add_product(weight_gradient, slope, hidden[part])
+            if bias_gradient is not None:
+                bias_gradient += slope.sum(dim=0, dtype=torch.float32)
+        return (
+            hidden_gradient,
+            None if weight_gradient is None else weight_gradient.to(weight.dtype),
+            None if bias_gradient is None else bias_gradient.to(bias.dtype),
+            *(None,) * 4,
+        )
+
+
+def _parts(tokens: int, rows: int) -> list[slice]:
+    return [slice(first, first + rows) for first in range(0, tokens, rows)]
+
+
+def _add_product(total: torch.Tensor, slope: torch.Tensor, hidden: torch.Tensor) -> None:
+    """total += slope^T hidden."""
+    if slope.dtype == total.dtype:
+        total.addmm_(slope.T, hidden)
+    else:
+        total += slope.T @ hidden

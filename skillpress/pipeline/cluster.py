@@ -1,0 +1,55 @@
+"""Which Ray cluster an experiment's training is spread over: from the command line to the stage.
+
+DVC starts the stages, and where training runs is no part of what is reproduced. So the choice reaches the
+stage in a variable of the environment, not in params.yaml.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+
+from skillpress.core.arguments import real, whole
+from skillpress.play.workers.gang import Gang
+from skillpress.play.workers.ray_cluster import ClusterError
+
+VARIABLE = "SKILLPRESS_CLUSTER"
+"""Holds a gang as JSON."""
+
+
+def add_cluster_options(parser: ArgumentParser) -> None:
+    """``--cluster`` and what goes with it; ``--nodes`` and ``--gpus`` are those of ``--launch``."""
+    parser.add_argument("--cluster", metavar="HOST:PORT", help="train on a Ray cluster (docs/scaling.md)")
+    parser.add_argument(
+        "--restarts", type=whole(), default=Gang.restarts, help="with --cluster: after the loss of a process"
+    )
+    parser.add_argument(
+        "--start-timeout", type=real(above=0), default=Gang.start_seconds,
+        help="with --cluster: seconds to wait for room there, and for the processes to begin",
+    )  # fmt: skip
+
+
+def name_gang(chosen: Namespace, processes: int) -> None:
+    """Stages that this process starts from now on train on the cluster that was chosen.
+
+    Raises:
+        ClusterError: its nodes cannot share the experiment's processes evenly.
+    """
+    if chosen.nodes < 1 or processes % chosen.nodes:
+        raise ClusterError(f"processes: is {processes}, which {chosen.nodes} nodes cannot share evenly")
+    gang = Gang(
+        address=chosen.cluster,
+        nodes=chosen.nodes,
+        gpus=chosen.gpus,
+        restarts=chosen.restarts,
+        start_seconds=chosen.start_timeout,
+    )
+    os.environ[VARIABLE] = json.dumps(asdict(gang))
+
+
+def named_gang() -> Gang | None:
+    """The cluster that the environment names."""
+    named = os.environ.get(VARIABLE)
+    return None if named is None else Gang(**json.loads(named))

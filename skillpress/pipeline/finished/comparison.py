@@ -1,0 +1,161 @@
+"""Methods against each other, over the experiments (method x seed) that were run of them.
+
+Methods are paired within a seed. A task that several seeds were tested on is one task for all of them:
+ALFWorld's games are the same for every seed, Countdown's are each seed's own. The first method is the one
+that the others are tested against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import mean, stdev
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.intervals import wilson
+from skillpress.measure.evaluation import Comparison, compare_trainings
+from skillpress.measure.evaluation.budget import success_against_budget
+from skillpress.measure.evaluation.episodes import episode_table
+from skillpress.measure.evaluation.scores import Scores
+from skillpress.measure.evaluation.trainings import over_trainings
+from skillpress.pipeline.files import TRAINED
+from skillpress.pipeline.finished.paper_tables import tables_or_reason
+from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
+from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.show.report import ReportData, render_report
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A line of the comparison's table; shares in [0, 1]."""
+
+    method: str
+    seeds: int
+    pass_at_1: float
+    std_over_seeds: float | None
+    """None with a single seed."""
+    tasks: int
+    """Different ones."""
+    low: float
+    """Wilson's 95% interval over tasks, for these trained policies."""
+    high: float
+    trainings_low: float | None
+    """The 95% interval over seeds and tasks, for other trainings; None with a single seed."""
+    trainings_high: float | None
+    budget_area: float
+    checkpoint: str
+    """The rule by which its weights were chosen (``training.keep``); empty where none was trained."""
+
+
+def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
+    """The random explorer, the imitation start, then every method in the order given."""
+    groups = by_method(experiments)
+    first = next(iter(groups.values()))
+    rows = [row(label, first, policy) for policy, label in BASELINES.items()]
+    return rows + [row(method, group, TRAINED) for method, group in groups.items()]
+
+
+def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRow:
+    """One policy's line over its experiments."""
+    episodes = [episode_table(e.unchecked_steps(policy)) for e in experiments]
+    scores = Scores.of([table.group_by("task_id").agg(score=pl.col("won").mean()) for table in episodes])
+    seeds = scores.seed_means().tolist()
+    interval = wilson(min(scores.mean(), 1.0), scores.effective_tasks())  # a mean may round above 1
+    trainings = over_trainings(scores, shares=True)
+    longest = experiments[0].params.environment.max_steps
+    rules = sorted({experiment.params.training.keep for experiment in experiments})
+    return MethodRow(
+        method=label,
+        seeds=len(experiments),
+        pass_at_1=scores.mean(),
+        std_over_seeds=stdev(seeds) if len(seeds) > 1 else None,
+        tasks=scores.tasks,
+        low=interval.low,
+        high=interval.high,
+        trainings_low=trainings.low if trainings else None,
+        trainings_high=trainings.high if trainings else None,
+        budget_area=mean(success_against_budget(table, longest).area for table in episodes),
+        checkpoint=", ".join(rules) if policy == TRAINED else "",
+    )
+
+
+def paired_tests(experiments: Sequence[FinishedRun]) -> dict[str, Comparison]:
+    """Every method against the first, on the seeds that both have finished."""
+    groups = by_method(experiments)
+    (reference, base), *others = groups.items()
+    ours = {experiment.seed: experiment for experiment in base}
+    tests = {}
+    for method, group in others:
+        pairs = [(ours[e.seed], e) for e in group if e.seed in ours]
+        if pairs:
+            params = base[0].params
+            tests[f"{method} against {reference}"] = compare_trainings(
+                [one.unchecked_steps(TRAINED) for one, _ in pairs],
+                [other.unchecked_steps(TRAINED) for _, other in pairs],
+                max_steps=params.environment.max_steps,
+                seed=0,
+                votes=params.evaluation.votes,
+            )
+    return tests
+
+
+def page(
+    experiments: Sequence[FinishedRun], tests: Mapping[str, Comparison], versions: Mapping[str, str]
+) -> str:
+    """The comparison as a report of its own; parameters are those of the first experiment."""
+    tables, notes = tables_or_reason(experiments)
+    results = []
+    shown: set[tuple[str, int]] = set()
+    for experiment in experiments:
+        for result in policy_results(experiment, experiment.label):
+            if (result.method, result.seed) not in shown:  # the baselines of a seed are every method's
+                shown.add((result.method, result.seed))
+                results.append(result)
+    return render_report(
+        ReportData(
+            title=f"skillpress: {len(by_method(experiments))} methods compared",
+            policies=sorted(results, key=lambda result: not result.baseline),
+            curves=[c for e in experiments for c in curves(e, e.label)],
+            comparisons=tests,
+            paper_tables=tables,
+            paper_notes=notes,
+            parameters=experiments[0].params.model_dump(mode="json"),
+            versions=versions,
+        )
+    )
+
+
+def as_json(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> dict[str, Any]:
+    """The table and the tests as JSON values."""
+    return {
+        "methods": [asdict(r) for r in rows],
+        "comparisons": {name: asdict(t) for name, t in tests.items()},
+    }
+
+
+def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator[str]:
+    """The table and the tests in Pass@1 as lines to print, each interval with what it holds for."""
+    for line in rows:
+        others = ""
+        if line.trainings_low is not None:
+            others = f"; other trainings [{line.trainings_low:.3f}, {line.trainings_high:.3f}]"
+        yield f"{line.method:20} Pass@1 {line.pass_at_1:.3f} [{line.low:.3f}, {line.high:.3f}]{others}"
+    for name, comparison in tests.items():
+        test = comparison.tests[-1]
+        others = ""
+        if (of := test.trainings) is not None:
+            others = f"; other trainings [{of.low:+.3f}, {of.high:+.3f}], p {of.p:.3f} ({of.seeds} seeds)"
+        yield (
+            f"{name}: {test.difference:+.3f}; these policies [{test.low:+.3f}, {test.high:+.3f}], "
+            f"p {test.bootstrap_p:.3f}{others}"
+        )
+
+
+def by_method(experiments: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """The experiments of each method, methods in the order of their first."""
+    groups: dict[str, list[FinishedRun]] = {}
+    for experiment in experiments:
+        groups.setdefault(experiment.label, []).append(experiment)
+    return groups

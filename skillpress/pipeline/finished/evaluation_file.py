@@ -1,0 +1,44 @@
+"""results/evaluation.json, read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import read_json
+from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+
+TABLES = ("policies", "comparisons")
+"""What holds an entry for each policy, and for each two."""
+
+
+def read_evaluation(results: Path) -> dict[str, Any]:
+    """Its content, of this version.
+
+    Raises:
+        StorageError: it is missing or damaged.
+    """
+    values = read_json(results / "evaluation.json")
+    parts = values if isinstance(values, dict) else {}
+    if "checkpoint" not in parts or not all(isinstance(parts.get(part), dict) for part in TABLES):
+        raise StorageError(
+            f"{results / 'evaluation.json'}: not what the stage evaluate_policy writes here; run it again"
+        )
+    return parts
+
+
+def checkpoint(results: Path) -> SelectedCheckpoint:
+    """Which of a training run's weights the trained policy's are, and by which rule.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    values = read_evaluation(results)["checkpoint"]
+    try:
+        return SelectedCheckpoint(**values)
+    except TypeError as error:
+        raise StorageError(
+            f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
+            "let the stage evaluate_policy run again"
+        ) from error

@@ -1,0 +1,148 @@
+"""The paper's tables from any set of finished runs.
+
+    skillpress tables . workspaces/grpo-seed0 workspaces/grpo-seed1 --out results/paper
+
+A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method is
+read from its parameters, so the folder's name does not matter. Runs of one environment must agree in
+everything that both the method and its start have in common; runs that differ in the seed alone are
+pooled. Writes tables.md, tables.csv and tables.html.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.core.arguments import Parser
+from skillpress.core.errors import UserError
+from skillpress.core.storage import write_text
+from skillpress.environments import bundle
+from skillpress.experiment.params import Params
+from skillpress.measure.evaluation.episodes import EvaluationSteps, pooled
+from skillpress.measure.paper import environment_figures
+from skillpress.measure.paper.layout import Line, PaperTable, paper_tables
+from skillpress.measure.paper.method_episodes import MethodEpisodes
+from skillpress.measure.paper.phrases import fit_each, membership_lines, phrase_lines
+from skillpress.measure.paper.text import csv_text, markdown
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.files import RESULTS, TRAINED
+from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, check_runs, read_run
+from skillpress.show.report.paper_page import render_paper_page
+
+
+def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
+    """The tables to which the runs' environments add rows, those of dictionaries at the end.
+
+    Raises:
+        RunsError: the runs cannot stand in one table.
+    """
+    check_runs(runs)
+    of_environment: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        of_environment.setdefault(run.environment, []).append(run)
+    of_methods = {name: episodes_by_method(group) for name, group in of_environment.items()}
+    environments = {name: bundle(name) for name in of_methods}
+    figures = {name: environment_figures(name) for name in of_methods}
+    tables = paper_tables(of_methods, {name: found.panels for name, found in figures.items()})
+    phrases: list[Line] = []
+    named: list[Line] = []
+    for name, group in of_environment.items():
+        if not figures[name].panels:
+            continue
+        fitted = fit_each(environments[name], of_methods[name], group[0].params.skills.max_phrase_length)
+        phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
+        named += membership_lines(name, figures[name].named_phrases, fitted, of_methods[name])
+    dictionaries = ((10, phrases), (11, named))
+    return [*tables, *(PaperTable(number, tuple(lines)) for number, lines in dictionaries if lines)]
+
+
+def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], list[str]]:
+    """(the tables, notes on them) for a page; runs that cannot stand in them give a note alone."""
+    try:
+        return tables_of(runs), notes_on(runs)
+    except RunsError as error:
+        return [], [f"No tables of the paper here: {error}."]
+
+
+def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]:
+    """Method to all its episodes in one environment; the baselines of a seed are every method's."""
+    parts: dict[tuple[str, int], EvaluationSteps] = {}
+    for run in runs:
+        for policy, method in (*BASELINES.items(), (TRAINED, run.method)):
+            parts.setdefault((method, run.params.seed), run.steps(policy))
+    tasks = {task.task_id: task for run in runs for task in run.tasks}
+    methods = dict.fromkeys(method for method, _ in parts)
+    params = runs[0].params
+    return {
+        method: MethodEpisodes(
+            steps=(steps := pooled(part for (name, _), part in parts.items() if name == method)),
+            tasks={name: tasks[name] for name in sorted(steps.counts(pl.col("task_id")))},
+            votes=params.evaluation.votes,
+            max_steps=params.environment.max_steps,
+            last_dictionaries=[
+                last for run in runs if run.method == method and (last := run.last_dictionary) is not None
+            ],
+        )
+        for method in methods
+    }
+
+
+def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
+    """How the figures were computed, a sentence each."""
+    seeds: dict[str, list[str]] = {}
+    for run in runs:
+        seeds.setdefault(f"{run.played} {run.method}", []).append(str(run.params.seed))
+    trained = sorted({run.checkpoint.step for run in runs if run.params.training.steps})
+    steps = ", ".join(map(str, trained)) or "0"
+    named = [f"{name} (seed {', '.join(those)})" for name, those in seeds.items()]
+    return [
+        f"Runs: {'; '.join(named)}.",
+        f"Checkpoint of every trained policy: {runs[0].checkpoint.rule} (training step {steps}); no other "
+        "was evaluated.",
+        *(played(params) for params in {run.environment: run.params for run in runs}.values()),
+        "A table looks at the episodes that its heading names, those of all seeds together. A report's table "
+        "“Behaviour” looks at all test episodes and shows the mean of the seeds' figures, which differs from "
+        "a figure of all episodes where seeds have unequal numbers of them.",
+        "Below a figure its 95% interval over tasks and the number n of episodes behind it; a task that "
+        "several seeds played is one task. The interval holds for these trained policies: other tasks of the "
+        "same kind, not other trainings, whose luck ± shows: the deviation over training seeds, or over "
+        "evaluation runs where there is one seed, which then shows the episodes' luck alone.",
+        "“paper” is what the paper printed, for its own models; – is a method without a run here.",
+    ]
+
+
+def played(params: Params) -> str:
+    """How an environment's runs were evaluated, and what the method Vanilla is in them."""
+    section, demonstrations = params.evaluation, params.imitation.demonstrations
+    after = f" after imitating {demonstrations:,} demonstrations" if demonstrations else ""
+    return (
+        f"{params.environment.title}: every test task exactly {section.votes}x in each of "
+        f"{section.runs} runs per seed, at temperature {section.temperature:g}; “Vanilla” is what training "
+        f"started from, {params.policy.model}{after}."
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
+    parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
+    chosen = parser.parse_args(arguments)
+    try:
+        runs = [read_run(folder) for folder in chosen.runs]
+        tables, notes = tables_of(runs), notes_on(runs)
+        write_text(chosen.out / "tables.md", markdown(tables, notes))
+        write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
+        write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
+    except UserError as error:
+        exit_codes.say(f"paper_tables: {error}")
+        return exit_codes.USER_ERROR
+    print(f"paper_tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,222 @@
+"""A finished run: one folder in which an experiment was reproduced, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.core.errors import UserError
+from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
+from skillpress.experiment.params import Params, load_params
+from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.measure.evaluation.episodes import (
+    EvaluationSteps,
+    check_complete,
+    episode_table,
+    evaluation_steps,
+)
+from skillpress.pipeline.files import (
+    EVALUATION_ROLLOUTS,
+    EXPLORER,
+    HISTORY,
+    LIBRARY,
+    POLICIES,
+    RESULTS,
+    START,
+    TRAINED,
+    split_file,
+)
+from skillpress.pipeline.finished.evaluation_file import checkpoint
+from skillpress.skills.history import read_history
+from skillpress.skills.library.library import SkillLibrary, read_library
+
+VANILLA = "vanilla"
+BASELINES = {EXPLORER: "explorer", START: VANILLA}
+"""Policies that no method trained, to their methods in the paper's tables."""
+
+COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
+"""Sections of params.yaml in which the runs of one environment must agree."""
+
+
+class RunsError(UserError):
+    """These runs cannot stand in one table; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """One finished experiment."""
+
+    folder: Path
+    params: Params
+    checkpoint: SelectedCheckpoint
+    """Which weights its trained policy has, and by which rule."""
+    tasks: tuple[Task, ...]
+    """What it was evaluated on."""
+    label: str = ""
+    """What a comparison calls its method, such as the name of its overlay; empty where nobody named it."""
+
+    @property
+    def seed(self) -> int:
+        """The experiment's seed."""
+        return self.params.seed
+
+    @property
+    def results(self) -> Path:
+        """Where its figures lie."""
+        return self.folder / RESULTS
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Those that it evaluated, in the order of the tables."""
+        return POLICIES
+
+    @property
+    def method(self) -> str:
+        """The method as ``skillpress.measure.paper.layout.METHODS`` names it.
+
+        Raises:
+            RunsError: its parameters are those of a control that the paper has no column for.
+        """
+        params = self.params
+        if params.training.steps == 0:
+            return VANILLA
+        if params.algorithm.name != "grpo":
+            raise RunsError(
+                f"{self.folder}: algorithm.name is {params.algorithm.name!r}; the paper's tables have a "
+                "place for 'grpo' alone"
+            )
+        if params.skills.library is not None:
+            raise RunsError(
+                f"{self.folder}: skills.library is set; the paper's tables have no place for it, and Table "
+                "11 is measured in the run's own report"
+            )
+        if params.reward.shaping == "none":
+            return "grpo"
+        if params.reward.shaping == "round_length":
+            return "round_length"
+        if params.reward.shaping != "segcost":
+            raise RunsError(
+                f"{self.folder}: reward.shaping is {params.reward.shaping!r}; the paper's tables have a "
+                "place for 'none', 'round_length' and 'segcost' alone"
+            )
+        for key, papers in (("search", "greedy"), ("closure", "none")):
+            if (value := getattr(params.skills, key)) != papers:
+                raise RunsError(
+                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
+                    f"{papers!r} alone"
+                )
+        return "segcost" if params.skills.buffer else "segcost_no_buffer"
+
+    @property
+    def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
+        """Learned phrases of the dictionary of the last training step that had a success, and their uses.
+
+        None where nothing was trained or nothing ever succeeded.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        path = self.folder / HISTORY
+        history = read_history(path) if path.exists() else {}
+        return history[max(history)] if history else None
+
+    @property
+    def library(self) -> SkillLibrary:
+        """The skill library that training left; empty where the experiment has none.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        path = self.folder / LIBRARY
+        return read_library(path) if path.exists() else SkillLibrary()
+
+    @property
+    def environment(self) -> str:
+        """The environment's name in params.yaml."""
+        return self.params.environment.name
+
+    @property
+    def played(self) -> str:
+        """What the environment is called on pages."""
+        return self.params.environment.title
+
+    def unchecked_steps(self, policy: str) -> EvaluationSteps:
+        """One policy's evaluation as it lies on disk, marked with the training seed.
+
+        Raises:
+            StorageError: it is missing or damaged.
+        """
+        every = evaluation_steps(scan_rollouts(self.folder / EVALUATION_ROLLOUTS), self.seed)
+        return every.filter(pl.col("policy") == policy)
+
+    def steps(self, policy: str) -> EvaluationSteps:
+        """The same, after a look whether it is whole.
+
+        Raises:
+            EvaluationError: it does not hold every task the same number of times.
+            RunsError: it was not played by the weights that training left.
+        """
+        section = self.params.evaluation
+        steps = self.unchecked_steps(policy)
+        check_complete(
+            episode_table(steps), [task.task_id for task in self.tasks], section.runs, section.votes
+        )
+        step = self.checkpoint.step if policy == TRAINED else 0
+        if (played := sorted(steps.counts(pl.col("policy_version")))) != [step]:
+            raise RunsError(
+                f"{self.folder}: {policy} was evaluated at training step {played}, its weights are of "
+                f"{step}; run its evaluate_policy stage again"
+            )
+        return steps
+
+
+def read_run(folder: Path, label: str = "") -> FinishedRun:
+    """The run of a folder.
+
+    Raises:
+        ParamsError: its params.yaml is missing or wrong.
+        StorageError: its tasks or results are missing or damaged.
+    """
+    return FinishedRun(
+        folder=folder,
+        params=load_params(folder / "params.yaml"),
+        checkpoint=checkpoint(folder / RESULTS),
+        tasks=tuple(read_tasks(folder / split_file("test"))),
+        label=label,
+    )
+
+
+def check_runs(runs: Sequence[FinishedRun]) -> None:
+    """One checkpoint rule; each method has each seed once; runs of an environment agree in what they
+    share.
+
+    Raises:
+        RunsError: they do not.
+    """
+    if len(rules := {run.checkpoint.rule for run in runs}) > 1:
+        raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
+    seen: dict[tuple[str, str, int], Path] = {}
+    first: dict[str, FinishedRun] = {}
+    for run in runs:
+        key = (run.environment, run.method, run.params.seed)
+        if key in seen:
+            raise RunsError(
+                f"{run.folder} and {seen[key]} are both {run.method}, seed {run.params.seed}, on "
+                f"{run.environment}; name one of them"
+            )
+        seen[key] = run.folder
+        reference = first.setdefault(run.environment, run)
+        for difference in differences(reference, run):
+            raise RunsError(f"{reference.folder} and {run.folder} cannot stand in one table: {difference}")
+
+
+def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
+    """What keeps two runs of an environment out of one table."""
+    for section in COMMON:
+        mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
+        for key, value in mine.items():
+            if theirs.get(key) != value:
+                yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"

@@ -1,0 +1,122 @@
+"""``make run``: check the parameters, take the workspace's lock, and let DVC reproduce what changed.
+
+    skillpress run                                          the default experiment, here
+    skillpress run --params params/grpo.yaml --seed 1       a variant, under workspaces/
+    skillpress run --stages prepare_policy fit_dictionary   these and what they depend on
+    skillpress run --cluster HOST:PORT --nodes 2            training on a Ray cluster
+    skillpress run --remote URL --params ... --seed 1       sharing results with other machines
+    skillpress run --dry-run --params ...                   what it would do and need
+    skillpress run --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
+
+DVC alone does the work (``dvc repro`` is the same without the lock and the check).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillpress.core.arguments import Parser
+from skillpress.core.errors import UserError
+from skillpress.experiment.params import load_params
+from skillpress.pipeline import exit_codes, parent
+from skillpress.pipeline.cluster import add_cluster_options, name_gang
+from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
+from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
+from skillpress.pipeline.reproduce.dvc_call import call_dvc
+from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_options, launch_script
+from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
+from skillpress.pipeline.reproduce.messages import leave_out_routine
+from skillpress.pipeline.reproduce.rates import Rates, add_rate_options
+from skillpress.pipeline.reproduce.remote import check_revision, reproduce_with
+from skillpress.pipeline.reproduce.repair import repair
+from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
+from skillpress.pipeline.settings import ROOT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = Parser(description=__doc__)
+    add_variant_options(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the experiment and its size, run nothing"
+    )
+    parser.add_argument("--stages", nargs="+", default=[], help="the stages to reproduce; all without it")
+    add_rate_options(parser)
+    add_device_options(parser)
+    add_launch_options(parser)
+    add_cluster_options(parser)
+    parser.add_argument("--remote", help="DVC remote: take from there what other machines have done")
+    parser.add_argument("--revision", help="refuse to run at another commit")
+    parser.add_argument("--lock", type=Path, help="with --remote: the dvc.lock of the machine that did it")
+    chosen = parser.parse_args(arguments)
+    variant = Variant(tuple(chosen.params), chosen.seed)
+    if chosen.launch and not chosen.dry_run:
+        parser.error("--launch prints a script and submits nothing: say --dry-run with it")
+    try:
+        if chosen.launch:
+            print(launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus), ROOT), end="")
+            return 0
+        if chosen.dry_run:
+            from skillpress.pipeline.reproduce.dry_run import (
+                describe,  # seconds of importing, for a dry run alone
+            )
+
+            rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
+            print(describe(variant, rates, asked_for(chosen)))
+            return 0
+        if chosen.cluster:
+            name_gang(chosen, int(variant.values(ROOT)["processes"]))
+        if chosen.revision:
+            check_revision(chosen.revision)
+        code = reproduce(variant, chosen.stages, chosen.remote, chosen.lock)
+    except UserError as error:
+        exit_codes.say(error)
+        return exit_codes.USER_ERROR
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    return code
+
+
+def reproduce(
+    variant: Variant, stages: Sequence[str] = (), remote: str | None = None, lock: Path | None = None
+) -> int:
+    """``dvc repro`` in the variant's workspace, alone there; returns an exit code of ``exit_codes``.
+
+    Args:
+        stages: what to reproduce, with all that it depends on; everything where none is named.
+        remote: where other machines' results are taken from, and these left for them.
+        lock: of the machine that has done it.
+
+    Raises:
+        ParamsError: its parameters are wrong, or there is no such stage; nothing was run.
+        LockTimeoutError: another run holds the workspace.
+    """
+    lock = lock and lock.resolve()
+    workspace = ROOT / "workspaces" / variant.name if variant.name else ROOT
+    variant.values(ROOT)
+    parent.name_this_process()
+    with exclusive(workspace_lock(workspace), str(workspace)):
+        os.chdir(prepare_workspace(ROOT, variant))
+        repair(workspace)
+        leave_out_routine()
+        code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
+    if code == 0 and not stages:
+        from skillpress.pipeline.finished.effect import (
+            effect_line,  # seconds of importing, for a run that is done
+        )
+
+        results = workspace / RESULTS
+        print(f"report: {results / 'report.html'}")
+        if line := effect_line(results, load_params(workspace / "params.yaml").training.steps):
+            print(line)
+    return code
+
+
+if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
+    parent.end_with_named_process()
+    sys.exit(main())

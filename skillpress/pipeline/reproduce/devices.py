@@ -1,0 +1,63 @@
+"""The devices of which a dry run says whether an experiment fits: this machine's, or others that are named.
+
+What is imported takes seconds, so a command line that has these options imports it for a dry run alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import psutil
+
+from skillpress.core.arguments import real, whole
+from skillpress.core.errors import ParamsError
+
+if TYPE_CHECKING:
+    from skillpress.experiment.fitting import Devices
+
+GB = 10**9
+"""The unit that cards are sold by; a card of 80 GB has a little more."""
+
+
+def add_device_options(parser: argparse.ArgumentParser) -> None:
+    """``--devices`` and ``--device-memory``."""
+    parser.add_argument(
+        "--devices", type=whole(1), help="with --dry-run: GPUs to fit; else this machine's memory"
+    )
+    parser.add_argument("--device-memory", type=real(above=0), help="with --devices: GB of each, as in 80")
+
+
+def asked_for(chosen: argparse.Namespace) -> Devices:
+    """What the options name, or this machine.
+
+    Raises:
+        ParamsError: one of the options is missing.
+    """
+    count, size = chosen.devices, chosen.device_memory
+    if count is None and size is None:
+        return this_machine()
+    if count is None or size is None:
+        raise ParamsError(
+            f"--devices is {count} and --device-memory {size}: give both, such as --devices 8 "
+            "--device-memory 80"
+        )
+    from skillpress.experiment.fitting import Devices
+
+    return Devices(f"{count} devices of {size:g} GB", int(size * GB), count)
+
+
+def this_machine() -> Devices:
+    """Its GPUs, or its memory where it has none."""
+    import torch
+
+    from skillpress.experiment.fitting import Devices
+
+    if torch.cuda.is_available():
+        numbers = range(torch.cuda.device_count())
+        least = min(torch.cuda.get_device_properties(number).total_memory for number in numbers)
+        return Devices(
+            f"this machine's {len(numbers)} GPUs of {least / GB:.0f} GB", least, len(numbers), here=True
+        )
+    memory = psutil.virtual_memory().total
+    return Devices(f"this machine's memory of {memory / GB:.0f} GB", memory, None, here=True)

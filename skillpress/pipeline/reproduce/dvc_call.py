@@ -1,0 +1,83 @@
+"""The call of DVC, and what became of it in this project's exit codes.
+
+DVC ends with 255 whatever a stage said. Which code the stage ended with is told in the text of its error
+alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from skillpress.core.errors import ParamsError, did_you_mean
+from skillpress.core.yaml_files import read_yaml_file
+from skillpress.pipeline import exit_codes
+
+_EXIT_CODE = re.compile(r"exited with (-?\d+)$")
+_INTERRUPTED = 252
+"""DVC's own code after Ctrl-C."""
+FAILED = 1
+"""What is worth another try, as far as anybody knows."""
+
+
+def call_dvc(stages: Sequence[str] = ()) -> int:
+    """``dvc repro`` in the current folder; returns an exit code of ``exit_codes``.
+
+    Raises:
+        ParamsError: there is no such stage.
+    """
+    from dvc.cli import main
+
+    check_stages(stages)
+    with _errors_noted() as errors:
+        code = int(main(["repro", *stages]))
+    if code == _INTERRUPTED:
+        return exit_codes.INTERRUPTED
+    return code and exit_code_of(errors[-1] if errors else None)
+
+
+def check_stages(stages: Collection[str]) -> None:
+    """Refuse names that no stage of the current folder's dvc.yaml has.
+
+    Raises:
+        ParamsError: naming the first.
+    """
+    known = read_yaml_file("dvc.yaml")["stages"]
+    for stage in stages:
+        if stage not in known:
+            raise ParamsError(
+                f"--stages: there is no stage {stage!r}; there are {', '.join(known)}"
+                f"{did_you_mean(stage, known)}"
+            )
+
+
+def stage_exit_code(error: BaseException | None) -> int | None:
+    """The code with which the process of a stage ended, by DVC's error; None where none did."""
+    found = _EXIT_CODE.search(str(error.__cause__)) if error is not None else None
+    return None if found is None else int(found[1])
+
+
+def exit_code_of(error: BaseException | None) -> int:
+    """What a command ends with after DVC's error: a stage's own code, where that means something."""
+    code = stage_exit_code(error)
+    return code if code in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED) else FAILED
+
+
+@contextmanager
+def _errors_noted() -> Iterator[list[BaseException]]:
+    """What DVC's command line logs of the errors that it ends with."""
+    errors: list[BaseException] = []
+
+    class Note(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info and record.exc_info[1] is not None:
+                errors.append(record.exc_info[1])
+
+    logger, note = logging.getLogger("dvc.cli"), Note()
+    logger.addHandler(note)
+    try:
+        yield errors
+    finally:
+        logger.removeHandler(note)

@@ -1,0 +1,91 @@
+"""What a cluster's scheduler is given so that an experiment trains on several machines.
+
+    skillpress run --dry-run --launch slurm --nodes 2 --gpus --params ... > job.sh
+
+fills in a template of infra/launch and prints it; nothing is submitted. How the ranks find each other and
+what else runs where is told in docs/scaling.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from argparse import ArgumentParser
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillpress.core.arguments import whole
+from skillpress.core.errors import ParamsError
+from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
+
+SCHEDULERS = {"slurm": "slurm.sh", "kubernetes": "kubernetes.yaml", "skypilot": "skypilot.yaml"}
+"""Name to the template in infra/launch."""
+LONGEST_NAME = 52
+"""Of the 63 characters of a DNS label, Kubernetes adds a pod's number and a suffix of its own."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What an experiment is to train on."""
+
+    scheduler: str
+    nodes: int
+    gpus: bool
+    """Whether each process has a GPU."""
+
+
+def add_launch_options(parser: ArgumentParser) -> None:
+    """``--launch`` for a dry run; ``--nodes`` and ``--gpus``, which ``--cluster`` takes as well."""
+    parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print the scheduler's script")
+    parser.add_argument(
+        "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
+    )
+    parser.add_argument("--gpus", action="store_true", help="with either: one GPU for each process")
+
+
+def launch_script(variant: Variant, machines: Machines, repository: Path) -> str:
+    """The filled-in template.
+
+    Raises:
+        ParamsError: the parameters are wrong, or ``processes`` cannot be shared evenly among the nodes.
+    """
+    processes = int(variant.values(repository)["processes"])
+    if machines.nodes < 1 or processes % machines.nodes:
+        raise ParamsError(
+            f"processes: is {processes}, which {machines.nodes} nodes (--nodes) cannot share evenly; it "
+            "is how many processes train in all"
+        )
+    folder = repository / FOLDER / variant.name if variant.name else repository
+    templates = Environment(
+        loader=FileSystemLoader(repository / "infra" / "launch"),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    return templates.get_template(SCHEDULERS[machines.scheduler]).render(
+        title=variant.name or "the default experiment",
+        name=_resource_name(variant.name),
+        nodes=machines.nodes,
+        ranks=processes // machines.nodes,
+        gpus=machines.gpus,
+        repository=shlex.quote(str(repository)),
+        folder=shlex.quote(str(folder)),
+        options=_options(variant),
+    )
+
+
+def _options(variant: Variant) -> str:
+    """The variant as options of ``skillpress.pipeline.reproduce``, each with a space behind it."""
+    words = [word for overlay in variant.overlays for word in ("--params", str(overlay))]
+    words += [] if variant.seed is None else ["--seed", str(variant.seed)]
+    return "".join(f"{shlex.quote(word)} " for word in words)
+
+
+def _resource_name(name: str) -> str:
+    """A name that DNS takes, as Kubernetes wants it; of a long one the beginning, and a hash of the whole."""
+    whole = "-".join(["skillpress", *re.findall("[a-z0-9]+", name.lower())])
+    if len(whole) <= LONGEST_NAME:
+        return whole
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{whole[: LONGEST_NAME - len(digest) - 1].rstrip('-')}-{digest}"

@@ -1,0 +1,58 @@
+"""Reproducing together with other machines: what one of them has done, the others take from a DVC remote.
+
+Machines share nothing but the remote, an MLflow server and the revision of the code. Each works in its own
+checkout with its own cache. Before a stage runs, DVC looks in the remote for a run with the same inputs and
+parameters; what had to run here is left there for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillpress.core.errors import UserError
+from skillpress.core.storage import write_text
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.reproduce.dvc_call import check_stages, exit_code_of
+from skillpress.pipeline.revision import revision
+
+
+class RevisionError(UserError):
+    """This checkout is not at the revision that an experiment is to run at."""
+
+
+def check_revision(wanted: str) -> None:
+    """Raises ``RevisionError`` unless the code here is the wanted commit, unchanged."""
+    if (here := revision()) != wanted:
+        raise RevisionError(
+            f"this checkout is at {here}, and the experiment is to run at {wanted}: nothing was run. Check "
+            "that commit out on every machine, without changes"
+        )
+
+
+def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = None) -> int:
+    """Reproduce the current folder's experiment, restoring what the remote has; returns the exit code.
+
+    Args:
+        remote: what ``dvc remote add`` takes: a URL, or a folder that all machines see.
+        stages: what to reproduce, with all that it depends on; everything where none is named.
+        lock: the dvc.lock that another machine was left with, whose results are to be had.
+
+    Raises:
+        ParamsError: there is no such stage.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    check_stages(stages)
+    if lock is not None:
+        write_text(Path("dvc.lock"), lock.read_text(encoding="utf-8"))
+    try:
+        with Repo(config={"core": {"remote": "shared"}, "remote": {"shared": {"url": remote}}}) as repo:
+            repo.reproduce(list(stages) or None, pull=True)
+            repo.push(run_cache=True)
+    except DvcException as error:
+        why = f": {error.__cause__}" if error.__cause__ else ""
+        exit_codes.say(f"with the remote {remote}: {error}{why}")
+        return exit_code_of(error)
+    return 0

@@ -1,0 +1,34 @@
+"""The process settings of infra/settings.env, for processes that make did not start.
+
+The file is written in make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the repository's root) so
+that the Makefile includes the very same lines. They must be in the environment before MLflow, Prefect
+or DVC are imported, which read them at import; hence :func:`apply` runs when ``tasks`` is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository, or the workspace that holds a copy of it."""
+
+_LINE = re.compile(r"^(\w+)\s*\?=\s*(.*?)\s*$")
+
+
+def read(path: Path, root: Path) -> dict[str, str]:
+    """Name to value of the file's settings, with ``$(CURDIR)`` replaced by ``root``."""
+    matches = (_LINE.match(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {m[1]: m[2].replace("$(CURDIR)", str(root)) for m in matches if m}
+
+
+def apply() -> None:
+    """Put the settings into the environment; what is set already stays."""
+    for name, value in read(ROOT / "infra" / "settings.env", ROOT).items():
+        os.environ.setdefault(name, value)
+    programs = str(Path(sys.executable).parent)  # dvc.yaml says `python`: this environment's, and its ninja
+    path = os.environ.get("PATH", "")
+    if programs not in path.split(os.pathsep):
+        os.environ["PATH"] = programs + os.pathsep + path

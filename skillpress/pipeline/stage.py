@@ -1,0 +1,129 @@
+"""How every stage starts and ends, whatever it computes.
+
+``run_stage(name)`` checks params.yaml before anything else, takes the stage's lock, sweeps up what a
+killed process left, opens the stage's MLflow run, imports the stage's module from ``tasks`` and
+calls its ``main(stage)``. What a user can put right (a wrong
+parameter, a damaged file, a full disk, Ctrl-C) becomes one clear line and an exit code of
+``exit_codes``. Any other error keeps its traceback and exits with 1.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+
+from skillpress.core.errors import is_user_error
+from skillpress.core.resume import ResumeStore
+from skillpress.core.storage import sweep
+from skillpress.experiment.params import Params, load_params
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.cluster import named_gang
+from skillpress.pipeline.files import CHECKPOINTS
+from skillpress.pipeline.graph import StageEntry, read_stage
+from skillpress.pipeline.progress import Progress
+from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
+from skillpress.pipeline.tracking.recorder import Recorder, TrackingError
+from skillpress.play.workers.gang import Gang
+from skillpress.play.workers.launched import LaunchError, launch_of_environment
+
+LOCK_WAIT_SECONDS = 120.0
+"""For a killed process of the same stage: it ends at once, its recorder when all it said is recorded."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage is given."""
+
+    name: str
+    params: Params
+    run: Recorder
+    """Where its metrics and files go in MLflow."""
+    store: ResumeStore
+    """Where it keeps unfinished work, named by all that decides its result."""
+    gang: Gang | None = None
+    """The cluster that training is to be spread over; this machine where there is none."""
+
+    def progress(self, total: int, unit: str) -> Progress:
+        """Progress of this stage towards ``total`` units; it ends where MLflow takes no more."""
+        return Progress(self.name, total, unit, self.run.check)
+
+    def say(self, message: str) -> None:
+        """A line for the user."""
+        exit_codes.say(f"{self.name}: {message}")
+
+
+def run_stage(name: str) -> int:
+    """Run the stage ``name``, or this process's part of it under a launcher; returns the exit code."""
+    try:
+        params = load_params()
+        entry = read_stage(name, params.model_dump(mode="json"))
+        if _is_helping_rank(name):
+            key = entry.key(params.model_dump(mode="json"))
+            import_module(f"tasks.{name}").help_rank_0(params, ResumeStore(CHECKPOINTS, key))
+            return 0
+        with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock:
+            seconds = _work(entry, params, lock)
+    except KeyboardInterrupt:
+        exit_codes.say(f"{name}: interrupted; what is finished is kept, run again to go on")
+        return exit_codes.INTERRUPTED
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        exit_codes.say(f"{name}: {error}")
+        return exit_codes.USER_ERROR
+    print(f"{name}: done in {seconds:.1f} s")
+    return 0
+
+
+LAUNCHED = "train_policy"
+"""The stage that a launcher may start on several machines."""
+
+
+def _is_helping_rank(name: str) -> bool:
+    """Whether a launcher started this process beside the one that keeps the stage's lock and its records.
+
+    Raises:
+        LaunchError: this stage runs in one process, which starts others itself.
+    """
+    launch = launch_of_environment()
+    if launch is not None and name != LAUNCHED:
+        raise LaunchError(
+            f"a launcher started {launch.size} times what is to run once; only {LAUNCHED} is shared"
+        )
+    return launch is not None and launch.rank > 0
+
+
+def _work(entry: StageEntry, params: Params, lock: int) -> float:
+    """Do the stage's work and record it; returns the seconds that it took."""
+    for output in entry.outputs:
+        sweep(output)
+    key = entry.key(params.model_dump(mode="json"))
+    store = ResumeStore(CHECKPOINTS, key)
+    store.sweep()
+    run = Recorder(entry.name, params, key, lock)
+    started = time.monotonic()
+    try:
+        import_module(f"tasks.{entry.name}").main(
+            Stage(name=entry.name, params=params, run=run, store=store, gang=named_gang())
+        )
+        seconds = time.monotonic() - started
+        run.log_metrics({"seconds": seconds})
+        run.finish("FINISHED")
+    except KeyboardInterrupt:
+        _close(run, "KILLED")
+        raise
+    except Exception:
+        _close(run, "FAILED", traceback.format_exc())
+        raise
+    return seconds
+
+
+def _close(run: Recorder, status: str, trace: str = "") -> None:
+    """End the run with the error's traceback beside it, as far as the disk still takes it."""
+    with suppress(TrackingError, OSError):
+        if trace:
+            run.log_error(trace)
+        run.finish(status)

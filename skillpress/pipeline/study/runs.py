@@ -1,0 +1,89 @@
+"""The runs that the plan asks for, in the order in which they are to be made.
+
+A run is a benchmark's overlays, a method's over them, and a seed. All methods of the first seed come before
+any of the second, so that an interrupted study is balanced. Two methods of one benchmark with equal
+parameters would be one run under two names, which is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.measure.study.plan import Plan, PlanError
+from skillpress.pipeline.reproduce.workspace import Variant
+
+OVERLAYS = "params"
+DEFAULTS = "params.yaml"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of the plan."""
+
+    benchmark: str
+    method: str
+    seed: int
+    variant: Variant
+    params: Mapping[str, Any]
+    """Resolved: every parameter that this version knows, the seed included."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``countdown-grpo-seed10``."""
+        return f"{self.benchmark}-{self.method}-seed{self.seed}"
+
+
+def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> list[PlannedRun]:
+    """The runs of these methods, seed by seed.
+
+    Args:
+        methods: benchmark to methods, as ``Plan.chosen`` gives them.
+        root: the repository, whose params/ holds the overlays.
+
+    Raises:
+        ParamsError: an overlay is missing or wrong.
+        PlanError: two methods have the same parameters on one benchmark.
+    """
+    defaults = read_yaml(root / DEFAULTS)
+    found: list[tuple[int, PlannedRun]] = []
+    for benchmark, names in methods.items():
+        entry = plan.benchmarks[benchmark]
+        known: dict[str, str] = {}
+        for method in names:
+            overlays = tuple(_overlay(root, name) for name in (*entry.base, *plan.methods[method].overlays))
+            params = resolved(Variant(overlays).values(root), defaults)
+            same = json.dumps({**params, "seed": 0}, sort_keys=True)
+            if same in known:
+                raise PlanError(f"{benchmark}: {known[same]} and {method} have the same parameters")
+            known[same] = method
+            for place, seed in enumerate(entry.seeds):
+                run = PlannedRun(
+                    benchmark=benchmark,
+                    method=method,
+                    seed=seed,
+                    variant=Variant(overlays, seed),
+                    params={**params, "seed": seed},
+                )
+                found.append((place, run))
+    return [run for _, run in sorted(found, key=lambda item: item[0])]
+
+
+def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with every key that this version knows; ``defaults`` is what params.yaml holds.
+
+    A run that was recorded before a key existed has that key's default, which by the rule of the house
+    changes nothing; so it still counts.
+
+    Raises:
+        ParamsError: they are wrong for this version.
+    """
+    return check_params(merge(defaults, values), source="parameters of a run").model_dump(mode="json")
+
+
+def _overlay(root: Path, name: str) -> Path:
+    return root / OVERLAYS / f"{name}.yaml"

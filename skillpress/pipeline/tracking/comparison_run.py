@@ -1,0 +1,81 @@
+"""The MLflow run of a comparison of experiments; the runs of its experiments stand below it.
+
+The processes of the experiments find it by a variable of the environment. An experiment whose stages were all
+restored from DVC's cache records nothing, so its run, which an earlier one made, is put below it when it is
+done. A comparison that was killed and is started again goes on in its own run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param, RunTag
+
+from skillpress.core.resume import content_key
+from skillpress.experiment.params import Params
+from skillpress.pipeline.revision import revision
+from skillpress.pipeline.tracking.identity import pipeline_run_id
+from skillpress.pipeline.tracking.runs import KEY, PARENT_VARIABLE, create_database, experiment_run, put_below
+
+
+@dataclass(frozen=True)
+class ComparisonRun:
+    """A run that is there from the comparison's first minute."""
+
+    run_id: str
+    experiment_id: str
+
+    def adopt(self, params: Params) -> None:
+        """Put the run of an experiment that is done below this one, wherever it stood."""
+        client = MlflowClient()
+        found = experiment_run(client, self.experiment_id, pipeline_run_id(params))
+        if found is not None:
+            put_below(client, found, self.run_id)
+
+    def log(self, metrics: Mapping[str, float], files: Iterable[Path]) -> None:
+        """What was found, with its pages."""
+        client, now = MlflowClient(), time.time_ns() // 1_000_000
+        client.log_batch(self.run_id, metrics=[Metric(key, value, now, 0) for key, value in metrics.items()])
+        for path in files:
+            client.log_artifact(self.run_id, str(path))
+
+
+@contextmanager
+def comparison_run(name: str, parameters: Mapping[str, Any], flow_run: str = "") -> Iterator[ComparisonRun]:
+    """The run, which ends with the block; experiments that are started inside it find it.
+
+    Args:
+        parameters: what is compared. A run of the same that has not finished is gone on with.
+        flow_run: Prefect's name of the flow that compares.
+    """
+    client, experiment_id = MlflowClient(), create_database()
+    key = content_key({"comparison": name, **parameters}, [])
+    unfinished = f"tags.`{KEY}` = '{key}' AND attributes.status != 'FINISHED'"
+    found = client.search_runs([experiment_id], unfinished, max_results=1)
+    if found:
+        run_id = str(found[0].info.run_id)
+        client.update_run(run_id, status="RUNNING")
+    else:
+        tags = {"level": "comparison", "dvc.rev": revision(), KEY: key}
+        run_id = str(client.create_run(experiment_id, tags=tags, run_name=name).info.run_id)
+        client.log_batch(run_id, params=[Param(key, str(value)) for key, value in parameters.items()])
+    if flow_run:
+        client.log_batch(run_id, tags=[RunTag("prefect.flow_run_id", flow_run)])
+    os.environ[PARENT_VARIABLE] = run_id
+    status = "FAILED"
+    try:
+        yield ComparisonRun(run_id, experiment_id)
+        status = "FINISHED"
+    except KeyboardInterrupt:
+        status = "KILLED"
+        raise
+    finally:
+        os.environ.pop(PARENT_VARIABLE, None)
+        client.set_terminated(run_id, status)

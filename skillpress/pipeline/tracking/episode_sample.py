@@ -1,0 +1,43 @@
+"""Which episodes of a stage become MLflow traces; how one becomes a trace stands in ``traces.py``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+
+from skillpress.core.errors import ParamsError
+from skillpress.core.trajectory import TRAJECTORY_KEY, Trajectory, iterate_rollouts, scan_rollouts
+
+SETTING = "SKILLPRESS_TRACES"
+"""Of infra/settings.env. It is no parameter: what is recorded decides nothing, so it reruns nothing."""
+
+
+def most_traces() -> int:
+    """How many episodes of a stage become traces, at most.
+
+    Raises:
+        ParamsError: the setting is no whole number from 0 on.
+    """
+    value = os.environ.get(SETTING, "0")
+    if not value.isdecimal():
+        raise ParamsError(f"{SETTING} is {value!r}; a whole number is wanted, 0 for no traces")
+    return int(value)
+
+
+def sample_episodes(rollouts: Path, most: int) -> list[Trajectory]:
+    """At most so many episodes of a file: all those of some tasks, which are evenly spaced over it. Only
+    where a single task has more episodes than that, its first ones.
+
+    Raises:
+        StorageError: the file is missing, truncated, or of another schema.
+    """
+    episodes = scan_rollouts(rollouts).select(TRAJECTORY_KEY).unique(maintain_order=True)
+    counted = episodes.group_by("task_id", maintain_order=True).len().collect().rows()
+    if not counted:
+        return []
+    each = max(count for _, count in counted)
+    count = min(len(counted), max(1, most // each))
+    chosen = [counted[number * len(counted) // count][0] for number in range(count)]
+    return list(iterate_rollouts(rollouts, pl.col("task_id").is_in(chosen)))[:most]

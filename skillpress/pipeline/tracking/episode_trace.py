@@ -1,0 +1,184 @@
+"""One episode as an MLflow trace, to be read in its chat view.
+
+    episode, AGENT              the whole talk between environment and policy
+      decision 0, CHAT_MODEL    the prompt exactly as the policy saw it, its answer, and its tokens
+      act, TOOL                 the action, and what the environment said to it
+      decision 1, CHAT_MODEL    ...
+
+The episode and its decisions have ``messages`` and ``choices``, as chat-completions servers know them. The
+session of the trace is the task, so that a task's episodes stand together; its metadata name the stage's
+run, its tags say who played and how it ended. Episodes keep no times: a decision and its action take a
+millisecond.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlflow.entities import Span, SpanType, TraceInfo, TraceLocation, TraceState
+from mlflow.tracing.constant import (
+    MAX_CHARS_IN_TRACE_INFO_METADATA,
+    SpanAttributeKey,
+    TokenUsageKey,
+    TraceMetadataKey,
+    TraceTagKey,
+)
+
+from skillpress.core.trajectory import Step, Trajectory
+from skillpress.doors.formats.atif import ACT
+from skillpress.doors.formats.texts import Said
+
+MILLISECOND = 1_000_000
+"""In nanoseconds."""
+PREVIEW = 200
+"""Characters of an episode that lists of traces show."""
+EPISODE = "episode"
+"""The root span's name."""
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What the traces of a stage have in common."""
+
+    experiment_id: str
+    run_id: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class EpisodeTrace:
+    """One episode as the entities that MLflow stores."""
+
+    of: StageRecord
+    trajectory: Trajectory
+    said: tuple[Said, ...]
+    """Its decisions in words."""
+    started: int
+    """Nanoseconds since 1970."""
+
+    @property
+    def key(self) -> str:
+        """A hash of the run and the episode (32 hex digits): logged again, the trace is the same."""
+        name = f"{self.of.run_id}/{self.trajectory.group_id}/{self.trajectory.rollout_index}"
+        return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+    @property
+    def trace_id(self) -> str:
+        """As MLflow writes it."""
+        return f"tr-{self.key}"
+
+    def info(self) -> TraceInfo:
+        """What lists and searches of traces show."""
+        episode = self.trajectory
+        return TraceInfo(
+            trace_id=self.trace_id,
+            trace_location=TraceLocation.from_experiment_id(self.of.experiment_id),
+            request_time=self.started // MILLISECOND,
+            execution_duration=len(self.said),
+            state=TraceState.OK,
+            request_preview=_preview(episode.first_observation),
+            response_preview=_preview(f"{episode.outcome}: {' | '.join(episode.actions)}"),
+            trace_metadata={
+                TraceMetadataKey.TRACE_SESSION: episode.task_id[:MAX_CHARS_IN_TRACE_INFO_METADATA],
+                TraceMetadataKey.SOURCE_RUN: self.of.run_id,
+            },
+            tags={
+                TraceTagKey.TRACE_NAME: self.of.stage,
+                "group_id": episode.group_id,
+                "rollout_index": str(episode.rollout_index),
+                "policy": episode.policy,
+                "policy_version": str(episode.policy_version),
+                "won": str(episode.won).lower(),
+                "outcome": episode.outcome,
+                "steps": str(len(episode.steps)),
+                "reward": f"{episode.total_reward:g}",
+            },
+        )
+
+    def spans(self) -> Iterator[Span]:
+        """The episode, its decisions, and its actions."""
+        yield self._span(EPISODE, SpanType.AGENT, self._talk())
+        pairs = zip(self.trajectory.decisions, self.said, strict=True)
+        for number, (step, said) in enumerate(pairs):
+            yield self._span(f"decision {number}", SpanType.CHAT_MODEL, _decision(step, said), number)
+            if step.action:
+                values = {
+                    SpanAttributeKey.INPUTS: {"action": step.action},
+                    SpanAttributeKey.OUTPUTS: {"observation": step.observation},
+                }
+                yield self._span(ACT, SpanType.TOOL, values, number)
+
+    def _talk(self) -> dict[str, Any]:
+        """What was heard and answered in turns; the last answer is the choice."""
+        answers = [said.response for said in self.said if not said.summary]
+        heard = [self.trajectory.first_observation, *(step.observation for step in self.trajectory.steps)]
+        *before, last = zip(heard, answers, strict=False)  # one more is heard than answered
+        messages = [
+            {"role": role, "content": text}
+            for pair in before
+            for role, text in zip(("user", "assistant"), pair, strict=True)
+        ]
+        return {
+            SpanAttributeKey.INPUTS: {"messages": [*messages, {"role": "user", "content": last[0]}]},
+            SpanAttributeKey.OUTPUTS: _choices(last[1]),
+        }
+
+    def _span(self, name: str, kind: str, values: Mapping[str, Any], number: int = -1) -> Span:
+        """A span of the decision with this number, or of the whole episode; an action is its second half."""
+        whole = number < 0
+        first, count = (0, len(self.said)) if whole else (number, 1)
+        started = self.started + first * MILLISECOND + (MILLISECOND // 2 if name == ACT else 0)
+        attributes = {SpanAttributeKey.REQUEST_ID: self.trace_id, SpanAttributeKey.SPAN_TYPE: kind, **values}
+        return Span.from_dict(
+            {
+                "trace_id": b64encode(bytes.fromhex(self.key)).decode(),
+                "span_id": self._span_id(name, number),
+                "parent_span_id": None if whole else self._span_id(EPISODE, -1),
+                "name": name,
+                "start_time_unix_nano": started,
+                "end_time_unix_nano": self.started + (first + count) * MILLISECOND,
+                "status": {"code": "STATUS_CODE_OK", "message": ""},
+                "events": [],
+                "links": [],
+                "attributes": {
+                    key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()
+                },
+            }
+        )
+
+    def _span_id(self, name: str, number: int) -> str:
+        return b64encode(hashlib.sha256(f"{self.key} {name} {number}".encode()).digest()[:8]).decode()
+
+
+def _decision(step: Step, said: Said) -> dict[str, Any]:
+    """What a decision's span says."""
+    asked, answered = len(step.prompt_ids), len(step.response_ids)
+    usage = {
+        TokenUsageKey.INPUT_TOKENS: asked,
+        TokenUsageKey.OUTPUT_TOKENS: answered,
+        TokenUsageKey.TOTAL_TOKENS: asked + answered,
+    }
+    return {
+        SpanAttributeKey.INPUTS: {"messages": [{"role": "user", "content": said.prompt or ""}]},
+        SpanAttributeKey.OUTPUTS: _choices(said.response),
+        **({SpanAttributeKey.CHAT_USAGE: usage} if asked else {}),
+        "reward": step.reward,
+        "reward_parts": [asdict(part) for part in step.reward_parts],
+        "invalid": step.invalid,
+        "summary": said.summary,
+    }
+
+
+def _preview(text: str) -> str:
+    """Its beginning, without the one character that PostgreSQL takes in no text."""
+    return text[:PREVIEW].replace("\x00", "")
+
+
+def _choices(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}

@@ -1,0 +1,170 @@
+"""A stage's record in MLflow, kept by a process beside the stage.
+
+Importing MLflow and opening its database takes about two seconds of a core, once per stage. A stage
+therefore only writes lines (JSON, one call each) to a child process, which has MLflow ready by the
+time that the stage has something to say. Ctrl-C does not reach the child, so the stage decides what to
+do about it. When a stage is killed the pipe closes: the child logs what it was still told, leaves the
+run unfinished, and ends. Until then it holds the stage's lock, so that no successor reads the run while
+it is still being written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+from skillpress.core.errors import UserError
+from skillpress.experiment.params import Params, check_params
+from skillpress.pipeline.exit_codes import leave
+from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
+from skillpress.pipeline.tracking.episode_sample import most_traces
+
+
+class TrackingError(RuntimeError):
+    """What a stage reported could not be recorded."""
+
+
+class Recorder:
+    """The stage's end: the calls of ``StageRun`` (``runs.py``), none of which waits."""
+
+    def __init__(self, stage: str, params: Params, key: str, lock: int | None = None) -> None:
+        """Start recording; the experiment's run and the stage's are found or made meanwhile.
+
+        Args:
+            key: of all that decides the stage's result.
+            lock: the descriptor of the stage's lock, to be held as long as anything is recorded.
+
+        Raises:
+            ParamsError: the setting that says how many episodes are recorded is no number.
+        """
+        self._most_traces = most_traces()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "skillpress.pipeline.tracking.recorder", stage, key],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
+            # It computes nothing, and DeepSpeed, which transformers imports, need not warn of a missing GPU.
+            env={**os.environ, "DS_ACCELERATOR": "cpu"},
+            pass_fds=() if lock is None else (lock,),
+        )  # fmt: skip
+        self._write(params.model_dump(mode="json"))
+
+    @cached_property
+    def run_id(self) -> str:
+        """The stage's run; waits until MLflow has it."""
+        return str(self._read()["run_id"])
+
+    def check(self) -> None:
+        """Go on only if what was said so far can be recorded.
+
+        Raises:
+            TrackingError: it cannot.
+        """
+        if self._process.poll() is not None:
+            self._fail()
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """See ``StageRun.log_metrics``."""
+        self._call("log_metrics", metrics=dict(metrics), step=step)
+
+    def log_summary(self, metrics: Mapping[str, float]) -> None:
+        """See ``StageRun.log_summary``."""
+        self._call("log_summary", metrics=dict(metrics))
+
+    def log_file(self, path: Path) -> None:
+        """See ``StageRun.log_file``."""
+        self._call("log_file", path=str(path))
+
+    def log_episodes(self, rollouts: Path, policy: Path) -> None:
+        """See ``StageRun.log_episodes``; nothing where no episodes are to be recorded."""
+        if self._most_traces:
+            self._call("log_episodes", rollouts=str(rollouts), policy=str(policy), most=self._most_traces)
+
+    def register_policy(self, folder: Path) -> None:
+        """See ``StageRun.register_policy``."""
+        self._call("register_policy", folder=str(folder))
+
+    def log_error(self, trace: str) -> None:
+        """See ``StageRun.log_error``."""
+        self._call("log_error", trace=trace)
+
+    def finish(self, status: str) -> None:
+        """End the run, and wait until all of it is recorded.
+
+        Raises:
+            TrackingError: something was not.
+        """
+        self._call("finish", status=status)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        _ = self.run_id
+        if self._process.wait():
+            self._fail()
+
+    def _call(self, name: str, **arguments: Any) -> None:
+        self._write({"call": name, "arguments": arguments})
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            print(json.dumps(message, default=float), file=self._process.stdin, flush=True)
+        except (BrokenPipeError, ValueError):  # ValueError: closed, the recorder has failed before
+            self._fail()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        message: dict[str, Any] = json.loads(line) if line else {}
+        if "run_id" not in message:
+            raise TrackingError(message.get("error", "the recorder of MLflow's runs ended; see above"))
+        return message
+
+    def _fail(self) -> None:
+        _ = self.run_id  # where the run could not even be opened, this says why
+        self._read()
+
+
+def main(stage: str, key: str) -> int:
+    """The recording process: reads parameters, then calls, until the stage closes the pipe."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from skillpress.pipeline.tracking.runs import StageRun
+
+    lines = (line for line in sys.stdin if line.endswith("\n"))  # a killed stage may break one off
+    first = next(lines, None)
+    if first is None:
+        return 0
+    params = check_params(json.loads(first), "the stage's parameters")
+    replies, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints is no reply
+    try:
+        run = StageRun(stage, params, key)
+        _reply(replies, run_id=run.run_id)
+        calls = (
+            run.log_metrics, run.log_summary, run.log_file, run.log_episodes, run.register_policy,
+            run.log_error, run.finish,
+        )  # fmt: skip
+        by_name = {call.__name__: call for call in calls}
+        for line in lines:
+            message = json.loads(line)
+            by_name[message["call"]](**message["arguments"])
+    except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {why}"))
+        return 1
+    return 0
+
+
+def _reply(replies: TextIO, **message: str) -> None:
+    with suppress(BrokenPipeError):  # the stage was killed; what it said is recorded all the same
+        print(json.dumps(message), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    hide_secrets_of_tracebacks()
+    leave(main(*sys.argv[1:]))

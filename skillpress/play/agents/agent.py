@@ -1,0 +1,211 @@
+"""The language agent: one policy, one environment's wording, one memory, one judgement of itself.
+
+    X_k --prompt, policy--> v_k --decode--> th_k --parse--> A_k --environment--> O_{k+1} --f_agent--> X_{k+1}
+
+X_k is handed in and out, so one agent plays any number of episodes. It remembers only what it has asked
+its engine and not yet heard.
+
+Where its state update asks for summaries (``interface.SummarizingUpdate``) some decisions are its own: a
+prompt asks for a summary in place of an action, and no environment is told. So is a reflection on an earlier
+attempt at the task (``interface.Reflection``), which then stands above all prompts of the episode. With every
+such prompt the agent says what it would have been without: what is learned there can be taught here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from skillpress.core.interface import (
+    AgentState,
+    Completion,
+    Decision,
+    DecisionRequest,
+    Engine,
+    Info,
+    ParsedAction,
+    Parser,
+    Reflection,
+    Request,
+    Sampling,
+    StateUpdate,
+    StepReward,
+    SummarizingUpdate,
+    TokenIds,
+)
+from skillpress.core.trajectory import RewardPart
+from skillpress.play.agents.context import Prompter
+from skillpress.play.agents.decide import decide
+
+_UNASKED = Decision(
+    prompt_ids=(), response_ids=(), logprobs=(), parsed=ParsedAction("", "", "prompt_too_long")
+)
+"""In a state whose prompt does not fit."""
+
+
+_Kind = Literal["action", "summary", "reflection"]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be answered in one state."""
+
+    prompt: TokenIds | None
+    """None where it does not fit."""
+    kind: _Kind
+    """What it asks for."""
+    plain: TokenIds | None = None
+    """The prompt without the state's knowledge; None where there is none."""
+
+
+@dataclass
+class LanguageAgent:
+    """Acts by sampling from a language model."""
+
+    prompter: Prompter
+    parse: Parser
+    state_update: StateUpdate
+    reward: StepReward
+    decode: Callable[[TokenIds], str]
+    """Response token ids to text, without special tokens."""
+    engine: Engine
+    """The agent's own: what is sampled there, the agent has asked for."""
+    sampling: Sampling
+    reflection: Reflection | None = None
+    """How it reflects on earlier attempts; None where it is given none."""
+    _asked: dict[int, _Asked] = field(default_factory=dict, init=False, repr=False)
+    """Key to what the engine has not answered."""
+    _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
+    """Decisions in states whose prompt does not fit: the engine is not asked."""
+
+    @property
+    def lockstep(self) -> bool:
+        """As the engine."""
+        return self.engine.promises.lockstep
+
+    def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
+        """(thought, action) for one state; the action is empty when none could be read, and where a summary
+        is due, which is then the thought."""
+        (decision,) = decide(self, [state], [seed])
+        return decision.parsed.thought, decision.parsed.action
+
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """See ``interface.Agent``."""
+        asked = []
+        questions = self._questions([request.state for request in requests])
+        for request, question in zip(requests, questions, strict=True):
+            if question.prompt is None:
+                self._mute.append((request.key, replace(_UNASKED, summary=question.kind != "action")))
+                continue
+            self._asked[request.key] = question
+            asked.append(Request(request.key, question.prompt, self.sampling, request.seed))
+        self.engine.submit(asked)
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """See ``interface.Agent``."""
+        found, self._mute = self._mute, []
+        if self._asked:
+            answers = self.engine.completed(0.0 if found else wait)
+            found += [(key, self._decision(self._asked.pop(key), answer)) for key, answer in answers]
+        return found
+
+    def abort(self) -> None:
+        """Forget what was asked, the engine too."""
+        self._asked.clear()
+        self._mute.clear()
+        self.engine.abort()
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        """The agent's reward for its step, from what it wrote and what the environment answered."""
+        return self.reward(state, parsed, observation, info)
+
+    def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
+        """X_{k+1}; after a state without a prompt there is nothing to go on from."""
+        if decision.summary and state.attempt:
+            return replace(state, attempt="", knowledge=self._own.knowledge(decision.parsed))
+        if decision.summary and isinstance(self.state_update, SummarizingUpdate):
+            return replace(self.state_update.summed_up(state, decision.parsed), tokens_left=None)
+        thought, action = decision.parsed.thought, decision.parsed.action
+        following = self.state_update(state, thought, action, observation, info)
+        tokens, plain = decision.prompt_ids + decision.response_ids, decision.plain_prompt_ids
+        grows = self.state_update.grows
+        return replace(
+            following,
+            context=tokens or None if grows else None,
+            tokens_left=max(0, self.prompter.budget - len(tokens)) if tokens else None,
+            knowledge=state.knowledge,
+            plain_context=plain + decision.response_ids if grows and plain is not None else None,
+        )
+
+    @property
+    def _own(self) -> Reflection:
+        if self.reflection is None:
+            raise ValueError("an attempt to reflect on, for an agent that was not made with a reflection")
+        return self.reflection
+
+    def _questions(self, states: Sequence[AgentState]) -> list[_Asked]:
+        """The prompt for each, with what it asks for and what it would be without knowledge."""
+        kinds = self._kinds(states)
+        shown = [replace(state, knowledge=state.attempt) if state.attempt else state for state in states]
+        knowing = [row for row, state in enumerate(states) if state.knowledge]
+        bare = [replace(states[row], knowledge="", context=states[row].plain_context) for row in knowing]
+        plain = dict(zip(knowing, self._prompts(bare, [kinds[row] for row in knowing]), strict=True))
+        prompts = self._prompts(shown, kinds)
+        return [_Asked(prompts[row], kind, plain.get(row)) for row, kind in enumerate(kinds)]
+
+    def _kinds(self, states: Sequence[AgentState]) -> list[_Kind]:
+        """What each is asked for: a reflection where there is an attempt, a summary where one is due or its
+        prompt nearly full, or an action."""
+        kinds: list[_Kind] = ["reflection" if state.attempt else "action" for state in states]
+        update = self.state_update
+        if isinstance(update, SummarizingUpdate):
+            for row, full in enumerate(self.prompter.nearly_full(states)):
+                state = states[row]
+                if kinds[row] == "action" and state.history and (update.due(state) or full):
+                    kinds[row] = "summary"
+        return kinds
+
+    def _prompts(self, states: Sequence[AgentState], kinds: Sequence[_Kind]) -> list[TokenIds | None]:
+        """One prompt per state that asks for this."""
+        found: list[TokenIds | None] = [None] * len(states)
+        for kind in dict.fromkeys(kinds):
+            rows = [row for row, each in enumerate(kinds) if each == kind]
+            asking = replace(self.prompter, request=self._request(kind))
+            for row, prompt in zip(rows, asking([states[row] for row in rows]), strict=True):
+                found[row] = prompt
+        return found
+
+    def _request(self, kind: _Kind) -> str:
+        """What stands below a prompt that asks for this."""
+        if kind == "reflection":
+            return self._own.request
+        if kind == "summary" and isinstance(self.state_update, SummarizingUpdate):
+            return self.state_update.request
+        return self.prompter.request
+
+    def _decision(self, asked: _Asked, completion: Completion) -> Decision:
+        assert asked.prompt is not None, "what does not fit is not asked"
+        response = self.decode(completion.token_ids)
+        if asked.kind == "reflection":
+            parsed = self._own.read(response)
+        elif asked.kind == "summary" and isinstance(self.state_update, SummarizingUpdate):
+            parsed = self.state_update.read(response)
+        else:
+            parsed = self.parse(response)
+        return Decision(
+            prompt_ids=asked.prompt,
+            response_ids=completion.token_ids,
+            logprobs=completion.logprobs,
+            parsed=parsed,
+            weight_spans=completion.weight_spans,
+            prefilled_tokens=completion.prefilled_tokens,
+            summary=asked.kind != "action",
+            plain_prompt_ids=asked.plain,
+        )

@@ -1,0 +1,141 @@
+"""The chat agent: a text-only model as an ``interface.Agent``, to be evaluated and never trained.
+
+What it is shown, how its answers are read, what it remembers and how it judges itself are the same parts as a
+language agent's. It has no tokens: its decisions carry no ids and no log-probabilities. Every state that it
+is asked about is the *future* of a decision, so that many states wait for one server at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import replace
+from typing import ClassVar
+
+from skillpress.core.interface import (
+    AgentState,
+    Decision,
+    DecisionRequest,
+    Info,
+    ParsedAction,
+    Parser,
+    Rendering,
+    StateUpdate,
+    StepReward,
+    SummarizingUpdate,
+)
+from skillpress.core.trajectory import RewardPart
+from skillpress.play.chat.client import ChatClient
+from skillpress.play.chat.outcomes import Answer
+
+PARTING_SECONDS = 3.0
+"""Time that answers under way are given at the end: they are paid for, and the client notes their cost."""
+
+
+class ChatAgent:
+    """Acts by asking a server."""
+
+    lockstep: ClassVar[bool] = False
+    """Each answer comes by itself."""
+
+    def __init__(
+        self,
+        client: ChatClient,
+        rendering: Rendering,
+        parse: Parser,
+        state_update: StateUpdate,
+        reward: StepReward,
+        at_once: int,
+    ) -> None:
+        """
+        Args:
+            at_once: requests under way at most.
+        """
+        self._client, self._rendering, self._parse = client, rendering, parse
+        self._state_update, self._reward = state_update, reward
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
+        self._asked: dict[int, Future[Decision]] = {}
+        self._requests: set[Future[None]] = set()
+        """Requests under way, including those whose answer is no longer wanted."""
+
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """See ``interface.Agent``."""
+        for request in requests:
+            answer: Future[Decision] = Future()
+            self._asked[request.key] = answer
+            sent = self._threads.submit(self._answer, answer, request)
+            self._requests.add(sent)
+            sent.add_done_callback(self._requests.discard)
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """See ``interface.Agent``.
+
+        Raises:
+            ChatError: the server refused a request, or did not answer in time.
+        """
+        wait_for(list(self._asked.values()), wait, FIRST_COMPLETED)
+        done = [key for key, answer in self._asked.items() if answer.done()]
+        return [(key, self._asked.pop(key).result()) for key in done]
+
+    def abort(self) -> None:
+        """Forget what is not answered; what was sent already is paid for and thrown away."""
+        for answer in self._asked.values():
+            answer.cancel()
+        self._asked.clear()
+
+    def close(self) -> None:
+        """End the connections."""
+        self.abort()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        wait_for(set(self._requests), PARTING_SECONDS)
+        self._client.close()
+
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        """The same judgement as a language agent's."""
+        return self._reward(state, parsed, observation, info)
+
+    def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
+        """X_{k+1}."""
+        update, parsed = self._state_update, decision.parsed
+        if decision.summary and isinstance(update, SummarizingUpdate):
+            return update.summed_up(state, parsed)
+        return update(state, parsed.thought, parsed.action, observation, info)
+
+    def _answer(self, answer: Future[Decision], request: DecisionRequest) -> None:
+        """Ask the server, in a thread; an error is the answer too. The client keeps the deadline."""
+        if not answer.set_running_or_notify_cancel():
+            return
+        try:
+            answer.set_result(self._decide(request.state, request.seed))
+        except Exception as error:  # noqa: BLE001  raised again by ``completed``
+            answer.set_exception(error)
+
+    def _decide(self, state: AgentState, seed: int) -> Decision:
+        update, prompt = self._state_update, self._rendering.prompt(state)
+        what = f"task {state.task.task_id}"
+        if isinstance(update, SummarizingUpdate) and state.history and update.due(state):
+            answer = self._client.ask(f"{prompt}\n{update.request}", seed, what)
+            return _decision(_marked(update.read(answer.text), answer), summary=True)
+        answer = self._client.ask(prompt, seed, what)
+        return _decision(_marked(_parsed(answer, self._parse), answer))
+
+
+def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
+    """What the parser reads; a thought that the server sent apart counts as if it stood before the text."""
+    parsed = parse(answer.text)
+    if answer.thought and parsed.invalid == "missing_thought":
+        parsed = parse(f"<think>{answer.thought}</think>{answer.text}")
+    return replace(parsed, thought=parsed.thought or answer.thought)
+
+
+def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
+    """The answer with the server's reason where it did not end by itself; the parser's reason would
+    mislead."""
+    return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
+
+
+def _decision(parsed: ParsedAction, summary: bool = False) -> Decision:
+    return Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=parsed, summary=summary)

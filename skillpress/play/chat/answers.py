@@ -1,0 +1,209 @@
+"""Read the reply to a chat completion.
+
+Recognised beside the plain protocol: errors in replies of HTTP 200, content as a list of parts, reasoning
+under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that were not asked for,
+and usage that is missing or makes no sense.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from skillpress.core.markup import THOUGHT, THOUGHT_END, behind_thought
+from skillpress.play.chat.connection import Reply
+from skillpress.play.chat.outcomes import Answer, Ended, Failed, Outcome, Usage, readable
+from skillpress.play.chat.refusals import error_of, read_error
+
+CUT_OFF = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+REFUSED = frozenset(
+    {
+        "content_filter", "content-filter", "refusal", "safety", "recitation", "blocklist",
+        "prohibited_content", "spii", "sensitive", "guardrail_intervened",
+    }
+)  # fmt: skip
+BROKEN = frozenset(
+    {
+        "error", "abort", "aborted", "cancelled", "failed", "timeout", "server_error", "internal_error",
+        "engine_error", "insufficient_system_resource", "network_error",
+    }
+)  # fmt: skip
+"""Finish reasons, in small letters. With those of ``BROKEN`` a server says that it could not go on. All
+others, and none, mean that the model stopped by itself."""
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
+"""Fields of a message that hold reasoning; the first that is not empty counts."""
+TEXTS = ("text", "content", "value")
+"""Fields of a part that hold its text."""
+LONGEST_CALL = 4000
+"""Characters that are kept of a tool call."""
+DEEPEST = 8
+"""Parts inside parts that are looked into."""
+MOST_TOKENS = 1 << 40
+"""A server that counts more has miscounted, and sums of such counts would fit into no column."""
+NOT_JSON = object()
+
+
+def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
+    """What a reply to a chat completion is.
+
+    Args:
+        sent: the parameters of the request beside model and messages.
+    """
+    found = parsed(reply.body)
+    if reply.status // 100 != 2 or error_of(found) is not None:
+        return read_error(reply, found, sent)
+    if not isinstance(found, Mapping):
+        return Failed(
+            f"HTTP {reply.status}, but {_described(reply.body, found)}", foreign=bool(reply.body.strip())
+        )
+    if "choices" not in found:
+        outcome = read_error(reply, found, sent)
+        return replace(outcome, foreign=True) if isinstance(outcome, Failed) else outcome
+    choices = found["choices"]
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return Failed("HTTP 200 without an answer (no choices)")
+    if (error := error_of(choices[0])) is not None:
+        return read_error(reply, {"error": error}, sent)
+    return _answer(choices[0], _usage(found.get("usage")))
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON value of a body, ``NOT_JSON`` where it holds none; of a stream, its chunks put together."""
+    text = body.decode("utf-8-sig", errors="replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        lines = [line.strip() for line in text.split("\n")]
+        events = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+        return _put_together(events) if events else NOT_JSON
+
+
+def _put_together(events: Iterable[str]) -> Any:
+    """The completion whose chunks are these; ``NOT_JSON`` where the last one is missing."""
+    parts: dict[str, list[Any]] = {}
+    usage, finish, ended = None, None, False
+    for event in events:
+        if event == "[DONE]":
+            ended = True
+            continue
+        try:
+            chunk = json.loads(event)
+        except (ValueError, RecursionError):
+            return NOT_JSON
+        if not isinstance(chunk, Mapping) or error_of(chunk) is not None:
+            return chunk
+        usage = chunk.get("usage") or usage
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        delta = _mapping(choice, "delta") or _mapping(choice, "message") or {}
+        for name, value in delta.items():
+            parts.setdefault(name, []).append(value)
+        finish = choice.get("finish_reason") or finish if isinstance(choice, Mapping) else finish
+    if not (ended or finish):
+        return NOT_JSON
+    message = {name: _joined(values) for name, values in parts.items() if name != "role"}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    """What the chunks say of one field: their texts or lists put together, else the last value."""
+    said = [value for value in values if value is not None]
+    if said and all(isinstance(value, str) for value in said):
+        return "".join(said)
+    if said and all(isinstance(value, list) for value in said):
+        return list(chain.from_iterable(said))
+    return said[-1] if said else None
+
+
+def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
+    message = _mapping(choice, "message") or _mapping(choice, "delta")
+    if message is None and isinstance(choice.get("text"), str):
+        message = {"content": choice["text"]}
+    if message is None:
+        return Failed("HTTP 200 without an answer (a choice without a message)")
+    reason = choice.get("finish_reason")
+    finish = str((reason.get("type") if isinstance(reason, Mapping) else reason) or "").lower()
+    if finish in BROKEN:
+        return Failed(f"HTTP 200 with finish_reason {finish!r}")
+    text, inner, declined = _content(message.get("content"))
+    thought = next(filter(None, (_text(message.get(name)) for name in THOUGHTS)), inner)
+    declined = _text(message.get("refusal")) or declined
+    call = message.get("tool_calls") or message.get("function_call")
+    if not text.strip() and THOUGHT_END in thought:
+        # A server that keeps reasoning apart took the whole answer for it, since no "<think>" came first.
+        text, thought = thought, ""
+    if THOUGHT_END in text and THOUGHT not in text.partition(THOUGHT_END)[0]:
+        text = THOUGHT + text  # the prompt has opened the thought, and the server does not set it apart
+    told, spoken = behind_thought(text)
+    silent = spoken is not None and not spoken.strip()
+    ended: Ended = "whole"
+    if finish in CUT_OFF:
+        ended = "cut_off"
+    elif finish in REFUSED or (declined and text.strip() in ("", declined.strip())):
+        ended, thought = "refused", declined or thought
+    elif call and silent:
+        ended, thought = "tool_call", thought or told or json.dumps(call)[:LONGEST_CALL]
+    return Answer(readable(text), readable(thought), ended, usage)
+
+
+def _content(content: Any) -> tuple[str, str, str]:
+    """(text, reasoning, refusal) of a message's content, a text or a list of parts."""
+    if isinstance(content, str):
+        return content, "", ""
+    found = {"text": "", "thought": "", "refusal": ""}
+    for part in content if isinstance(content, list) else [content]:
+        kind = str(part.get("type") or "") if isinstance(part, Mapping) else ""
+        if "thinking" in kind or "reasoning" in kind:
+            found["thought"] += _text(part)
+        elif kind == "refusal":
+            found["refusal"] += _text(part.get("refusal"))
+        else:
+            found["text"] += _text(part, TEXTS)
+    return found["text"], found["thought"], found["refusal"]
+
+
+def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), depth: int = 0) -> str:
+    """The text of a string, of a list of parts, or of the first of these fields that has some."""
+    if isinstance(value, str):
+        return value
+    if depth == DEEPEST:
+        return ""
+    if isinstance(value, list):
+        return "".join(_text(part, fields, depth + 1) for part in value)
+    if isinstance(value, Mapping):
+        return next(filter(None, (_text(value.get(name), fields, depth + 1) for name in fields)), "")
+    return ""
+
+
+def _usage(found: Any) -> Usage:
+    """Counts under the names of chat completions, or under the newer ones of some servers."""
+    if not isinstance(found, Mapping):
+        return Usage()
+    first, second = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+    return Usage(*(_count(next((found[n] for n in names if n in found), None)) for names in (first, second)))
+
+
+def _count(value: Any) -> int | None:
+    """The number of tokens; None for a value that cannot be one."""
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
+    return value if counts else None
+
+
+def _mapping(choice: Any, name: str) -> Mapping[str, Any] | None:
+    value = choice.get(name) if isinstance(choice, Mapping) else None
+    return value if isinstance(value, Mapping) else None
+
+
+def _described(body: bytes, found: Any) -> str:
+    if not body.strip():
+        return "an empty reply"
+    if found is NOT_JSON:
+        begins = body[:100].decode("utf-8", errors="replace").strip()
+        return f"no JSON; it begins {begins[:60]!r}"
+    return f"JSON of another kind ({type(found).__name__})"

@@ -1,0 +1,41 @@
+"""Putting prompts to a server that is asked, as judges and teachers are.
+
+The seed of a prompt derives from its text, so that an answer does not depend on what else is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from skillpress.core.interface import Ask
+from skillpress.core.seeds import derive
+
+
+class Reply(Protocol):
+    """One question to a server, such as ``chat.client.ChatClient.reply``; it keeps its own deadline."""
+
+    def __call__(self, prompt: str, seed: int, what: str) -> str: ...
+
+
+def ask_server(reply: Reply, at_once: int, seed: int) -> Ask:
+    """Asks a server.
+
+    Args:
+        at_once: requests under way at most.
+    """
+
+    def ask(prompts: Sequence[str]) -> list[str]:
+        with ThreadPoolExecutor(at_once, thread_name_prefix="judge") as threads:
+            answers = [
+                threads.submit(reply, prompt, derive(seed, "judge", prompt), f"answer {number} to be judged")
+                for number, prompt in enumerate(prompts)
+            ]
+            try:
+                return [answer.result() for answer in answers]
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    return ask

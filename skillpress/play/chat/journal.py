@@ -1,0 +1,78 @@
+"""What a server's answers have cost and how they ended, kept in a file as they come.
+
+So what an interrupted evaluation has cost is not forgotten. One line of JSON for each answer, and one for
+each parameter that the server refused.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.storage import named_disk_errors
+from skillpress.play.chat.outcomes import Answer, Usage
+
+COUNTS = tuple(field.name for field in fields(Usage))
+UNCOUNTED = "uncounted"
+"""Answers of which the server did not count all tokens, in the result of :func:`spent`."""
+
+
+class Journal:
+    """Safe to write to from many threads."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._lock = file, threading.Lock()
+
+    def answered(self, answer: Answer) -> None:
+        """Note how an answer ended, and its tokens where the model was asked."""
+        asked = answer.ended != "prompt_too_long"
+        self._write({**(asdict(answer.usage) if asked else {}), "ended": answer.ended})
+
+    def left_out(self, parameter: str) -> None:
+        """Note that the server refuses a parameter."""
+        self._write({"left_out": parameter})
+
+    def _write(self, values: Mapping[str, Any]) -> None:
+        line = json.dumps(values) + "\n"
+        with self._lock, named_disk_errors(self._file):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(line)
+
+
+def spent(file: Path) -> dict[str, int]:
+    """``requests`` that were answered, the tokens that the server counted for them, and the requests of which
+    it did not count all (``uncounted``), over all uses of the file."""
+    totals = dict.fromkeys(("requests", *COUNTS, UNCOUNTED), 0)
+    for line in _lines(file):
+        if COUNTS[0] in line:
+            counts = [line[name] for name in COUNTS]
+            totals["requests"] += 1
+            totals[UNCOUNTED] += None in counts
+            for name, count in zip(COUNTS, counts, strict=True):
+                totals[name] += count or 0
+    return totals
+
+
+def endings(file: Path) -> Counter[str]:
+    """How many answers ended how (``outcomes.Ended``)."""
+    return Counter(line["ended"] for line in _lines(file) if "ended" in line)
+
+
+def parameters_left_out(file: Path) -> tuple[str, ...]:
+    """The parameters that the server refused, by name."""
+    return tuple(sorted({line["left_out"] for line in _lines(file) if "left_out" in line}))
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines; a last one that a killed process left unfinished is passed over."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            yield json.loads(line)

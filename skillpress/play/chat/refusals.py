@@ -1,0 +1,256 @@
+"""What a server's error means for the question.
+
+Servers say the same things in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
+as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; with the error
+of another server quoted inside. So it is not a server's form that is recognised here but the kind of its
+complaint, from its code or type where these are known and from its words where they are not:
+
+    the prompt is too long         a step without an action
+    a filter declined the prompt   a step that was refused
+    a parameter is not supported   the request is written without it
+    too busy, failing, loading     asked again, after the pause that the server names
+    anything else                  the end: a wrong key, an unknown model, no credit
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from skillpress.play.chat.connection import Reply
+from skillpress.play.chat.outcomes import Answer, Failed, Outcome, Unsupported, in_one_line, readable
+
+TOO_LONG = frozenset(
+    {
+        "context_length_exceeded", "context_window_exceeded", "contextwindowexceedederror",
+        "exceed_context_size_error", "string_above_max_length", "prompt_too_long", "request_too_large",
+        "model_max_prompt_tokens_exceeded", "tokens_limit_reached",
+    }
+)  # fmt: skip
+FILTERED = frozenset(
+    {
+        "content_filter", "content_policy_violation", "contentpolicyviolationerror",
+        "responsibleaipolicyviolation", "data_inspection_failed", "moderation_blocked",
+    }
+)  # fmt: skip
+WITHOUT_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes and types, in small letters. What ``WITHOUT_CREDIT`` says does not pass by itself, though it comes
+with HTTP 429."""
+
+_CONTEXT = r"(?:context[ _-]?(?:length|size|window|limit|overflow)|n_ctx)"
+_SAYS_TOO_LONG = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        _CONTEXT + r".{0,300}(?:exceed|maximum|too (?:long|large)|not enough|overflow|reduce|only \d)",
+        r"(?:exceed|maximum|too (?:long|large)|longer than|larger than|overflow).{0,300}" + _CONTEXT,
+        r"maximum (?:prompt|input|sequence|model) length",
+        r"\b(?:prompt|inputs?|messages?)\b(?:(?!took|taking).){0,60}(?:too long|longer than)",
+        r"\b(?:prompt|input)\b.{0,40}\btokens?\b.{0,60}(?:exceed|too large)",
+        r"\b(?:prompt|input)\b.{0,40}exceed.{0,40}(?:max|limit)",
+        r"(?:prompt|input) length.{0,80}(?:exceed|should be)",
+        r"exceed.{0,60}\btoken limit",
+        r"input is too large|default_max_tokens",
+        r"too many (?:input |prompt )?tokens(?! per|, please wait)",
+        r"reduce the length of the (?:messages|prompt|input)",
+        r"inputs`?.{0,40}must (?:have less than|be <=)",
+    )
+)
+_SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|greater than max_model_len")
+"""Complaints about a prompt may have these words too, and then name input tokens."""
+_STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
+_SAYS_FILTERED = re.compile(
+    r"content (?:management |safety |usage |filtering )?policy|flagged (?:as|by|for|input)|safety system"
+    r"|usage guidelines|inappropriate content"
+)
+_SAYS_OF_OTHERS = re.compile(
+    r"rate[ _-]?limit|per[ -](?:second|minute|hour|day|month)|daily|monthly|\bquota|\b[rt]p[md]\b|\bqueue"
+    r"|temporar|unavailable|tim(?:ed|e)[ -]?out|overload|\b(?:account|organi[sz]ation|api key)\b"
+)
+"""Complaints about how busy the server is or about who asks, whatever else they say of prompts and
+policies."""
+_SAYS_UNSUPPORTED = re.compile(
+    r"unsupported|unknown|unrecogni[sz]ed|unexpected|forbidden|disallowed|prohibited|deprecated"
+    r"|extra (?:inputs?|fields?)|extraneous"
+    r"|(?:not|n.t|no longer) (?:yet |currently )?"
+    r"(?:supported?|accepted?|allowed|permitted|recogni[sz]ed|implemented|available|defined)"
+    r"|(?:does|do)(?: not|n.t) (?:support|accept|allow)|(?:cannot|can.t|must not) be (?:set|specified|used)"
+    r"|must be (?:unset|omitted|removed|left out)|use \S+ instead"
+    r"|(?:not (?:a )?valid|invalid) (?:parameter|argument|field|key|option)"
+    r"|cannot both|only one of|use only one|mutually exclusive|only the default"
+    r"|only \S+ is (?:allowed|supported)|only be (?:set to )?(?:1\b|the default)"
+)
+LONGEST_READ = 20_000
+"""Characters of an error that its kind is looked for in."""
+LONGEST_REASON = 300
+"""Characters of a server's words in an error of ours."""
+ECHOES = frozenset({"input", "messages", "prompt", "ctx", "url"})
+"""Fields of an error that repeat the request; their words are not the server's."""
+DEEPEST = 12
+"""Values inside values that are looked into."""
+BUSY = frozenset({408, 409, 425, 429, 498, 499})
+"""Statuses below 500 that pass by themselves; the last two are those of servers without room and of gateways
+that lost a client."""
+OF_OTHERS = BUSY | {401, 402, 503, 504, 524, 529}
+"""Statuses that say nothing of the prompt, whatever their words are."""
+NEVER = frozenset({501, 505})
+"""Statuses from 500 on that do not."""
+NAMED = {
+    "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "not_found_error": 404,
+    "model_not_found": 404, "rate_limit_error": 429, "rate_limit_exceeded": 429, "overloaded_error": 529,
+}  # fmt: skip
+"""Codes and types, in small letters, to the status that they usually come with."""
+UPSTREAM_FAILED = 502
+"""The status of an error that came with HTTP 200 and names none: a gateway passes on that another server
+failed."""
+
+
+def error_of(found: Any) -> Any:
+    """The error that a JSON value states; None where it states none."""
+    if isinstance(found, list):  # as Gemini's interface wraps it
+        return next((error_of(each) for each in found if isinstance(each, Mapping)), None)
+    if not isinstance(found, Mapping):
+        return None
+    stated = found.get("error") or found.get("errors") or (found if found.get("object") == "error" else None)
+    empty = isinstance(stated, Mapping) and not any(stated.values())
+    return None if empty else stated
+
+
+def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
+    """What an error means.
+
+    Args:
+        found: the JSON value of the reply, or the part of it that holds the error.
+        sent: the parameters of the request beside model and messages.
+    """
+    said = error_of(found)
+    if not isinstance(said, (Mapping, list)):  # its words are beside "error", or there is no "error"
+        said = found
+    texts = [readable(text) for text in _texts(said)]
+    words = "\n".join(texts).lower()[:LONGEST_READ]
+    marks = {text.strip().lower() for text in texts}
+    status = _status(reply.status, said, marks)
+    reason = f"HTTP {reply.status}: {_short(texts, reply)}"
+    if 300 <= status < 400:
+        to = in_one_line(reply.headers.get("location", "nowhere"))[:LONGEST_REASON]
+        return Failed(f"HTTP {status}, a redirect to {to}; name that address", again=False)
+    if status not in (401, 402, 403, 404, 429):
+        if _is_too_long(status, words, marks):
+            return _too_long(words, sent, reason)
+        if parameter := _refused_parameter(said, words, sent):
+            return Unsupported(parameter, reason)
+    if status not in (401, 402, 429) and (marks & FILTERED or _says(status, words, (_SAYS_FILTERED,))):
+        return Answer("", ended="refused")
+    return Failed(
+        reason + _remedy(words, sent) * (status in (400, 422)),
+        again=(status in BUSY or status >= 500) and status not in NEVER and not marks & WITHOUT_CREDIT,
+        pause=retry_after(reply.headers),
+        everyone=status in (429, 503),
+        denied=status in (401, 403),
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from now or until a date; None where it says neither.
+
+    A date is counted from the ``Date`` of the answer, since the server's clock need not be ours.
+    """
+    for name, share in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            asked = float(headers.get(name, "")) * share
+            if math.isfinite(asked):
+                return max(0.0, asked)
+    with suppress(ValueError, OverflowError):
+        until = parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
+        now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
+        return max(0.0, until - now)
+    return None
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    """Every text of an error, except those that repeat the request."""
+    if isinstance(value, str):
+        yield value
+    elif depth == DEEPEST:
+        return
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name not in ECHOES:
+                yield from _texts(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, depth + 1)
+
+
+def _status(status: int, said: Any, marks: Collection[str]) -> int:
+    """The status of an error; where it came with HTTP 200, the status that it names."""
+    if status != 200:
+        return status
+    named = str(said.get("code", said.get("status")) if isinstance(said, Mapping) else None)
+    if re.fullmatch("[45][0-9][0-9]", named):
+        return int(named)
+    return next((status for mark, status in NAMED.items() if mark in marks), UPSTREAM_FAILED)
+
+
+def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
+    if any(mark in TOO_LONG for mark in marks):
+        return True
+    if status == 413:  # unless it is the account that allows no request of this size
+        return "rate_limit" not in words and "rate limit" not in words
+    if _SAYS_RESPONSE_TOO_LONG.search(words) and "input tokens" not in words:
+        return False
+    return _says(status, words, _SAYS_TOO_LONG)
+
+
+def _says(status: int, words: str, patterns: Iterable[re.Pattern[str]]) -> bool:
+    """Whether the words are about this prompt, and one of the patterns is in them."""
+    if status in OF_OTHERS or _SAYS_OF_OTHERS.search(words):
+        return False
+    return any(pattern.search(words) for pattern in patterns)
+
+
+def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
+    """A prompt that does not fit, unless no prompt could: the response alone fills the context."""
+    stated = _STATED_CONTEXT.search(words)
+    longest = max((sent[name] for name in sent if name.startswith("max_")), default=0)
+    if stated and int(stated[1]) <= longest:
+        return Failed(f"{reason}; max_new_tokens is {longest}, set it lower", again=False)
+    return Answer("", ended="prompt_too_long")
+
+
+def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | None:
+    """The parameter that the error says is not supported; None where it says something else."""
+    if not _SAYS_UNSUPPORTED.search(words):
+        return None
+    param = said.get("param") if isinstance(said, Mapping) else None
+    if isinstance(param, str) and (name := param.rpartition(".")[2]) in sent:
+        return name
+    places = _places(words, sent)
+    if {"temperature", "top_p"} <= places.keys() and re.search("both|only one", words):
+        return "top_p"
+    return min(places, key=places.__getitem__, default=None)
+
+
+def _places(words: str, names: Collection[str]) -> dict[str, int]:
+    """Each of the names that the words hold, with its first place in them."""
+    spelt = {name: name.replace("_", "[ _-]?") for name in names}  # some servers say "topK"
+    found = {name: re.search(rf"\b{pattern}\b", words) for name, pattern in spelt.items()}
+    return {name: match.start() for name, match in found.items() if match}
+
+
+def _short(texts: Collection[str], reply: Reply) -> str:
+    """The error's own words in one line that any terminal can show."""
+    body = reply.body[: 4 * LONGEST_REASON].decode("utf-8", errors="replace")
+    return in_one_line(" ".join(dict.fromkeys(texts)) or body)[:LONGEST_REASON] or "no reason given"
+
+
+def _remedy(words: str, sent: Mapping[str, Any]) -> str:
+    """What to do about a parameter that is named as wrong, though not as one that is not supported."""
+    named = next(iter(_places(words, sent)), "")
+    if named.startswith("max_"):
+        return f"; max_new_tokens is {sent[named]}, set it lower"
+    return f"; its value is {sent[named]}, and --omit {named} leaves it out" if named else ""

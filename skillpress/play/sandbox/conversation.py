@@ -1,0 +1,215 @@
+"""One request to a sandbox, until its answer, its deadline or its end."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillpress.play.sandbox.frames import FrameError, Message
+from skillpress.play.sandbox.limits import Limits, SandboxLostError
+from skillpress.play.sandbox.messages import Answer, Call, Piece, Said
+from skillpress.play.sandbox.output import cut_in_the_middle
+from skillpress.play.sandbox.process import SandboxProcess
+from skillpress.play.sandbox.processes import kernel_kills
+from skillpress.play.sandbox.tools import Tools
+from skillpress.play.sandbox.watchdog import watchdog
+
+NUMBER_BYTES = 16
+"""Length of a request's number, which its answer repeats. No process can guess it."""
+KILLED_BY_KERNEL = (
+    "the kernel killed a process of the sandbox, as the machine or its cgroup had no memory left"
+)
+COMMAND_KILLED = tuple(
+    f"the command ended with exit code {code}" for code in (128 + signal.SIGKILL, -signal.SIGKILL)
+)
+"""What the runner says of a command that was killed, by its shell's account or as the shell itself."""
+STATE_LOST = "The sandbox was ended: its variables, files and processes are lost."
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What one call did. All text is as an agent may be shown it."""
+
+    stdout: str
+    stderr: str
+    result: str | None
+    """The value of the last expression as text; None where it had none."""
+    error: str | None
+    """A short traceback, or what ended the call; None where nothing went wrong."""
+    duration: float
+    """Seconds."""
+    truncated: bool
+    """Whether anything was left out of the texts."""
+
+
+class Conversation:
+    """Sends a request, carries out the tools that are called meanwhile, and tells how it went."""
+
+    def __init__(self, process: SandboxProcess, limits: Limits, tools: Tools, ends_at: float) -> None:
+        """At ``ends_at`` (monotonic) the sandbox is ended."""
+        self._process, self._limits, self._tools = process, limits, tools
+        self._number = secrets.token_hex(NUMBER_BYTES)
+        self._began = time.monotonic()
+        self._ends_at = ends_at
+        self._until = min(self._began + limits.seconds, ends_at)
+        self._interrupted = ""
+        """Why the code was interrupted; empty while it was not."""
+        self._calls = 0
+        """Calls of tools so far."""
+        self._archive: bytearray | None = None
+        self._kernel_kills = watchdog().kernel_kills
+
+    def hold(self, messages: Sequence[Message], archive: bytearray | None = None) -> Execution:
+        """Say all this and wait for the one answer.
+
+        Args:
+            archive: takes what comes in pieces; None where a piece was not asked for.
+
+        Raises:
+            SandboxLostError: it was killed from outside.
+        """
+        channel, self._archive = self._process.channel, archive
+        stdout, stderr = channel.capture(self._limits.shown_characters)
+        answer: Answer | None = None
+        try:
+            if all(self._say({**message, "number": self._number}, self._until) for message in messages):
+                answer = self._await_answer()
+        except FrameError as error_inside:
+            self._process.end(f"What came out of the sandbox was not understood: {error_inside}.")
+        except BaseException:  # a tool's own, or Ctrl-C: the code inside still waits for a reply
+            self._process.end("The host gave up its call.")
+            raise
+        if answer is not None and answer.error in COMMAND_KILLED and self._kernel_has_killed():
+            self._process.end(KILLED_BY_KERNEL)
+            raise SandboxLostError(KILLED_BY_KERNEL)
+        if answer is None or self._process.reason:
+            answer = Answer(self._number, None, self._epitaph())
+            self._process.end_is_told = True
+        channel.drain()
+        return self._execution(stdout.shown(), stderr.shown(), answer.result, answer.error)
+
+    def _execution(
+        self, stdout: tuple[str, bool], stderr: tuple[str, bool], result: str | None, error: str | None
+    ) -> Execution:
+        most = self._limits.shown_characters
+        shown_result, cut_result = cut_in_the_middle(result or "", most)
+        shown_error, cut_error = cut_in_the_middle(error or "", most)
+        if self._interrupted and not self._process.reason:
+            shown_error = (
+                f"{self._interrupted} It was interrupted; variables are kept.\n{shown_error}".rstrip()
+            )
+        return Execution(
+            stdout=stdout[0],
+            stderr=stderr[0],
+            result=None if result is None else shown_result,
+            error=shown_error or None,
+            duration=time.monotonic() - self._began,
+            truncated=stdout[1] or stderr[1] or cut_result or cut_error,
+        )
+
+    def _say(self, message: Message, until: float) -> bool:
+        """Whether the sandbox took the message in time. Part of it may be on its way where not, so nothing
+        could follow, and the sandbox is ended."""
+        taken = self._process.channel.send(message, until - time.monotonic())
+        if not taken:
+            self._process.end("The interpreter did not read what the host sent.")
+        return taken
+
+    def _await_answer(self) -> Answer | None:
+        """The answer; None when the sandbox has ended.
+
+        Raises:
+            FrameError: what came is not what may come now.
+        """
+        while True:
+            said = self._process.channel.receive(self._until)
+            if isinstance(said, Answer):
+                if said.number != self._number:
+                    raise FrameError("an answer to no question of the host's")
+                return said
+            if said is None and self._process.returncode is not None:
+                return None
+            if (said is not None and not self._take(said)) or self._ended_by_limits():
+                return None
+
+    def _take(self, said: Said) -> bool:
+        """Do what a message other than an answer asks for; whether the sandbox still lives.
+
+        Raises:
+            FrameError: it may not come now.
+        """
+        match said:
+            case Call():
+                self._calls += 1
+                until = min(self._until + self._limits.grace_seconds, self._ends_at)
+                return self._say(self._tools.carry_out(said), until)
+            case Piece() if self._archive is not None:
+                self._archive += said.data
+                if len(self._archive) > self._most_in_archive():
+                    raise FrameError("an archive is larger than the folder can be")
+                return True
+            case _:
+                raise FrameError(f"a {type(said).__name__.lower()} was not asked for")
+
+    def _most_in_archive(self) -> int:
+        """Bytes: one folder and a header for each of its files."""
+        return (self._limits.disk_mb << 20) + 2048 * self._limits.inodes
+
+    def _ended_by_limits(self) -> bool:
+        """Interrupt code that goes beyond its limits, and end it where that does not help; whether it has
+        been ended."""
+        now, reason = time.monotonic(), ""
+        if now >= self._ends_at:
+            reason = "The time for this task is over."
+        elif self._interrupted and now >= self._until:
+            reason = f"{self._interrupted} It did not stop when interrupted."
+        if reason:
+            self._process.end(reason)
+            return True
+        if not self._interrupted and (excess := self._excess(now)):
+            self._interrupted = excess
+            self._until = min(now + self._limits.grace_seconds, self._ends_at)
+            self._process.interrupt()
+        return False
+
+    def _excess(self, now: float) -> str:
+        """What is too much, in words; empty if nothing is."""
+        limits, channel = self._limits, self._process.channel
+        if channel.printed > limits.output_mb << 20:
+            return f"The code printed more than {limits.output_mb} MB."
+        if self._archive is None and channel.taken > limits.messages_mb << 20:
+            return f"The code sent more than {limits.messages_mb} MB to the host."
+        if self._calls > limits.tool_calls:
+            return f"The code called the host's tools more than {limits.tool_calls} times."
+        if now >= self._until:
+            return f"The code ran longer than {limits.seconds:g} seconds."
+        return ""
+
+    def _epitaph(self) -> str:
+        """Why there is no answer.
+
+        Raises:
+            SandboxLostError: it was killed from outside, by nobody here.
+        """
+        if self._process.reason:
+            return f"{self._process.reason} {STATE_LOST}"
+        code = self._process.returncode
+        if code == 128 + signal.SIGKILL and self._kernel_has_killed():
+            raise SandboxLostError(KILLED_BY_KERNEL)
+        if code is None or code < 0:
+            raise SandboxLostError(f"the sandbox was killed from outside (exit code {code})")
+        named = (
+            f"signal {signal.Signals(code - 128).name}"
+            if code - 128 in [*signal.Signals]
+            else f"exit code {code}"
+        )
+        return f"The interpreter ended with {named}. {STATE_LOST}"
+
+    def _kernel_has_killed(self) -> bool:
+        """Whether the kernel has killed a process for want of memory since this began, on the whole machine:
+        who sent a SIGKILL cannot be seen. Code that has killed itself after all does it again when its
+        episode is played again."""
+        return kernel_kills() != self._kernel_kills

@@ -1,0 +1,79 @@
+"""The walls of bubblewrap with a Jupyter kernel inside, for code with magics."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import ClassVar
+
+from packaging.requirements import Requirement
+
+from skillpress.play.sandbox.bubblewrap import INSIDE, RUNNER, Bubblewrap
+from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+
+KERNEL_RUNNER = Path(__file__).with_name("kernel_runner.py")
+KERNEL = f"{INSIDE}/kernel"
+"""Where the packages of the kernel appear."""
+START = (
+    f"import sys\nsys.path[:0] = ['{INSIDE}', '{KERNEL}']\n"
+    "from skillpress.play.sandbox.kernel_runner import main\nmain()"
+)
+UNUSED = {"debugpy"}
+"""Needed by ipykernel for a debugger alone, and as large as all the rest."""
+
+
+class Jupyter(Bubblewrap):
+    """ipykernel inside, reached over ipc by a runner that lies behind the same walls."""
+
+    program: ClassVar[list[str]] = ["-c", START]
+    scripts: ClassVar[Mapping[str, Path]] = {
+        f"{INSIDE}/skillpress/play/sandbox/{path.name}": path for path in (RUNNER, KERNEL_RUNNER)
+    }
+
+    def __init__(self, limits: Limits, packages: Path | None) -> None:
+        """As for bubblewrap.
+
+        Raises:
+            SandboxUnavailableError: ipykernel is not installed.
+        """
+        super().__init__(limits, packages)
+        self.shown |= {f"{KERNEL}/{path.name}": path for path in kernel_packages()}
+
+    @classmethod
+    def probe(cls) -> None:
+        kernel_packages()
+        super().probe()
+
+
+@functools.cache
+def kernel_packages() -> tuple[Path, ...]:
+    """Folders and modules of ipykernel and of all that it needs, from this program's environment.
+
+    Raises:
+        SandboxUnavailableError: ipykernel is not installed.
+    """
+    found: dict[str, tuple[Path, ...]] = {}
+    wanted = ["ipykernel"]
+    while wanted:
+        name = wanted.pop()
+        if name in found or name in UNUSED:
+            continue
+        try:
+            package = distribution(name)
+        except PackageNotFoundError as error:
+            raise SandboxUnavailableError(
+                f"the sandbox backend jupyter needs {name}: pip install 'skillpress[jupyter]'"
+            ) from error
+        found[name] = _parts(package)
+        needs = [Requirement(text) for text in package.requires or ()]
+        wanted += [one.name for one in needs if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return tuple(path for paths in found.values() for path in paths)
+
+
+def _parts(package: Distribution) -> tuple[Path, ...]:
+    """What of a package lies at the top of its environment, without its metadata and its programs."""
+    names = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
+    kept = (name for name in sorted(names) if not name.endswith((".dist-info", ".pth")))
+    return tuple(Path(str(package.locate_file(name))).resolve() for name in kept)

@@ -1,0 +1,115 @@
+"""What code inside can say, read in one place into types of this library's own.
+
+A message may come from an agent that wants to harm its reader. Each field is checked here, once. A message
+that breaks a rule is a ``FrameError``, which ends the sandbox that sent it and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any
+
+from skillpress.play.sandbox.frames import FrameError, Message
+
+
+@dataclass(frozen=True)
+class Report:
+    """The interpreter's first message, sent before it runs anything: the walls that it sees."""
+
+    walls: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a request ended."""
+
+    number: str
+    """The number of the request that it answers. The host draws it at random, so that only a process that has
+    read the request knows it."""
+    result: str | None
+    """The value of a last expression as text; None where there is none."""
+    error: str | None
+    """What went wrong, never blank; None where nothing did."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of one of the host's tools. The arguments are any JSON; the tool's annotations judge them."""
+
+    name: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an archive."""
+
+    data: bytes
+
+
+Said = Report | Answer | Call | Piece
+"""Any message from inside."""
+
+
+def understood(message: Message) -> Said:
+    """What a message says.
+
+    Raises:
+        FrameError: it is none of the four, or one of its fields is not what it has to be.
+    """
+    if "done" in message:
+        return _answer(message)
+    if "call" in message:
+        return _call(message)
+    if "piece" in message:
+        return _piece(message)
+    if "walls" in message:
+        return _report(message)
+    raise FrameError("a message is neither an answer nor a call of a tool")
+
+
+def _answer(message: Message) -> Answer:
+    number = message["done"]
+    if not isinstance(number, str):
+        raise FrameError("an answer's number is not text")
+    error = _text(message, "error")
+    if error is not None and not error.strip():
+        raise FrameError("an answer's error is blank")
+    return Answer(number, _text(message, "result"), error)
+
+
+def _text(message: Message, field: str) -> str | None:
+    """A field that is text or null."""
+    value = message.get(field)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise FrameError(f"an answer's {field} is not text")
+    return value
+
+
+def _call(message: Message) -> Call:
+    name, args, kwargs = message["call"], message.get("args"), message.get("kwargs")
+    if not (isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)):
+        raise FrameError("a call of a tool is not a name, a list and an object")
+    return Call(name, args, kwargs)
+
+
+def _piece(message: Message) -> Piece:
+    text = message["piece"]
+    if not isinstance(text, str):
+        raise FrameError("a piece of an archive is not text")
+    try:
+        return Piece(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError):
+        raise FrameError("a piece of an archive is not base64") from None
+
+
+def _report(message: Message) -> Report:
+    walls = message["walls"]
+    if not isinstance(walls, dict):
+        raise FrameError("the interpreter did not say what it sees")
+    return Report(walls)

@@ -1,0 +1,170 @@
+"""The processes of one sandbox as the host sees them: started, judged, interrupted, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from select import poll
+
+from skillpress.play.sandbox.channel import Channel
+from skillpress.play.sandbox.frames import MAX_BYTES, FrameError
+from skillpress.play.sandbox.limits import (
+    Limits,
+    SandboxEndedError,
+    SandboxLostError,
+    SandboxUnavailableError,
+)
+from skillpress.play.sandbox.messages import Report
+from skillpress.play.sandbox.walls import Walls
+
+DESCRIPTORS = 128
+"""Open files of one process inside; pipes and sockets hold memory that is nobody's."""
+END_SECONDS = 30.0
+"""How long killed processes may need to be gone on a busy machine; it takes some 10 ms."""
+
+
+class SandboxProcess:
+    """The outermost process, the one that ends last, and the interpreter, whose walls were seen to stand.
+
+    Descriptors of processes, unlike their numbers, never mean another one.
+    """
+
+    def __init__(self, limits: Limits, walls: Walls) -> None:
+        """Start it behind these walls and wait for its first message.
+
+        Raises:
+            SandboxUnavailableError: the walls cannot be built, or do not stand.
+            SandboxEndedError: the interpreter did not answer in time, or was killed from outside.
+        """
+        self.walls = walls
+        self._ending = threading.Lock()
+        self._closed = False
+        self.reason = ""
+        """Why the host has ended it; empty where it has not."""
+        self.end_is_told = False
+        """Whether an answer has said that it has ended."""
+        here, there = socket.socketpair()
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # what is sent earlier has no sender
+        try:
+            with there:
+                self._outer = walls.start(_setting(limits), there.fileno())
+        except BaseException:
+            here.close()
+            walls.remove()
+            raise
+        self.pid = self._outer.pid
+        assert self._outer.stdout is not None and self._outer.stderr is not None
+        self._outer_fd = os.pidfd_open(self.pid)
+        self._inner_fds: tuple[int, ...] = ()
+        self.first_pid = 0
+        """The process with whose end all are gone, as the host counts; 1 inside, where inside counts anew."""
+        self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
+        try:
+            self._await_walls(limits.start_seconds)
+        except BaseException:
+            self.end("it did not start")
+            self.close()
+            raise
+
+    @property
+    def returncode(self) -> int | None:
+        """bwrap's exit code, negative for a signal; None while it runs."""
+        return self._outer.poll()
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does, for the interpreter alone."""
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._inner_fds[1], signal.SIGINT)
+
+    def kill(self, reason: str) -> None:
+        """Kill all of it without waiting. The first reason counts."""
+        with self._ending:
+            if self._closed:
+                return
+            if self._outer.poll() is None:
+                self.reason = self.reason or reason
+                self.walls.kill(self.pid)
+            for descriptor in (self._outer_fd, *self._inner_fds[:1]):
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+    def end(self, reason: str) -> None:
+        """Kill all of it; returns when it is gone.
+
+        Raises:
+            RuntimeError: something of it is still there half a minute later.
+        """
+        self.kill(reason)
+        self._outer.wait(END_SECONDS)
+        self._await_end()
+
+    def close(self) -> None:
+        """Give the descriptors back; only after ``end``."""
+        with self._ending:
+            self._closed = True
+            self.channel.close()
+            for stream in (self._outer.stdout, self._outer.stderr):
+                assert stream is not None
+                stream.close()
+            for descriptor in (self._outer_fd, *self._inner_fds):
+                os.close(descriptor)
+            self.walls.remove()
+
+    def _await_end(self) -> None:
+        """With this process nothing of the sandbox is left."""
+        if self._inner_fds:
+            waiting = poll()
+            waiting.register(self._inner_fds[0])
+            if not waiting.poll(END_SECONDS * 1000):
+                raise RuntimeError(
+                    f"sandbox process {self.first_pid} is still there {END_SECONDS:g} s after SIGKILL"
+                )
+
+    def _await_walls(self, seconds: float) -> None:
+        _, errors = self.channel.capture(10_000)
+        until = time.monotonic() + seconds
+        while (report := self._report(until)) is None:
+            if self.returncode is not None:
+                if self.returncode < 0:
+                    raise SandboxLostError("the sandbox was killed from outside while it started")
+                self.channel.drain()
+                raise SandboxUnavailableError(self.walls.explain(errors.shown()[0]))
+            if time.monotonic() >= until:
+                raise SandboxEndedError(
+                    f"the interpreter of a sandbox did not answer within {seconds:g} seconds: "
+                    f"{errors.shown()[0] or 'it said nothing'}"
+                )
+        wrong = self.walls.gaps(report.walls)
+        if wrong:
+            raise SandboxUnavailableError(f"the walls of the sandbox do not stand: {wrong}. Nothing was run")
+        runner = self.channel.sender
+        try:
+            self.first_pid = self.walls.last(runner)
+            self._inner_fds = (os.pidfd_open(self.first_pid), os.pidfd_open(runner))
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise SandboxLostError("the sandbox was killed from outside while it started") from error
+
+    def _report(self, until: float) -> Report | None:
+        """The first message; None while there is none."""
+        try:
+            said = self.channel.receive(until)
+        except FrameError as error:
+            raise SandboxUnavailableError(f"the sandbox's first message cannot be read: {error}") from error
+        if said is None or isinstance(said, Report):
+            return said
+        raise SandboxUnavailableError("the sandbox's first message does not say which walls it sees")
+
+
+def _setting(limits: Limits) -> dict[str, object]:
+    return {
+        "most_bytes": MAX_BYTES,
+        "shown_characters": limits.shown_characters,
+        "address_space": 4 * limits.memory_mb << 20,
+        "file_bytes": limits.disk_mb << 20,
+        "descriptors": DESCRIPTORS,
+        "processes": limits.processes,
+    }

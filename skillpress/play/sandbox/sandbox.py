@@ -1,0 +1,177 @@
+"""A Python interpreter with state, behind walls, reached by messages alone.
+
+The agent, its model and its keys stay on the host; inside there is only the interpreter. Every call has a
+deadline: then the code is interrupted, as by Ctrl-C, and if that does not help the sandbox is ended with
+all that runs in it. Either way the agent is told in the call's ``error``.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from skillpress.play.sandbox.backends import Backend, walls_named
+from skillpress.play.sandbox.conversation import Conversation, Execution
+from skillpress.play.sandbox.limits import Limits, SandboxEndedError
+from skillpress.play.sandbox.packages import installed
+from skillpress.play.sandbox.process import SandboxProcess
+from skillpress.play.sandbox.tools import Tool, Tools
+from skillpress.play.sandbox.watchdog import watchdog
+
+PIECE_BYTES = 256 << 10
+"""Of an archive, in one message."""
+
+
+class Sandbox:
+    """One interpreter and its processes; used from one thread at a time, and once.
+
+    As a context manager it is ended at the end of the block.
+    """
+
+    def __init__(self, limits: Limits, process: SandboxProcess, backend: Backend) -> None:
+        """Use ``start``."""
+        self._limits, self._process = limits, process
+        self.backend = backend
+        """What it was built with, for a run to record."""
+        self._tools = Tools()
+        self._closed = False
+        self.ends_at = float("inf")
+        """``time.monotonic()`` at which it is ended, whatever it does; infinite for never."""
+
+    @classmethod
+    def start(
+        cls,
+        limits: Limits | None = None,
+        tools: Mapping[str, Tool] | None = None,
+        *,
+        backend: Backend = "bubblewrap",
+        wheels: Path | None = None,
+    ) -> Sandbox:
+        """A sandbox that is ready to execute.
+
+        Args:
+            limits: None for the default ones.
+            tools: name to function of the host, which code inside calls by that name; None for none.
+            backend: what it is built with; another than bubblewrap is never taken of itself.
+            wheels: a folder of wheels that code inside can import, installed once and without a network;
+                None for the standard library alone.
+
+        Raises:
+            SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
+            UserError: the wheels cannot be installed.
+            SandboxEndedError: the interpreter did not answer in time.
+        """
+        limits = limits or Limits()
+        walls = walls_named(backend)(limits, None if wheels is None else installed(wheels))
+        sandbox = cls(limits, SandboxProcess(limits, walls), backend)
+        watchdog().watch(sandbox._process, limits)
+        if tools:
+            sandbox.use_tools(tools)
+        return sandbox
+
+    @property
+    def reason(self) -> str:
+        """Why the host has ended it; empty where it has not."""
+        return self._process.reason
+
+    @property
+    def end_is_told(self) -> bool:
+        """Whether an answer has said that it has ended. One that was killed just after an answer left it has
+        ended untold."""
+        return self._process.end_is_told
+
+    @property
+    def pid(self) -> int:
+        """Of its outermost process."""
+        return self._process.pid
+
+    @property
+    def first_pid(self) -> int:
+        """Of the process with whose end all are gone."""
+        return self._process.first_pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be used."""
+        return not self._closed and self._process.returncode is None
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def use_tools(self, tools: Mapping[str, Tool]) -> None:
+        """Let code inside call these; earlier ones of other names stay.
+
+        Raises:
+            UserError: a name is no identifier.
+            SandboxEndedError: it is over.
+        """
+        self._tools.add(tools)
+        self._succeed(self._conversation().hold([{"do": "tools", "names": list(tools)}]))
+
+    def execute(self, code: str) -> Execution:
+        """Run Python code in the interpreter; variables persist.
+
+        Raises:
+            SandboxEndedError: it was over before this call; or, as SandboxLostError, was killed from outside.
+        """
+        return self._conversation().hold([{"do": "execute", "code": code}])
+
+    def bash(self, command: str) -> Execution:
+        """Run a command with bash in the working folder; an exit code other than 0 is its error.
+
+        Raises:
+            SandboxEndedError: as for ``execute``.
+        """
+        return self._conversation().hold([{"do": "bash", "command": command}])
+
+    def snapshot(self) -> bytes:
+        """The working folder, as an archive to hand to ``reset``; the host never opens it.
+
+        Code that ran inside can make it hold anything: judge what it holds in a new sandbox only.
+
+        Raises:
+            SandboxEndedError: it is over, or did not answer.
+        """
+        archive = bytearray()
+        request = {"do": "snapshot", "folder": self._process.walls.home}
+        self._succeed(self._conversation().hold([request], archive))
+        return bytes(archive)
+
+    def reset(self, archive: bytes) -> None:
+        """Replace the working folder's contents by those of a snapshot, of this sandbox or another.
+
+        Raises:
+            SandboxEndedError: it is over, or did not answer.
+        """
+        pieces = [archive[start : start + PIECE_BYTES] for start in range(0, len(archive), PIECE_BYTES)]
+        messages = [{"piece": base64.b64encode(piece).decode()} for piece in [*pieces, b""]]
+        self._succeed(
+            self._conversation().hold([{"do": "reset", "folder": self._process.walls.home}, *messages])
+        )
+
+    def close(self) -> None:
+        """End it with all that runs in it; returns when nothing of it is left."""
+        if not self._closed:
+            self._closed = True
+            self._process.end("It was closed.")
+            watchdog().forget(self._process)
+            self._process.close()
+
+    def _succeed(self, execution: Execution) -> None:
+        """A call of the host's own can fail only if code inside has spoilt the interpreter."""
+        if execution.error is not None:
+            self.close()
+            raise SandboxEndedError(f"the sandbox does not do what it was told: {execution.error}")
+
+    def _conversation(self) -> Conversation:
+        if self.alive and time.monotonic() >= self.ends_at:
+            self._process.end("The time for this task is over.")
+        if not self.alive:
+            reason = self._process.reason
+            raise SandboxEndedError(f"the sandbox is over: {reason or 'its interpreter had ended'}")
+        return Conversation(self._process, self._limits, self._tools, self.ends_at)

@@ -1,0 +1,233 @@
+"""Weaker walls for machines that forbid user namespaces: sandlock's, of Landlock and seccomp.
+
+There is no process namespace and no root of its own: the interpreter lives among the host's processes and
+paths, may touch few of them, and its writable folders lie on the host's disk. What that leaves open has its
+column in docs/sandbox.md. Nothing ever takes these walls in place of bubblewrap's.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import importlib.util
+import json
+import os
+import platform
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from skillpress.play.sandbox.bubblewrap import NO_BYTECODE, RUNNER
+from skillpress.play.sandbox.interpreter import this_interpreter
+from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+from skillpress.play.sandbox.processes import children_of_all, tree
+from skillpress.play.sandbox.seccomp import seccomp_program
+from skillpress.play.sandbox.sockets import socket_bytes
+from skillpress.play.sandbox.spawner import NOBODY, spawner
+from skillpress.play.sandbox.walls import Held, Seen, Walls
+
+SUPERVISOR = Path(__file__).with_name("sandlock_supervisor.py")
+OLDEST_KERNEL = (6, 7)
+OLDEST_LANDLOCK = 6
+CREATE_RULESET, VERSION = 444, 1
+"""landlock_create_ruleset, and its flag that asks for the version alone."""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+READABLE = ("/usr", "/bin", "/lib", "/lib64", "/proc/self")
+REMOVAL_SECONDS = 60.0
+BLOCK_BYTES = 512
+"""What ``st_blocks`` counts."""
+
+
+class Sandlock(Walls):
+    """Landlock and seccomp, kept by a supervising process."""
+
+    whole: ClassVar[Seen] = {
+        "Seccomp": "2",
+        "NoNewPrivs": "1",
+        "CapEff": f"{0:016x}",
+        "outside": "PermissionError",
+        "network": "PermissionError",
+    }
+
+    def __init__(self, limits: Limits, packages: Path | None) -> None:
+        """``packages`` is a folder that code inside can import from; None for none.
+
+        Raises:
+            SandboxUnavailableError: this kernel has no Landlock that is new enough, or sandlock is missing.
+        """
+        self.probe()
+        self._limits, self._packages = limits, packages
+        self._folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
+        self._folder.chmod(0o755)
+        self._writable = [self._folder / name for name in ("home", "tmp")]
+        for path in self._writable:
+            path.mkdir()
+            if os.geteuid() == 0:
+                os.chown(path, NOBODY, NOBODY)
+        self.home = str(self._writable[0])
+        self._runner, self._outside = self._folder / "runner.py", self._folder / "outside"
+        self._runner.write_bytes(RUNNER.read_bytes())
+        self._outside.write_text("The interpreter tries to read this before it says what it sees.")
+
+    @classmethod
+    def probe(cls) -> None:
+        if reason := refusal(platform.release(), landlock_version()):
+            raise SandboxUnavailableError(reason)
+        sandlock_package()
+
+    def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
+        birth, interpreter = spawner(), this_interpreter()
+        executable, folders = interpreter.executable, []
+        if interpreter.folder is not None:
+            folders.append(birth.shown(interpreter.folder))
+            executable = folders[0] / executable.relative_to(interpreter.folder)
+        paths = [] if self._packages is None else [birth.shown(self._packages)]
+        python = [str(executable), "-I", "-S", "-B", "-X", "utf8"]
+        inside = {
+            **setting,
+            "socket": 0,  # all descriptors but the first three are closed
+            "paths": [str(path) for path in paths],
+            "processes": None,  # the kernel counts those of a user, whom all sandboxes share
+            "filter": base64.b64encode(seccomp_program(self._limits.ip_sockets)).decode(),
+            "outside": str(self._outside),
+            "dumpable": True,  # or a host that is not root could not count what is open; /proc is forbidden
+        }
+        supervisor = {
+            "socket": descriptor,
+            "host": os.getpid(),
+            "packages": str(birth.shown(sandlock_package().parent)),
+            "policy": self._policy([*folders, *paths]),
+            "command": [*python, str(self._runner), json.dumps(inside)],
+        }
+        return birth.spawn([*python, "-c", SUPERVISOR.read_text(), json.dumps(supervisor)], [descriptor])
+
+    def explain(self, said: str) -> str:
+        return f"sandlock cannot build a sandbox here: {said.strip() or 'it said nothing'}"
+
+    def last(self, runner: int) -> int:
+        """The interpreter, since nothing else is known to end later."""
+        return runner
+
+    def held(self, last: int, processes: Sequence[int]) -> Held:
+        """Counted until it is too much; what cannot be looked into is too much as well."""
+        nameless, sockets = _open_in(processes)
+        inodes, occupied, folders = 0, nameless, list(self._writable)
+        while folders and inodes <= self._limits.inodes:
+            try:
+                for entry in os.scandir(folders.pop()):
+                    inodes += 1
+                    with suppress(FileNotFoundError):  # gone meanwhile
+                        occupied += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:  # forbidden, or deeper than any path can say
+                inodes = sys.maxsize
+        return Held(inodes, occupied, sockets * socket_bytes())
+
+    def kill(self, outer: int) -> None:
+        """Stop the supervisor, without whom nobody can start a process, and kill all below it."""
+        with suppress(ProcessLookupError):
+            os.kill(outer, signal.SIGSTOP)
+            for pid in tree(outer, children_of_all())[1:]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def remove(self) -> None:
+        """Whatever code inside has made of the folders, closed ones and deep ones."""
+        removal = ["rm", "-rf", "--one-file-system"]
+        for command in (removal, ["chmod", "-R", "u+rwx"], removal):
+            if self._folder.exists():
+                with suppress(subprocess.TimeoutExpired):  # what is left then ends no other episode
+                    subprocess.run(
+                        [*command, str(self._folder)],
+                        stderr=subprocess.DEVNULL,
+                        timeout=REMOVAL_SECONDS,
+                        check=False,
+                    )
+
+    def _policy(self, folders: Sequence[Path]) -> dict[str, object]:
+        """What sandlock is told: these can be read beside what all sandboxes read."""
+        return {
+            "fs_readable": [*READABLE, *map(str, folders), str(self._runner)],
+            "fs_writable": [*map(str, self._writable), *DEVICES],
+            "cwd": self.home,
+            "clean_env": True,
+            "env": {
+                "PATH": "/usr/bin:/bin",
+                "HOME": self.home,
+                "TMPDIR": str(self._writable[1]),
+                "USER": "agent",
+                "LANG": "C.UTF-8",
+                "TZ": "UTC",
+                "OMP_NUM_THREADS": "1",
+                **NO_BYTECODE,
+            },
+            "no_coredump": True,
+            "max_processes": self._limits.processes,
+        }
+
+
+def sandlock_package() -> Path:
+    """The folder of the package.
+
+    Raises:
+        SandboxUnavailableError: it is not installed.
+    """
+    spec = importlib.util.find_spec("sandlock")
+    if spec is None or spec.origin is None:
+        raise SandboxUnavailableError(
+            "the sandbox backend sandlock needs the package: pip install 'skillpress[sandlock]'"
+        )
+    return Path(spec.origin).parent
+
+
+def _open_in(processes: Sequence[int]) -> tuple[int, int]:
+    """(bytes of files that have no name any more, number of sockets) that are open in these."""
+    files, sockets = {}, set()
+    for pid in processes:
+        with suppress(OSError):  # it has ended
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    state = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(state.st_mode) and not state.st_nlink:
+                        files[state.st_dev, state.st_ino] = state.st_blocks * BLOCK_BYTES
+                    elif stat.S_ISSOCK(state.st_mode):
+                        sockets.add(state.st_ino)
+    return sum(files.values()), len(sockets)
+
+
+def refusal(release: str, version: int) -> str:
+    """Why a kernel is not enough for these walls; empty if it is.
+
+    Args:
+        release: as ``uname -r`` has it.
+        version: of Landlock; 0 where there is none.
+    """
+    number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    if number < OLDEST_KERNEL:
+        return (
+            f"the sandbox backend sandlock needs Linux {'.'.join(map(str, OLDEST_KERNEL))} or later; this is "
+            f"{release}. There are no weaker walls: run on another kernel, or let bubblewrap make namespaces"
+        )
+    if version < OLDEST_LANDLOCK:
+        found = f"version {version}" if version else "none (is landlock among the LSMs of the boot line?)"
+        return (
+            f"the sandbox backend sandlock needs Landlock of version {OLDEST_LANDLOCK} or later, and this "
+            f"kernel ({release}) has {found}"
+        )
+    return ""
+
+
+def landlock_version() -> int:
+    """Of the running kernel; 0 where it has none or a container forbids to ask."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION)))

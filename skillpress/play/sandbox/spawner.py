@@ -1,0 +1,137 @@
+"""The thread that all sandboxes are born from.
+
+``--die-with-parent`` ends a sandbox when the *thread* that spawned it ends, so one thread, which lives as
+long as this process, does it for all. Where this process is root, bwrap must not be: "root" inside would
+be root for the host's files. It becomes nobody, who may be unable to enter the folder of the interpreter
+(``/root`` above all). The thread then has a mount namespace of its own in which such folders appear at a
+place that everybody may enter; nothing else on the machine sees these mounts.
+
+Who becomes nobody by Python's own means is forked, and a fork copies the page tables of this process, which
+may hold gigabytes; setpriv does it after the exec, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from skillpress.play.sandbox.limits import SandboxUnavailableError
+
+NOBODY = 65534
+CLONE_NEWNS = 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MINIMAL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+"""bwrap's own, which could be read inside as that of process 1."""
+
+
+class Spawner:
+    """Starts processes that have no privileges, from one long-lived thread."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._root = os.geteuid() == 0
+        self._setpriv = shutil.which("setpriv") if self._root else None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sandbox-spawner")
+        self._shown: dict[Path, Path] = {}
+        self._places = itertools.count()
+        self._folder: Path | None = None
+
+    def shown(self, path: Path) -> Path:
+        """Where a process of this spawner finds the path: itself, or a mount of it.
+
+        Raises:
+            SandboxUnavailableError: nobody cannot get there and no mount can be made.
+        """
+        if not self._root or all(os.stat(part).st_mode & 1 for part in (path, *path.parents)):
+            return path
+        if path not in self._shown:
+            self._shown[path] = self._thread.submit(self._mount, path).result()
+        return self._shown[path]
+
+    def spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+        """Start a command with these descriptors; its stdout and stderr are pipes."""
+        return self._thread.submit(self._spawn, command, descriptors).result()
+
+    def _spawn(self, command: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+        forked = self._root and self._setpriv is None
+        if self._setpriv is not None:
+            nobody = [self._setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            command = [*nobody, "--", *command]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+            env=MINIMAL_ENVIRONMENT,
+            pass_fds=descriptors,
+            user=NOBODY if forked else None,
+            group=NOBODY if forked else None,
+            extra_groups=[] if forked else None,
+        )
+
+    def _mount(self, path: Path) -> Path:
+        if self._folder is None:
+            self._folder = self._private_folder()
+        place = self._folder / str(next(self._places))
+        if path.is_dir():
+            place.mkdir()
+        else:
+            place.touch()
+        _mount(path, place, MS_BIND | MS_REC)
+        return place
+
+    def _private_folder(self) -> Path:
+        """A folder that everybody may enter and whose mounts only this thread and its children see."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWNS):
+            raise _no_mounts(ctypes.get_errno())
+        _mount(Path("none"), Path("/"), MS_REC | MS_PRIVATE)
+        folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
+        folder.chmod(0o755)
+        atexit.register(_remove, folder)
+        return folder
+
+
+def _remove(folder: Path) -> None:
+    """Outside the thread's namespace there are empty places only; nothing that holds anything is removed."""
+    for place in folder.iterdir():
+        if place.is_dir():
+            place.rmdir()
+        else:
+            place.unlink()
+    folder.rmdir()
+
+
+def _mount(source: Path, target: Path, flags: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(str(source).encode(), str(target).encode(), None, ctypes.c_ulong(flags), None):
+        raise _no_mounts(ctypes.get_errno())
+
+
+def _no_mounts(number: int) -> SandboxUnavailableError:
+    return SandboxUnavailableError(
+        "sandboxes run as nobody when this program runs as root, and nobody cannot enter the folder of "
+        f"{Path(os.path.realpath('/proc/self/exe')).parent}; showing it elsewhere failed "
+        f"({os.strerror(number)}). Put the interpreter where everybody may read it, or do not run as root"
+    )
+
+
+_spawner: Spawner | None = None
+
+
+def spawner() -> Spawner:
+    """This process's; a forked child gets one of its own."""
+    global _spawner
+    if _spawner is None or _spawner.owner != os.getpid():
+        _spawner = Spawner()
+    return _spawner

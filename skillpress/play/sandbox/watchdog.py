@@ -1,0 +1,122 @@
+"""The host's eye on what no limit inside can hold: the memory of many processes, and files without number.
+
+One thread looks at all sandboxes of this process in one pass over /proc. Whatever a sandbox starts, however
+often it forks or leaves its session, remains below bwrap's process in the tree of parents, since orphans
+become children of process 1 inside.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillpress.play.sandbox.limits import Limits
+from skillpress.play.sandbox.process import SandboxProcess
+from skillpress.play.sandbox.processes import children_of_all, kernel_kills, tree
+
+LOOK_SECONDS = 0.1
+COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
+"""Of /proc/PID/status, in KiB; pages of files such as libraries are shared by all."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a sandbox holds now."""
+
+    memory_bytes: int
+    """Of its processes, and what its sockets may hold."""
+    inodes: int
+    disk_bytes: int
+
+
+class Watchdog:
+    """Ends sandboxes that hold more than they may."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._watched: dict[SandboxProcess, Limits] = {}
+        self._changed = threading.Condition()
+        self.kernel_kills = kernel_kills()
+        """What ``processes.kernel_kills`` said at the last look, or when the last sandbox came."""
+        self._thread = threading.Thread(target=self._work, name="sandbox-watchdog", daemon=True)
+        self._thread.start()
+
+    @property
+    def works(self) -> bool:
+        """Whether it belongs to this process and has not failed."""
+        return self.owner == os.getpid() and self._thread.is_alive()
+
+    def watch(self, process: SandboxProcess, limits: Limits) -> None:
+        """Look at it from now on."""
+        with self._changed:
+            self.kernel_kills = kernel_kills()
+            self._watched[process] = limits
+            self._changed.notify()
+
+    def forget(self, process: SandboxProcess) -> None:
+        """It has ended."""
+        with self._changed:
+            self._watched.pop(process, None)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._watched)
+                watched = dict(self._watched)
+            try:
+                self._look(watched)
+            except BaseException:  # nobody would look at them any more
+                for process in watched:
+                    process.kill("The host could not look at its memory and files.")
+                raise
+            time.sleep(LOOK_SECONDS)
+
+    def _look(self, watched: Mapping[SandboxProcess, Limits]) -> None:
+        self.kernel_kills = kernel_kills()
+        children = children_of_all()
+        for process, limits in watched.items():
+            if reason := excess(use_of(process, children), limits):
+                process.kill(reason)
+                self.forget(process)
+
+
+def excess(use: Use, limits: Limits) -> str:
+    """What is too much, in words; empty if nothing is."""
+    if use.memory_bytes > limits.memory_mb << 20:
+        return f"All processes together used more than {limits.memory_mb} MB of memory, sockets counted."
+    if use.inodes > limits.inodes:
+        return f"There were more than {limits.inodes} files and folders."
+    if use.disk_bytes > limits.disk_mb << 20:
+        return f"Its files together held more than {limits.disk_mb} MB."
+    return ""
+
+
+def use_of(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Use:
+    """What one sandbox holds; nothing if it has ended."""
+    inside = tree(process.pid, children)[1:]
+    memory = sum(_memory(pid) for pid in inside)
+    held = process.walls.held(process.first_pid, inside)
+    return Use(memory + held.kernel_bytes, held.inodes, held.disk_bytes)
+
+
+def _memory(pid: int) -> int:
+    try:
+        lines = Path("/proc", str(pid), "status").read_text(errors="replace").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(COUNTED))
+
+
+_watchdog: Watchdog | None = None
+
+
+def watchdog() -> Watchdog:
+    """This process's; a forked child gets one of its own, and a failed one has a successor."""
+    global _watchdog
+    if _watchdog is None or not _watchdog.works:
+        _watchdog = Watchdog()
+    return _watchdog

@@ -1,0 +1,180 @@
+"""Data-parallel processes: how many there are, which one this is, and what they tell each other.
+
+A rank settles first: it takes its own GPU. Collectives of objects, and whatever else names no GPU, use the
+current one, which is GPU 0 until a process says otherwise. So this is the one module that meets other ranks,
+and it does so after it has settled.
+
+DeepSpeed looks for MPI unless the usual environment variables name the ranks, and compiles a
+shared-memory collective on CPUs even for one process; both are settled here, when training starts
+and not when a module is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed
+from torch.distributed.distributed_c10d import _get_default_store
+
+from skillpress.core.errors import UserError
+from skillpress.play.workers.ranks import SILENCE_SECONDS, free_port
+
+ROLL_CALL_SECONDS = 10.0
+"""How long ranks that have lost one wait for the others to say that they are there."""
+
+__all__ = ["Ranks", "free_port", "join_ranks", "settle"]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among the data-parallel ones."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int | None = field(default=None, kw_only=True)
+    """Its number on its machine; None where all are on one."""
+    local_size: int | None = field(default=None, kw_only=True)
+    """How many there are on its machine; None where all are."""
+
+    @property
+    def device(self) -> torch.device:
+        """The GPU of this rank, or the CPU where there is none."""
+        return torch.device("cuda", self.place) if torch.cuda.is_available() else torch.device("cpu")
+
+    @property
+    def place(self) -> int:
+        """Its number on its machine."""
+        return self.rank if self.local_rank is None else self.local_rank
+
+    @property
+    def neighbours(self) -> int:
+        """How many ranks share its machine's cores, itself included."""
+        return self.size if self.local_size is None else self.local_size
+
+    def share(self, count: int) -> range:
+        """Which of ``count`` items (a multiple of the size) are this rank's own."""
+        each = count // self.size
+        return range(self.rank * each, (self.rank + 1) * each)
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        """The items of all ranks, in rank order, on every rank."""
+        if self.size == 1:
+            return list(items)
+        everything: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(everything, list(items))
+        return [item for part in everything for item in part]
+
+    def sum(self, values: dict[str, float]) -> dict[str, float]:
+        """Each value summed over the ranks."""
+        if self.size == 1:
+            return values
+        total = torch.tensor(list(values.values()), dtype=torch.float64)
+        if torch.distributed.get_backend() == "nccl":
+            total = total.to(self.device)
+        torch.distributed.all_reduce(total)
+        return dict(zip(values, total.tolist(), strict=True))
+
+    def maximum(self, values: Sequence[int]) -> list[int]:
+        """The largest of each value over the ranks."""
+        if self.size == 1:
+            return list(values)
+        largest = torch.tensor(values)
+        if torch.distributed.get_backend() == "nccl":
+            largest = largest.to(self.device)
+        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
+        return [int(value) for value in largest]
+
+    def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks, in one message; the same bits on all."""
+        if self.size == 1:
+            return
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        torch.distributed.all_reduce(flat)
+        for parameter, total in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = total.view_as(parameter).to(parameter.dtype)
+
+    def barrier(self) -> None:
+        """Wait until every rank has come here."""
+        if self.size > 1:
+            torch.distributed.barrier()
+
+
+def settle(ranks: Ranks) -> None:
+    """Give this process what is its own of the machine; every rank does this before anything else.
+
+    Raises:
+        UserError: the machine has GPUs, but none for this rank.
+    """
+    if ranks.size > 1:
+        torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
+    if not torch.cuda.is_available():
+        return
+    gpus = torch.cuda.device_count()
+    if ranks.place >= gpus:
+        raise UserError(
+            f"processes: rank {ranks.rank} of {ranks.size} is number {ranks.place + 1} on its machine and "
+            f"sees {gpus} GPU{'s' * (gpus > 1)}, but each rank needs one of its own: set processes to {gpus} "
+            "for each machine, or hide the GPUs (CUDA_VISIBLE_DEVICES=) to use the cores"
+        )
+    torch.cuda.set_device(ranks.device)
+
+
+def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_SECONDS) -> None:
+    """Settle, then connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs).
+
+    Args:
+        port: of this machine, where the ranks meet; None where a launcher's variables say it.
+        timeout_seconds: how long a rank waits in a collective, for the slowest rank's episodes too.
+
+    Raises:
+        UserError: as :func:`settle`.
+    """
+    settle(ranks)
+    if torch.distributed.is_initialized():
+        return
+    # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
+    cuda = torch.cuda.is_available()
+    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed asks for it
+    if not cuda:
+        os.environ["DS_ACCELERATOR"] = "cpu"
+    import deepspeed
+
+    if not cuda:
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    deepspeed.init_distributed(
+        "nccl" if cuda else "gloo",
+        auto_mpi_discovery=False,
+        verbose=False,
+        timeout=timedelta(seconds=timeout_seconds),
+        init_method="env://" if port is None else f"tcp://127.0.0.1:{port}",
+        rank=ranks.rank,
+        world_size=ranks.size,
+    )
+
+
+def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
+    """The ranks that do not say within some seconds that they are there; all call it after a failure."""
+    if not torch.distributed.is_initialized() or torch.distributed.get_world_size() != size:
+        return []  # these ranks had not met yet
+    store, until = _get_default_store(), time.monotonic() + seconds
+    missing = []
+    try:
+        store.set(f"here/{rank}", "")
+        for other in range(size):
+            left = timedelta(seconds=max(0.1, until - time.monotonic()))
+            try:
+                store.wait([f"here/{other}"], left)
+            except torch.distributed.DistStoreError:
+                missing.append(other)
+    except torch.distributed.DistNetworkError:  # the store itself, which rank 0 or the launcher holds
+        return [0]
+    return missing

@@ -1,0 +1,281 @@
+"""One function on N ranks over the nodes of a Ray cluster: all of them run, or none.
+
+Like ``run_ranks``, with the ranks spread evenly over nodes (one actor on each, see ``gang_node.py``). Every
+rank is a process in the folder that this program runs in, which all machines share, and learns its place
+from the variables that torchrun would set. When any of them is lost, all are ended and all start again, so
+that work which keeps checkpoints ends with the result of a run that nothing happened to.
+
+Nothing waits for ever: for room on the cluster, for the ranks to begin, and for one of them to say
+something. A loss is told with the rank, its node and its log.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skillpress.core.errors import UserError
+from skillpress.play.workers import gang_node
+from skillpress.play.workers.gang_node import RankHost, RankStart
+from skillpress.play.workers.gang_work import write_work
+from skillpress.play.workers.launched import NEIGHBOURS, VARIABLES
+from skillpress.play.workers.ranks import SILENCE_SECONDS, Message, RankError, Work
+from skillpress.play.workers.ray_cluster import ClusterError, connected, live_nodes
+
+Result = TypeVar("Result")
+
+LOSS_SECONDS = 15.0
+"""After a rank has raised: how long to look whether another one's death was the cause. Ray takes 13 s to
+notice a dead node."""
+HANDED_OVER = ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "DO_NOT_TRACK")
+"""Variables that ranks get from this process. Those that name places are each node's own."""
+
+
+@dataclass(frozen=True)
+class Gang:
+    """Where ranks run, and what is done when one is lost."""
+
+    address: str
+    """HOST:PORT of a Ray cluster of which this machine is a node."""
+    nodes: int = 1
+    """Machines that the ranks are spread over, evenly."""
+    gpus: bool = False
+    """Whether each rank has a GPU."""
+    restarts: int = 3
+    """How often all ranks start again after a loss."""
+    start_seconds: float = 300.0
+    """How long to wait for room on the cluster, and then for the ranks to begin."""
+
+
+class LostError(RankError):
+    """A rank will not end its work: all have to start again. The message names it, its node and its log."""
+
+
+def run_gang(
+    work: Work[Result],
+    size: int,
+    gang: Gang,
+    logs: Path,
+    on_report: Callable[[int, Any], None] = lambda rank, value: None,
+    on_loss: Callable[[str], None] = lambda message: None,
+    silence_seconds: float = SILENCE_SECONDS,
+) -> list[Result]:
+    """What ``work`` returns on each of ``size`` ranks, in rank order.
+
+    Args:
+        size: a multiple of the gang's nodes.
+        logs: a folder that all machines see, for what the ranks print.
+        on_report: told (rank, what it reported); again after a restart, where the work repeats something.
+        on_loss: told who was lost, before all start again.
+        silence_seconds: how long all ranks may say nothing.
+
+    Raises:
+        ClusterError: the cluster cannot be used, has no room in time, or a node cannot start ranks.
+        LostError: ranks were lost more often than the gang starts again.
+        UserError: what a rank found wrong; nothing starts again.
+    """
+    if gang.nodes < 1 or size % gang.nodes:
+        raise ClusterError(f"cluster: {gang.nodes} nodes cannot share {size} processes evenly")
+    command = ("skillpress.play.workers.gang_rank", *write_work(work, logs / "work.pickle"))
+    with connected(gang.address):
+        for start in range(gang.restarts + 1):
+            ranks = [_Rank(number, logs / f"start-{start}-rank-{number}.log") for number in range(size)]
+            try:
+                with _placed(gang, size // gang.nodes) as hosts:
+                    streams = _begin(gang, hosts, ranks, command)
+                    _Listener(ranks, on_report).listen(streams, gang.start_seconds, silence_seconds)
+                return [rank.result for rank in ranks]
+            except LostError as error:
+                if start == gang.restarts:
+                    error.add_note(f"Given up after {gang.restarts} restarts.")
+                    raise
+                on_loss(f"{error}; all ranks start again, restart {start + 1} of {gang.restarts}")
+    raise AssertionError("the last start returns or raises")
+
+
+@dataclass
+class _Rank:
+    """The driver's view of one rank."""
+
+    number: int
+    log: Path
+    node: str = ""
+    begun: bool = False
+    done: bool = False
+    ended: bool = False
+    result: Any = None
+    raised: Message | None = None
+
+    def __str__(self) -> str:
+        return f"rank {self.number} on node {self.node}"
+
+    def hear(self, said: bytes | int) -> Message | None:
+        """Note what it says; returns its report, if it is one.
+
+        Raises:
+            LostError: it has ended before its work.
+            UserError: what it found wrong.
+        """
+        if isinstance(said, int):
+            self.ended = True
+            if not (self.done or self.raised):
+                raise LostError(f"{self} ended with exit code {said}; its log is {self.log}")
+            return None
+        message: Message = pickle.loads(said)
+        self.begun = True
+        if message.kind == "done":
+            self.done, self.result = True, message.value
+        elif message.kind == "raised":
+            if isinstance(message.value, UserError):
+                raise message.value
+            self.raised = message
+        return message if message.kind == "report" else None
+
+
+class _Listener:
+    """Listens to all ranks of one start."""
+
+    def __init__(self, ranks: Sequence[_Rank], on_report: Callable[[int, Any], None]) -> None:
+        self._ranks, self._on_report = ranks, on_report
+        self._first: _Rank | None = None
+        """The rank that has raised before all others."""
+
+    def listen(self, streams: dict[Any, list[_Rank]], start_seconds: float, silence_seconds: float) -> None:
+        """Return when all ranks are done.
+
+        Args:
+            streams: Ray's streams of what is said, to the ranks that speak there.
+
+        Raises:
+            LostError: one of them never will be.
+            UserError: what a rank or its node found wrong.
+        """
+        import ray
+
+        heard = time.monotonic()
+        while open_ := [stream for stream, ranks in streams.items() if not all(r.ended for r in ranks)]:
+            begun = all(rank.begun for rank in self._ranks)
+            patience = LOSS_SECONDS if self._first else silence_seconds if begun else start_seconds
+            ready, _ = ray.wait(open_, num_returns=1, timeout=max(0.0, heard + patience - time.monotonic()))
+            if not ready and self._first is None:
+                raise LostError(f"nothing was heard for {patience:g} seconds from {self._silent()}")
+            if not ready:
+                break
+            for stream in ready:
+                self._hear(stream, streams[stream])
+            if self._first is None:
+                heard = time.monotonic()
+        if self._first is not None:
+            raise _lost_by(self._first)
+
+    def _hear(self, stream: Any, ranks: Sequence[_Rank]) -> None:
+        import ray
+
+        try:
+            number, said = ray.get(next(stream))
+        except ray.exceptions.RayActorError as error:
+            named = ", ".join(f"{rank} (log {rank.log})" for rank in ranks)
+            raise LostError(f"lost with its node or its host process: {named}") from error
+        except ray.exceptions.RayTaskError as error:  # such as a node without the folder
+            raise ClusterError(f"node {ranks[0].node} cannot start its ranks: {error.cause}") from error
+        rank = self._ranks[number]
+        if report := rank.hear(said):
+            self._on_report(number, report.value)
+        if rank.raised and self._first is None:
+            self._first = rank
+
+    def _silent(self) -> str:
+        """Those that have not begun, or all that still work."""
+        working = [rank for rank in self._ranks if not rank.ended]
+        late = [rank for rank in working if not rank.begun] or working
+        return ", ".join(f"{rank} (log {rank.log})" for rank in late)
+
+
+def _lost_by(rank: _Rank) -> LostError:
+    """Nobody died: the first that raised is the reason."""
+    assert rank.raised is not None
+    error: Exception = rank.raised.value
+    lost = LostError(f"{rank} raised {type(error).__name__}: {error}; its log is {rank.log}")
+    lost.add_note(rank.raised.traceback)
+    return lost
+
+
+@contextmanager
+def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
+    """An actor with room for so many ranks on each node; leaving the block ends them and their ranks.
+
+    Raises:
+        ClusterError: the cluster has no room for them in time.
+    """
+    import ray
+    from ray.util.placement_group import placement_group, remove_placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    ray.cloudpickle.register_pickle_by_value(gang_node)  # a node may have another revision, or none
+    room = {"CPU": each} | ({"GPU": each} if gang.gpus else {})
+    group = placement_group([room] * gang.nodes, strategy="STRICT_SPREAD")
+    hosts: list[Any] = []
+    try:
+        if not group.wait(gang.start_seconds):
+            free = " and ".join(f"{amount} free {kind}" for kind, amount in room.items())
+            raise ClusterError(
+                f"cluster: no room on {gang.address} after {gang.start_seconds:g} seconds: {gang.nodes} "
+                f"nodes with {free} each are needed; alive are {', '.join(live_nodes().values())}"
+            )
+        host = ray.remote(num_cpus=each, num_gpus=room.get("GPU", 0))(RankHost)
+        for bundle in range(gang.nodes):
+            place = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+            hosts.append(host.options(scheduling_strategy=place).remote())
+        yield hosts
+    finally:
+        for actor in hosts:
+            ray.kill(actor)
+        remove_placement_group(group)
+
+
+def _begin(
+    gang: Gang, hosts: Sequence[Any], ranks: Sequence[_Rank], command: tuple[str, ...]
+) -> dict[Any, list[_Rank]]:
+    """Start every rank; returns Ray's streams of what they say, to the ranks that speak there.
+
+    Raises:
+        LostError: a node does not answer.
+    """
+    import ray
+
+    try:
+        places = ray.get([host.place.remote() for host in hosts], timeout=gang.start_seconds)
+    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError) as error:
+        there = ", ".join(live_nodes().values())
+        raise LostError(f"a node was lost before its ranks began; alive are {there}") from error
+    nodes, each, streams = live_nodes(), len(ranks) // gang.nodes, {}
+    for number, (host, (node, _, _)) in enumerate(zip(hosts, places, strict=True)):
+        own, starts = ranks[number * each : (number + 1) * each], []
+        for local, rank in enumerate(own):
+            rank.node = nodes.get(node, node)
+            variables = _variables(rank.number, local, len(ranks), each, places[0])
+            starts.append(
+                RankStart(
+                    rank=rank.number,
+                    arguments=command,
+                    variables=variables,
+                    folder=str(Path.cwd()),
+                    log=str(rank.log),
+                )
+            )
+        streams[host.run.options(num_returns="streaming").remote(starts)] = list(own)
+    return streams
+
+
+def _variables(rank: int, local: int, size: int, each: int, meeting: tuple[str, str, int]) -> dict[str, str]:
+    """The environment of a rank: what a launcher would set, and this process's settings."""
+    _, address, port = meeting
+    values = map(str, (rank, local, size, address, port))
+    handed = {name: os.environ[name] for name in HANDED_OVER if name in os.environ}
+    return {**handed, **dict(zip(VARIABLES, values, strict=True)), NEIGHBOURS: str(each)}

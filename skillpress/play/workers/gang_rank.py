@@ -1,0 +1,36 @@
+"""One rank of a gang: a process in the folder that all machines share (see ``gang.py``).
+
+    python -m skillpress.play.workers.gang_rank WORK DIGEST SOURCE DESCRIPTOR ANCESTOR
+
+WORK is the file that holds the pickled work and DIGEST its hash, which tells whether this machine sees the
+same disk. SOURCE is the hash of the code that the work is made for. What the rank has to say goes to
+DESCRIPTOR, and it ends with ANCESTOR.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from skillpress.play.workers.gang_work import read_work
+from skillpress.play.workers.launched import launch_of_environment
+from skillpress.play.workers.parent import end_with
+from skillpress.play.workers.ranks import serve, stopped
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The process; what it returns or raises goes to the descriptor."""
+    work, digest, source, descriptor, ancestor = arguments
+    end_with(int(ancestor))
+    signal.signal(signal.SIGTERM, stopped)
+    launch = launch_of_environment()
+    assert launch is not None
+    with Connection(int(descriptor), readable=False) as connection:
+        serve(connection, launch.rank, launch.size, lambda: read_work(Path(work), digest, source))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,194 @@
+"""A pool of supervised processes: a worker that dies, hangs or grows is replaced, and the work goes on.
+
+Jobs are handed over with ``submit`` and their answers come from ``completed``. The jobs of a batch travel
+in one message and their answers in one; what is submitted while a worker is at work travels in its next
+message. When a worker fails, its successor first does the other jobs of the batch and then, alone, the
+job at which it failed. A job at which ``Limits.attempts`` workers have failed is reported as failed. The
+pool knows no domain: environments and sandboxes both use it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+from skillpress.play.workers.worker import Limits, Worker
+
+WATCH_SECONDS = 0.2
+"""How often working processes are looked at."""
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class _Batch:
+    """Numbers of jobs that travel in one message."""
+
+    numbers: list[int]
+    takes_more: bool = False
+    """Whether jobs that are submitted before it leaves may join; a job that has failed travels alone."""
+
+
+class WorkerPool:
+    """``size`` worker processes, each started when it is first given work."""
+
+    def __init__(self, make: Callable[[], Callable[[Any], Any]], size: int, limits: Limits) -> None:
+        """``make`` is called in each worker and returns the function that does a job there; it and
+        the jobs are pickled."""
+        self._workers = [Worker(make, limits) for _ in range(size)]
+        self._limits = limits
+        self._jobs: dict[int, Callable[[], Any]] = {}
+        """Number to job, of what is not answered."""
+        self._waiting: list[deque[_Batch]] = [deque() for _ in range(size)]
+        self._working: dict[int, list[int]] = {}
+        """Worker to the numbers of the jobs that it has been given."""
+        self._failed: Counter[int] = Counter()
+        self._watched = 0.0
+
+    @property
+    def restarts(self) -> int:
+        """Workers replaced so far."""
+        return sum(worker.generation for worker in self._workers)
+
+    def generation(self, worker: int) -> int:
+        """How often this worker was replaced."""
+        return self._workers[worker].generation
+
+    def submit(self, worker: int, jobs: Mapping[int, Callable[[], Any]]) -> None:
+        """Give a worker these jobs, now or when it has answered; never blocks.
+
+        Args:
+            jobs: a number, which nobody waits for yet, to what makes the job. It is made when it leaves, and
+                again where it goes to a successor.
+        """
+        self._jobs |= jobs
+        batches = self._waiting[worker]
+        if batches and batches[-1].takes_more:
+            batches[-1].numbers += jobs
+        else:
+            batches.append(_Batch([*jobs], takes_more=True))
+        self._send()
+
+    def completed(self, wait: float) -> list[tuple[int, Any]]:
+        """Number and answer, or a ``Failure``, of the jobs that have ended since.
+
+        Args:
+            wait: seconds at most to the first of them. A job that takes longer than ``Limits.seconds`` has
+                ended, too.
+
+        Raises:
+            WorkerPoolError: a process ends before it is ready to work.
+        """
+        ends = time.monotonic() + wait
+        while self._working:
+            left = max(0.0, ends - time.monotonic())
+            handles = [handle for worker in self._working for handle in self._workers[worker].handles]
+            ready = wait_for(handles, min(WATCH_SECONDS, left))
+            found = self._attend(ready)
+            self._send()
+            if found or time.monotonic() >= ends:
+                return found
+        return []
+
+    def abort(self) -> None:
+        """Forget what is not answered. Workers that are at work are replaced: their answers would be taken
+        for those of later jobs."""
+        for worker in self._working:
+            self._workers[worker].replace()
+        self._working.clear()
+        for batches in self._waiting:
+            batches.clear()
+        self._jobs.clear()
+        self._failed.clear()
+
+    def run(
+        self, work: Mapping[int, Iterable[Sequence[int]]], job: Callable[[int], Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Do numbered jobs; nothing else may be under way.
+
+        Args:
+            work: worker to the batches of job numbers that it does one after the other.
+            job: a number to the job.
+
+        Yields:
+            A job's number and its answer, or a ``Failure``, in the order in which they end.
+
+        Raises:
+            WorkerPoolError: a process ends before it is ready to work.
+        """
+        waiting = {worker: deque(batches) for worker, batches in work.items()}
+        unanswered: dict[int, set[int]] = {worker: set() for worker in work}
+        try:
+            while True:
+                for worker, batches in waiting.items():
+                    if batches and not unanswered[worker]:
+                        numbers = batches.popleft()
+                        unanswered[worker] |= set(numbers)
+                        self.submit(worker, {number: partial(job, number) for number in numbers})
+                if not any(unanswered.values()):
+                    return
+                for number, answer in self.completed(WATCH_SECONDS):
+                    for numbers_of_worker in unanswered.values():
+                        numbers_of_worker.discard(number)
+                    yield number, answer
+        finally:
+            self.abort()
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._workers:
+            worker.stop()
+
+    def _send(self) -> None:
+        """Give every idle worker its next batch."""
+        for worker, batches in enumerate(self._waiting):
+            if batches and worker not in self._working:
+                numbers = batches.popleft().numbers
+                self._working[worker] = numbers
+                self._workers[worker].give([self._jobs[number]() for number in numbers])
+
+    def _attend(self, ready: Sequence[Any]) -> list[tuple[int, Any]]:
+        """What the workers with something to say have answered; now and then all are looked at."""
+        watch = time.monotonic() - self._watched >= WATCH_SECONDS
+        if watch:
+            self._watched = time.monotonic()
+        found: list[tuple[int, Any]] = []
+        for worker, numbers in list(self._working.items()):
+            if not watch and not any(handle in ready for handle in self._workers[worker].handles):
+                continue
+            outcome = self._workers[worker].attend()
+            if outcome is None:
+                continue
+            del self._working[worker]
+            if isinstance(outcome, list):
+                found += zip(numbers, outcome, strict=True)
+                continue
+            failure, position = outcome
+            if self._again(worker, numbers, numbers[position]):
+                continue
+            found.append((numbers[position], failure))
+        for number, _ in found:
+            del self._jobs[number]
+            self._failed.pop(number, None)
+        return found
+
+    def _again(self, worker: int, numbers: Sequence[int], failing: int) -> bool:
+        """Queue a failed batch anew; whether the failing job is tried again, too."""
+        batches = self._waiting[worker]
+        rest = [number for number in numbers if number != failing]
+        if rest:
+            batches.appendleft(_Batch(rest))
+        self._failed[failing] += 1
+        tried_again = self._failed[failing] < self._limits.attempts
+        if tried_again:
+            batches.insert(1 if rest else 0, _Batch([failing]))
+        return tried_again

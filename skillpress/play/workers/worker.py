@@ -1,0 +1,204 @@
+"""One worker process at a time, and its successors.
+
+It is spawned, never forked, since the parent holds torch and its threads; like all spawned processes
+it imports the parent's main module, whose heavy imports belong in functions for that reason. A
+counter in shared memory says which job of its batch it is at, so that a deadline holds for each job
+and not for the batch, and so that the job at which it failed is known whatever way it failed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from ctypes import c_longlong
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Literal
+
+import psutil
+
+from skillpress.play.workers.process import NOT_READY, Done, Raised, serve
+
+START_SECONDS = 120.0
+"""A process that is not ready by then counts as hung; importing an engine takes seconds."""
+FITS_BYTES = 4096
+"""A message up to this size fits into an empty pipe everywhere: sending it cannot block."""
+GROWTH = 2.0
+"""Where the first batch already takes more memory than the cap, a restart would not help: then a
+worker may grow to this multiple of what it took. In the middle of a batch it may take this multiple
+of its cap."""
+
+
+class WorkerPoolError(RuntimeError):
+    """Worker processes cannot be started; the message says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may use before it is replaced."""
+
+    seconds: float = 120.0
+    """For one job. A step takes milliseconds, a whole demonstration seconds."""
+    memory: int = 2 << 30
+    """Resident bytes of one process. Thirty ALFWorld games take a few hundred MB."""
+    attempts: int = 2
+    """Workers that may fail at one job before the job is given up."""
+
+
+Reason = Literal["died", "hung", "grew", "raised"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a worker was replaced, or why a job has no answer."""
+
+    reason: Reason
+    detail: str
+    """In words: the exit code, the limit, or the exception."""
+    traceback: str = ""
+    """Of the exception, as text."""
+
+
+class Worker:
+    """Does batches of jobs, one message each way, in a process that may be replaced between them."""
+
+    def __init__(self, make: Callable[[], Callable[[Any], Any]], limits: Limits) -> None:
+        """``make`` is called in the process and returns the function that does a job there."""
+        self.generation = 0
+        """How often it was replaced: what earlier processes held in memory is gone."""
+        self._make, self._limits = make, limits
+        self._process: SpawnProcess | None = None
+        self._connection: Connection
+        self._sender: threading.Thread | None = None
+        """Sends a batch that the pipe may not hold, until the process has read it or has ended."""
+        self._begun: c_longlong
+        self._seen = NOT_READY
+        self._since = 0.0
+        self._first_memory = 0
+
+    @property
+    def handles(self) -> list[Connection | int]:
+        """What to wait for while it works."""
+        assert self._process is not None
+        return [self._connection, self._process.sentinel]
+
+    def give(self, jobs: Sequence[Any]) -> None:
+        """Send a batch; only when the last one was answered. Never blocks: a process that does not read
+        it is overdue, as one that does not answer."""
+        if self._process is None:
+            self._start()
+        if self._begun.value != NOT_READY:
+            self._begun.value = 0
+        self._seen, self._since = self._begun.value, time.monotonic()
+        message = bytes(ForkingPickler.dumps(jobs))
+        if len(message) <= FITS_BYTES:
+            self._send(message)
+            return
+        self._sender = threading.Thread(target=self._send, args=(message,), daemon=True)
+        self._sender.start()
+
+    def attend(self) -> list[Any] | tuple[Failure, int] | None:
+        """The answers, or what failed and at which job of the batch; None while it works.
+
+        Raises:
+            WorkerPoolError: the process ended before it was ready to work.
+        """
+        assert self._process is not None
+        alive = self._process.is_alive()  # before looking for a message, which may be its last
+        if self._connection.poll():
+            try:
+                message = self._connection.recv()
+            except (EOFError, OSError):
+                alive = False
+            else:
+                return self._fail("raised", message) if isinstance(message, Raised) else self._done(message)
+        if not alive:
+            return self._fail("died")
+        if self._memory() > GROWTH * self._cap():
+            return self._fail("grew")
+        return self._fail("hung") if self._overdue() else None
+
+    def replace(self) -> None:
+        """End the process; its successor starts with the next batch."""
+        self.stop()
+        self.generation += 1
+
+    def stop(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+            if self._sender is not None:  # nobody holds the other end now: it has been told so
+                self._sender.join()
+                self._sender = None
+            self._connection.close()
+            self._process = None
+
+    def _send(self, message: bytes) -> None:
+        with suppress(OSError):  # it has died; attend will say so
+            self._connection.send_bytes(message)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._begun = context.RawValue(c_longlong, NOT_READY)
+        process = context.Process(target=serve, args=(theirs, self._begun, self._make), daemon=True)
+        self._first_memory = 0
+        # A child inherits the signal mask: Ctrl-C is then this process's alone.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._process = process
+        theirs.close()
+
+    def _done(self, message: Done) -> list[Any]:
+        self._first_memory = self._first_memory or message.memory
+        if message.memory > self._cap():
+            self.replace()
+        return [pickle.loads(answer) for answer in message.answers]
+
+    def _cap(self) -> float:
+        return max(self._limits.memory, GROWTH * self._first_memory)
+
+    def _memory(self) -> int:
+        assert self._process is not None
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.NoSuchProcess:
+            return 0
+
+    def _overdue(self) -> bool:
+        begun, now = self._begun.value, time.monotonic()
+        if begun != self._seen:
+            self._seen, self._since = begun, now
+        return now - self._since > self._deadline()
+
+    def _deadline(self) -> float:
+        return START_SECONDS if self._begun.value == NOT_READY else self._limits.seconds
+
+    def _fail(self, reason: Reason, raised: Raised | None = None) -> tuple[Failure, int]:
+        """Replace the process; what is known of its failure, and the job of the batch it was at."""
+        assert self._process is not None
+        position = self._begun.value
+        if reason == "died":
+            self._process.join()
+        details = {
+            "died": f"its process ended with exit code {self._process.exitcode}",
+            "hung": f"it took longer than {self._deadline():g} seconds",
+            "grew": f"its process grew beyond {GROWTH * self._cap() / 2**20:.0f} MiB",
+            "raised": raised.error if raised else "",
+        }
+        self.replace()
+        if position == NOT_READY:
+            raise WorkerPoolError(f"a worker process could not start: {details[reason]}")
+        return Failure(reason, details[reason], raised.traceback if raised else ""), position

@@ -1,0 +1,241 @@
+"""One function per figure; each returns a Plotly figure without a title or legend.
+
+Titles, captions and the legend of methods are the page's, so that a figure says only what is drawn.
+Where a method has several seeds, its line or bar is their mean and a band or thin marks are the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+from numpy.typing import NDArray
+
+from skillpress.show.report.data import Curve, PolicyResult, by_method
+from skillpress.show.report.theme import INK, KIND_COLORS, PAPER, PERCENT_STOPS, Look, styled
+
+SMOOTHING = 9
+"""Training steps in the centred running mean of a learning curve."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A training metric that has a figure."""
+
+    column: str
+    title: str
+    axis: str
+    percent: bool = False
+
+
+METRICS = (
+    Metric("success", "Success in training", "episodes won", percent=True),
+    Metric("success_length", "Length of successes", "steps"),
+    Metric("dictionary/segments", "Phrases per success", "phrases"),
+    Metric("dictionary/description_length", "Description length", "bits per success"),
+    Metric("skills/exploitable_rate", "Exploitable successes", "cheaper with one skill more", percent=True),
+    Metric("invalid", "Invalid actions", "share of steps", percent=True),
+    Metric("entropy", "Entropy of the policy", "nats per token"),
+    Metric("actions/entropy", "Entropy of actions", "nats per action"),
+    Metric("actions/oracle", "The oracle's action", "its probability", percent=True),
+)
+"""Learning curves, in the page's order; those that no run has are left out."""
+
+REWARD = "reward/"
+"""What the columns of rewarded measures begin with (``training/batch_metrics.py``)."""
+
+
+def reward_metrics(curves: Sequence[Curve]) -> list[Metric]:
+    """L0's Figure 3, from what was rewarded beside success: each part, the length of responses, the steps.
+
+    Parts come in the order of their columns. Empty where nothing but success and invalid actions was
+    rewarded.
+    """
+    columns = dict.fromkeys(column for curve in curves for column in curve.frame.columns)
+    parts = [
+        Metric(column, f"Reward: {column.removeprefix(REWARD).replace('_', ' ')}", "mean per step")
+        for column in columns
+        if column.startswith(REWARD)
+    ]
+    others = [
+        Metric("response_tokens", "Length of responses", "tokens"),
+        Metric("episode_length", "Steps of an episode", "steps"),
+    ]
+    return [*parts, *others] if parts else []
+
+
+def success(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
+    """Pass@1: one row per method, a mark with its Wilson interval per seed, the mean as a number."""
+    methods = by_method(policies)
+    figure = go.Figure()
+    for row, (method, results) in enumerate(methods.items()):
+        rates = [result.summary.pass_at_1 for result in results]
+        mean = float(np.mean([rate.mean for rate in rates]))
+        offsets = np.linspace(-0.22, 0.22, len(rates)) if len(rates) > 1 else [0.0]
+        figure.add_scatter(
+            x=[rate.mean for rate in rates],
+            y=[row + offset for offset in offsets],
+            error_x={
+                "array": [rate.high - rate.mean for rate in rates],
+                "arrayminus": [rate.mean - rate.low for rate in rates],
+                "thickness": 2.5 if len(rates) == 1 else 1.5,
+                "width": 5 if len(rates) == 1 else 0,
+            },
+            mode="markers",
+            marker={"color": looks[method].color, "size": 11 if len(rates) == 1 else 7},
+            customdata=[(result.seed, result.summary.pass_at_1.episodes) for result in results],
+            hovertemplate="%{x:.1%}, seed %{customdata[0]}, %{customdata[1]} episodes<extra></extra>",
+            name=escape(method),
+        )
+        figure.add_annotation(
+            x=1, xref="paper", xanchor="left", y=row, xshift=12, text=f"<b>{mean:.1%}</b>", showarrow=False,
+            font={"color": INK, "size": 14},
+        )  # fmt: skip
+    styled(figure, 56 + 46 * len(methods), "episodes won (Pass@1)")
+    figure.update_yaxes(
+        tickvals=list(range(len(methods))),
+        ticktext=[escape(method) for method in methods],
+        range=[len(methods) - 0.5, -0.5],
+        showgrid=False,
+    )
+    figure.update_xaxes(tickformatstops=PERCENT_STOPS)
+    figure.update_layout(margin={"r": 76})  # for the numbers
+    return figure
+
+
+def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
+    """Success against step budget: the mean of each method's seeds and the band between them."""
+    figure = go.Figure()
+    for method, results in by_method(policies).items():
+        curves = np.array([result.summary.budget.success for result in results])
+        steps = np.arange(1, curves.shape[1] + 1)
+        _line_with_band(figure, steps, curves, method, looks[method], "%{y:.1%} within %{x} steps")
+    styled(figure, 380, "step budget", "share of episodes won")
+    figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="tozero")
+    return figure
+
+
+def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, Look]) -> go.Figure:
+    """One metric over training: the running mean of every method, and the band between its seeds."""
+    figure = go.Figure()
+    hover = ("%{y:.1%}" if metric.percent else "%{y:.3g}") + " at step %{x}"
+    for method in dict.fromkeys(curve.method for curve in curves):
+        frames = [c.frame for c in curves if c.method == method and metric.column in c.frame.columns]
+        if not frames:
+            continue
+        last = min(int(frame.height) for frame in frames)  # a run still under way is shorter
+        values = np.array([_smooth(frame[metric.column])[:last] for frame in frames], dtype=np.float64)
+        steps = frames[0]["step"].to_numpy()[:last]
+        _line_with_band(figure, steps, values, method, looks[method], hover)
+    styled(figure, 270, "training step", metric.axis)
+    if metric.percent:
+        figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="nonnegative")
+    return figure
+
+
+def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
+    """How long successes are: one histogram per method, above one another, and their medians."""
+    methods = by_method(policies)
+    figure = go.Figure()
+    longest = max((max(p.summary.success_lengths, default=1) for p in policies), default=1)
+    lengths = np.arange(1, longest + 1)
+    for row, (method, results) in enumerate(methods.items()):
+        counts = sum(
+            (
+                np.array([result.summary.success_lengths.get(n, 0) for n in lengths.tolist()])
+                for result in results
+            ),
+            np.zeros(longest, dtype=np.int64),
+        )
+        total = int(counts.sum())
+        if not total:
+            continue
+        shares = counts / total
+        base = float(len(methods) - 1 - row)
+        figure.add_bar(
+            x=lengths, y=shares / shares.max() * 0.78, base=base, width=0.86,
+            marker={"color": looks[method].fill(0.75), "line": {"width": 0}},
+            customdata=shares, name=escape(method),
+            hovertemplate="%{customdata:.1%} of successes take %{x} steps<extra></extra>",
+        )  # fmt: skip
+        median = int(np.searchsorted(np.cumsum(counts), total / 2)) + 1
+        figure.add_scatter(
+            x=[median], y=[base - 0.07], mode="markers", name=f"{escape(method)}, median",
+            marker={"symbol": "triangle-up", "size": 9, "color": INK},
+            hovertemplate=f"median {median} steps<extra></extra>",
+        )  # fmt: skip
+    styled(figure, 70 + 74 * len(methods), "steps to success")
+    figure.update_layout(barmode="overlay")
+    figure.update_yaxes(
+        tickvals=[len(methods) - 1 - row + 0.3 for row in range(len(methods))],
+        ticktext=[escape(method) for method in methods],
+        range=[-0.2, len(methods)],
+        showgrid=False,
+    )
+    return figure
+
+
+def action_mix(policies: Sequence[PolicyResult]) -> go.Figure:
+    """What the steps of successes are: one bar per method, cut into kinds of action."""
+    methods = by_method(policies)
+    kinds = list(
+        dict.fromkeys(kind for policy in policies for kind in policy.environment_behavior.action_mix)
+    )
+    counts = np.array(
+        [
+            [sum(r.environment_behavior.action_mix.get(kind, 0) for r in results) for kind in kinds]
+            for results in methods.values()
+        ],
+        dtype=np.float64,
+    )
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    figure = go.Figure()
+    for column, kind in enumerate(kinds):
+        figure.add_bar(
+            x=shares[:, column], y=[escape(method) for method in methods], orientation="h", name=escape(kind),
+            marker={"color": KIND_COLORS[column % len(KIND_COLORS)], "line": {"color": PAPER, "width": 1}},
+            text=[f"{share:.0%}" if share >= 0.06 else "" for share in shares[:, column]],
+            textposition="inside", insidetextanchor="middle", textangle=0,
+            hovertemplate=f"{escape(kind)}: %{{x:.1%}}<extra></extra>",
+        )  # fmt: skip
+    styled(figure, 110 + 44 * len(methods), "steps of won episodes")
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend={"orientation": "h", "traceorder": "normal", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    figure.update_xaxes(tickformatstops=PERCENT_STOPS, range=[0, 1])
+    figure.update_yaxes(autorange="reversed", showgrid=False, ticklabelstandoff=6)
+    return figure
+
+
+def _line_with_band(
+    figure: go.Figure,
+    x: NDArray[np.generic],
+    values: NDArray[np.float64],
+    method: str,
+    look: Look,
+    hover: str,
+) -> None:
+    """Add the mean of ``values`` (seeds x points) and, with several seeds, the area they span."""
+    if len(values) > 1:
+        for edge, fill in ((values.max(axis=0), None), (values.min(axis=0), "tonexty")):
+            figure.add_scatter(
+                x=x, y=edge, mode="lines", line={"width": 0}, fill=fill,
+                fillcolor=look.fill(0.15), hoverinfo="skip", name=f"{escape(method)}, seeds",
+            )  # fmt: skip
+    figure.add_scatter(
+        x=x, y=values.mean(axis=0), mode="lines", name=escape(method),
+        line={"color": look.color, "dash": look.dash, "width": 2.4},
+        hovertemplate=f"{escape(method)}: {hover}<extra></extra>",
+    )  # fmt: skip
+
+
+def _smooth(values: pl.Series) -> NDArray[np.float64]:
+    smooth = values.cast(pl.Float64).rolling_mean(SMOOTHING, min_samples=1, center=True)
+    return smooth.round(12).to_numpy()  # a sum that rolls on leaves dust, and equal values must tie

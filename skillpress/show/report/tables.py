@@ -1,0 +1,237 @@
+"""The page's tables as rows of ready text; the template only places them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+import polars as pl
+
+from skillpress.measure.analysis.mdl_report import ARROW
+from skillpress.measure.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
+from skillpress.measure.evaluation.paired import PairedTest
+from skillpress.show.report.data import PolicyResult, by_method
+
+NOTHING = "–"
+"""Shown where no episode qualifies."""
+MINUS = "\u2212"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell: the figure, and what stands behind it in small print."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table."""
+
+    label: str
+    values: tuple[Value, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column heads (without the first, the labels') and lines."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def success_table(policies: Sequence[PolicyResult]) -> Table:
+    """Pass@1, SC@k, success at step budgets and the budget area of every method."""
+    votes = max(policy.summary.votes for policy in policies)
+    points = sorted({point for policy in policies for point in policy.summary.budget.points})
+    heads = ["Pass@1", *([f"SC@{votes}"] if votes > 1 else []), *(f"≤ {p} steps" for p in points), "Area"]
+    rows = []
+    for method, results in by_method(policies).items():
+        summaries = [result.summary for result in results]
+        values = [_rate([s.pass_at_1 for s in summaries])]
+        if votes > 1:
+            values.append(_rate([s.self_consistency for s in summaries]))
+        for point in points:
+            at = [s.budget.points[point] for s in summaries if point in s.budget.points]
+            values.append(Value(f"{mean(at):.1%}" if at else NOTHING))
+        values.append(Value(f"{mean(s.budget.area for s in summaries):.3f}"))
+        episodes = sum(s.pass_at_1.episodes for s in summaries)
+        behind = [f"{len(results)} seeds"] if len(results) > 1 else []
+        behind += [_count(episodes, "episode"), *sorted({r.checkpoint for r in results if r.checkpoint})]
+        rows.append(Row(method, tuple(values), ", ".join(behind)))
+    return Table(tuple(heads), tuple(rows))
+
+
+def strata_table(
+    policies: Sequence[PolicyResult], rates: Callable[[EvaluationSummary], Mapping[str, SuccessRate]]
+) -> Table:
+    """A success rate by class of task, a line each; without lines when there are fewer than two classes."""
+    methods = by_method(policies)
+    strata = sorted({stratum for policy in policies for stratum in rates(policy.summary)})
+    if len(strata) < 2:
+        return Table((), ())
+    rows = []
+    for stratum in strata:
+        found = [
+            [rates(r.summary)[stratum] for r in results if stratum in rates(r.summary)]
+            for results in methods.values()
+        ]
+        tasks = max(rate.tasks for of_method in found for rate in of_method)
+        values = tuple(_rate(of_method) if of_method else Value(NOTHING) for of_method in found)
+        rows.append(Row(stratum or "unnamed", values, _count(tasks, "task")))
+    return Table(tuple(methods), tuple(rows))
+
+
+def behavior_table(policies: Sequence[PolicyResult]) -> Table:
+    """One line per behaviour figure, one column per method."""
+    return _figure_table(policies, lambda policy: policy.behavior)
+
+
+def failure_table(policies: Sequence[PolicyResult]) -> Table:
+    """The same of what steps came to; under the figure of a single seed stands its interval over tasks."""
+    return _figure_table(policies, lambda policy: policy.failures, intervals=True)
+
+
+def _figure_table(
+    policies: Sequence[PolicyResult],
+    of: Callable[[PolicyResult], Sequence[BehaviorFigure]],
+    intervals: bool = False,
+) -> Table:
+    methods = by_method(policies)
+    order = {f.key: f for policy in policies for f in of(policy)}
+    rows = []
+    for key, first in order.items():
+        found = [[f for r in results for f in of(r) if f.key == key] for results in methods.values()]
+        cells = [_figures(figures, intervals) for figures in found]
+        rows.append(Row(first.label, tuple(cells), _unit(first)))
+    return Table(tuple(methods), tuple(rows))
+
+
+def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
+    """The paired tests, a line per pair of policies and step budget, and one for the votes if any.
+
+    McNemar's test is of single seeds, that of other trainings of several: a table of one kind alone has no
+    columns for the other.
+    """
+    seeds = [comparison.seeds for comparison in comparisons.values()]
+    kinds = [_over_tasks]
+    kinds += [_mcnemar] if 1 in seeds else []
+    kinds += [_other_trainings] if max(seeds, default=1) > 1 else []
+    heads = tuple(head for kind in kinds for head in HEADS[kind])
+    rows = []
+    for pair, comparison in comparisons.items():
+        lines = [(f"within {test.budget} steps", test) for test in comparison.tests]
+        if comparison.verdicts is not None:
+            lines.append((f"SC@{comparison.votes}", comparison.verdicts))
+        for position, (note, test) in enumerate(lines):
+            counts = f", {_count(comparison.seeds, 'seed')}, {_count(comparison.tasks, 'task')}"
+            values = tuple(Value(text) for kind in kinds for text in kind(test))
+            rows.append(Row("" if position else pair, values, note if position else f"{note}{counts}"))
+    return Table(heads, tuple(rows))
+
+
+def _over_tasks(test: PairedTest) -> tuple[str, ...]:
+    interval = f"{_points(test.low)} to {_points(test.high)}"
+    return _points(test.difference), interval, _p(test.bootstrap_p)
+
+
+def _mcnemar(test: PairedTest) -> tuple[str, ...]:
+    if test.mcnemar_p is None:
+        return NOTHING, NOTHING
+    return f"{test.only_second} : {test.only_first}", _p(test.mcnemar_p)
+
+
+def _other_trainings(test: PairedTest) -> tuple[str, ...]:
+    of = test.trainings
+    return (NOTHING, NOTHING) if of is None else (f"{_points(of.low)} to {_points(of.high)}", _p(of.p))
+
+
+HEADS = {
+    _over_tasks: ("Difference", "These policies", "p"),
+    _mcnemar: ("Won by only one", "McNemar p"),
+    _other_trainings: ("Other trainings", "p"),
+}
+"""The columns of each kind of test."""
+
+
+@dataclass(frozen=True)
+class PhraseRow:
+    """A learned phrase, its uses and the bits that it saves."""
+
+    phrase: tuple[str, ...]
+    count: int
+    """Uses in the minimal segmentation of the corpus."""
+    bits: float
+    """Bits that the corpus would need more without it."""
+
+
+def phrase_rows(phrases: pl.DataFrame, top: int = 12) -> list[PhraseRow]:
+    """The learned phrases of ``mdl_report.phrase_table`` that save most bits, most first."""
+    learned = phrases.filter(pl.col("length") > 1).sort("bits_saved", descending=True, maintain_order=True)
+    return [
+        PhraseRow(tuple(row["phrase"].split(ARROW)), row["uses"], row["bits_saved"])
+        for row in learned.head(top).iter_rows(named=True)
+    ]
+
+
+def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested parameters as (dotted key, value)."""
+    rows: list[tuple[str, str]] = []
+    for key, value in parameters.items():
+        path = f"{prefix}{key}"
+        rows += flat(value, f"{path}.") if isinstance(value, Mapping) else [(path, str(value))]
+    return rows
+
+
+def _rate(rates: Sequence[SuccessRate]) -> Value:
+    """The mean over seeds; beneath it the interval of a single seed, or the range of several."""
+    if len(rates) > 1:
+        return Value(f"{mean(rate.mean for rate in rates):.1%}", _range([f"{r.mean:.1%}" for r in rates]))
+    (rate,) = rates
+    deviation = "" if rate.std is None else f" ± {100 * rate.std:.1f}"
+    return Value(f"{rate.mean:.1%}{deviation}", f"{rate.low:.1%} to {rate.high:.1%}")
+
+
+def _figures(figures: Sequence[BehaviorFigure], intervals: bool) -> Value:
+    """The mean over seeds, with the episodes behind it and, if asked for, a single seed's interval."""
+    known = [figure.value for figure in figures if figure.value is not None]
+    episodes = f"n = {sum(figure.episodes for figure in figures):,}"
+    if not known:
+        return Value(NOTHING, episodes if figures else "")
+    texts = [_number(value, figures[0].unit) for value in known]
+    note = f"{_range(texts)}, {episodes}" if len(known) > 1 else episodes
+    low, high, unit = figures[0].low, figures[0].high, figures[0].unit
+    if intervals and len(known) == 1 and low is not None and high is not None:
+        note = f"{_number(low, unit)} to {_number(high, unit)}, {episodes}"
+    return Value(_number(mean(known), unit), note)
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if unit == "count" and value == int(value) else f"{value:.2f}"
+
+
+def _range(texts: Sequence[str]) -> str:
+    ordered = sorted(texts, key=lambda text: float(text.rstrip("%").replace(",", "")))
+    return f"{ordered[0]} to {ordered[-1]}"
+
+
+def _unit(figure: BehaviorFigure) -> str:
+    return {"share": "", "steps": "steps", "per success": "per success", "count": "episodes"}[figure.unit]
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", MINUS)
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,160 @@
+"""Which phrases tell two groups of traces apart: successes from failures, or one version from another.
+
+Per phrase the *risk difference*: the share of the first group's traces that hold it (its skills stand there
+in a row) less the second's. With m phrases looked at, intervals at 95% each would miss somewhere more often
+than not; so each holds at 1 - 0.05/m (Bonferroni), and all hold together with at least 95%, however phrases
+depend on each other.
+
+- The phrases must not be chosen with an eye on who succeeded. They come from a dictionary that is fitted to
+  all traces of both groups together, so failures' own routines are among them, and no group is favoured.
+- An interval is Newcombe's (1998, method 10: Wilson's intervals of both shares, combined), which keeps its
+  level at shares near 0 and 1.
+- Traces of one task are not independent. Where tasks have several, the variance of the difference is the
+  linearised one over tasks, and Wilson's formula is given as many trials as would have it if they were
+  independent; the normal quantile becomes Student's with one degree of freedom less than there are tasks.
+
+A phrase that separates is no cause: long traces hold more phrases, and failures are often long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from skillpress.show.skills_page.routines import Usage
+from skillpress.skills.dictionary import Skills
+
+ERROR = 0.05
+"""Probability that any interval of a comparison misses."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One phrase in both groups."""
+
+    phrase: Skills
+    first: float
+    """Share of the first group's traces that hold it."""
+    second: float
+    low: float
+    """Of the interval of ``first - second``, corrected for all phrases looked at."""
+    high: float
+
+    @property
+    def difference(self) -> float:
+        """The risk difference."""
+        return self.first - self.second
+
+    @property
+    def separates(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two groups of traces."""
+
+    names: tuple[str, str]
+    traces: tuple[int, int]
+    tasks: int
+    """Different tasks in both groups together."""
+    contrasts: tuple[Contrast, ...]
+    """All phrases looked at: the clearest first."""
+
+    @property
+    def separating(self) -> tuple[Contrast, ...]:
+        """Those whose interval leaves out 0."""
+        return tuple(contrast for contrast in self.contrasts if contrast.separates)
+
+
+def compare(
+    held: Usage,
+    first: NDArray[np.bool_],
+    second: NDArray[np.bool_],
+    tasks: Sequence[str],
+    names: tuple[str, str],
+) -> Comparison:
+    """Compare two groups of the traces of a log.
+
+    Args:
+        held: of a dictionary that was fitted without regard to the groups.
+        first: (traces,) who is in the first group.
+        second: (traces,) who is in the second.
+        tasks: (traces,) the task of each; empty for a trace that stands alone.
+        names: of the groups.
+
+    Raises:
+        ValueError: a group is empty.
+    """
+    if not first.any() or not second.any():
+        raise ValueError(f"both need a trace: {names[0]} has {first.sum()}, {names[1]} has {second.sum()}")
+    taking_part = first | second
+    clusters = _clusters(tasks, taking_part)
+    distinct = int(clusters.max()) + 1
+    clustered = 1 < distinct < taking_part.sum()
+    chance = 1 - ERROR / (2 * max(len(held.phrases), 1))
+    quantile = float(stats.t.ppf(chance, distinct - 1) if clustered else stats.norm.ppf(chance))
+    contrasts = []
+    for number, phrase in enumerate(held.phrases):
+        holders = held.having(number)
+        shares = float(holders[first].mean()), float(holders[second].mean())
+        effect = _design_effect(holders, first, second, clusters) if clustered else 1.0
+        trials = int(first.sum()) / effect, int(second.sum()) / effect
+        low, high = newcombe(shares, trials, quantile)
+        contrasts.append(Contrast(phrase, first=shares[0], second=shares[1], low=low, high=high))
+    contrasts.sort(key=lambda c: (-max(c.low, -c.high, 0.0), -abs(c.difference), c.phrase))
+    sizes = int(first.sum()), int(second.sum())
+    return Comparison(names, sizes, tasks=distinct, contrasts=tuple(contrasts))
+
+
+def newcombe(
+    shares: tuple[float, float], trials: tuple[float, float], quantile: float
+) -> tuple[float, float]:
+    """The interval of a difference of two shares (Newcombe 1998, method 10)."""
+    (one, other), difference = shares, shares[0] - shares[1]
+    low, high = _wilson(one, trials[0], quantile)
+    other_low, other_high = _wilson(other, trials[1], quantile)
+    below = sqrt((one - low) ** 2 + (other_high - other) ** 2)
+    above = sqrt((high - one) ** 2 + (other - other_low) ** 2)
+    return max(-1.0, difference - below), min(1.0, difference + above)
+
+
+def _wilson(share: float, trials: float, quantile: float) -> tuple[float, float]:
+    spread = quantile**2 / trials
+    center = (share + spread / 2) / (1 + spread)
+    half = quantile * sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
+    return max(0.0, center - half), min(1.0, center + half)
+
+
+def _clusters(tasks: Sequence[str], taking_part: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(traces,) the number of each trace's task; a trace without one is a task of its own, others are -1."""
+    number: dict[object, int] = {}
+    found = np.full(len(tasks), -1, np.int64)
+    for place in np.flatnonzero(taking_part):
+        key = tasks[place] or int(place)
+        found[place] = number.setdefault(key, len(number))
+    return found
+
+
+def _design_effect(
+    holders: NDArray[np.bool_],
+    first: NDArray[np.bool_],
+    second: NDArray[np.bool_],
+    clusters: NDArray[np.int64],
+) -> float:
+    """By how much the tasks' variance of the difference exceeds that of independent traces; at least 1."""
+    share, other = holders[first].mean(), holders[second].mean()
+    independent = share * (1 - share) / first.sum() + other * (1 - other) / second.sum()
+    tasks = int(clusters.max()) + 1
+    if independent == 0:  # all traces of a group agree: a task counts once
+        return float((first.sum() + second.sum()) / tasks)
+    residuals = np.where(first, (holders - share) / first.sum(), 0.0)
+    residuals -= np.where(second, (holders - other) / second.sum(), 0.0)
+    sums = np.bincount(clusters[clusters >= 0], weights=residuals[clusters >= 0], minlength=tasks)
+    return max(1.0, float((sums**2).sum() * tasks / (tasks - 1) / independent))

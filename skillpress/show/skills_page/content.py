@@ -1,0 +1,259 @@
+"""From a log to what its page says: figures and records, no markup.
+
+The dictionary is fitted to the successes, or to all traces where nobody says which succeeded; the comparisons
+look at a second one that is fitted to all of their traces (``comparison.py`` says why).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillpress.core.errors import did_you_mean
+from skillpress.doors.traces.log import Log
+from skillpress.doors.traces.trace import TracesError
+from skillpress.measure.analysis.mdl_report import Overlap, Savings, overlap, savings
+from skillpress.show.skills_page.certificate import Certificate, certify
+from skillpress.show.skills_page.comparison import Comparison, compare
+from skillpress.show.skills_page.over_time import OverTime, over_time
+from skillpress.show.skills_page.routines import Usage, bits_saved, holdings, uses
+from skillpress.skills.dictionary import SkillDictionary, Skills
+from skillpress.skills.fit import fit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a log is described."""
+
+    search: str = "refined"
+    max_phrase_length: int = 6
+    """L."""
+    longest_trace: int | None = None
+    """T of the certificate; None is the longest trace of the log."""
+    between: tuple[str, str] | None = None
+    """The versions to compare; None are the two with most traces."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Routine:
+    """One learned phrase of the dictionary."""
+
+    phrase: Skills
+    uses: int
+    """In the traces that the dictionary is fitted to."""
+    traces: int
+    """How many of these use it."""
+    bits_saved: float
+    """What they would need more without it."""
+    examples: tuple[int, ...]
+    """Positions of its first traces in the log."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Two versions of an agent."""
+
+    comparison: Comparison
+    overlap: Overlap
+    """Of the dictionaries of both, each fitted to its own traces."""
+    learned: tuple[int, int]
+    """Phrases of each."""
+    others: dict[str, int]
+    """Versions that are not compared, and their traces."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that the page says of a log."""
+
+    log: Log
+    settings: Settings
+    dictionary: SkillDictionary
+    fitted: NDArray[np.int64]
+    """Positions of the traces that the dictionary is fitted to."""
+    savings: Savings
+    routines: tuple[Routine, ...]
+    """Most bits first."""
+    covered: tuple[tuple[str, float], ...]
+    """(group of traces, share of its skills that learned phrases cover)."""
+    certificate: Certificate | None
+    success: Comparison | None
+    """Successes against failures; None where one of them is not there."""
+    contrast_examples: dict[Skills, tuple[int, ...]]
+    """First traces of the phrases that comparisons look at."""
+    over_time: OverTime | None
+    order: str
+    """What the traces are ordered by over time."""
+    versions: Versions | None
+
+    @property
+    def of_successes(self) -> bool:
+        """Whether the dictionary is of the successes alone."""
+        return len(self.fitted) < len(self.log) or all(self.log.success)
+
+
+EXAMPLES = 3
+"""Traces that are named for each phrase."""
+
+
+def describe(log: Log, settings: Settings, compared: Log | None = None) -> Content:
+    """Work out everything.
+
+    Args:
+        compared: the log of another version; it enters the comparison of versions and nothing else.
+
+    Raises:
+        TracesError: the versions to compare are not in the log, or no trace has a skill.
+    """
+    succeeded = np.array([found is True for found in log.success])
+    fitted = np.flatnonzero(succeeded) if succeeded.any() else np.arange(len(log))
+    corpus = [log.skills[place] for place in fitted]
+    if not any(corpus):
+        raise TracesError("no success has a step with a skill; rules that fit some are needed")
+    dictionary = _fit(corpus, log.alphabet, settings)
+    used = uses(dictionary, corpus)
+    everywhere = uses(dictionary, log.skills) if len(fitted) < len(log) else used
+    success, examples = _success(log, settings)
+    versions = _versions(log, compared, settings)
+    timed, order = _ordered(log, fitted)
+    return Content(
+        log,
+        settings,
+        dictionary=dictionary,
+        fitted=fitted,
+        savings=savings(dictionary, corpus),
+        routines=tuple(_routines(dictionary, corpus, used, fitted)),
+        covered=tuple(_covered(log, everywhere)),
+        certificate=certify(
+            corpus,
+            [log.task[place] for place in fitted],
+            lambda sequences, search: _fit(sequences, log.alphabet, settings, search),
+            settings.longest_trace,
+            settings.seed,
+        ),
+        success=success,
+        contrast_examples=examples,
+        over_time=over_time(timed, lambda part: _fit(part, log.alphabet, settings), settings.seed),
+        order=order,
+        versions=versions,
+    )
+
+
+def _fit(
+    sequences: Sequence[Skills], alphabet: Skills, settings: Settings, search: str = ""
+) -> SkillDictionary:
+    return fit(sequences, alphabet, settings.max_phrase_length, search or settings.search, settings.seed)
+
+
+def _routines(
+    dictionary: SkillDictionary, corpus: Sequence[Skills], used: Usage, fitted: NDArray[np.int64]
+) -> Iterator[Routine]:
+    saved = bits_saved(dictionary, corpus)
+    for number in sorted(range(len(saved)), key=lambda n: (-saved[n], dictionary.learned[n])):
+        users = fitted[np.flatnonzero(used.having(number))[:EXAMPLES]]
+        yield Routine(
+            used.phrases[number],
+            uses=int(used.total[number]),
+            traces=int(used.traces[number]),
+            bits_saved=saved[number],
+            examples=tuple(users.tolist()),
+        )
+
+
+def _covered(log: Log, used: Usage) -> Iterator[tuple[str, float]]:
+    lengths = np.array([len(skills) for skills in log.skills])
+    within = (used.times @ np.array([len(phrase) for phrase in used.phrases], np.int64))[used.rows]
+    outcomes = np.array([-1 if found is None else int(found) for found in log.success])
+    groups = {
+        "all traces": np.ones(len(log), np.bool_),
+        "successes": outcomes == 1,
+        "failures": outcomes == 0,
+        "outcome unknown": outcomes == -1,
+    }
+    for name, group in groups.items():
+        if (total := int(lengths[group].sum())) and (name == "all traces" or not group.all()):
+            yield name, float(within[group].sum() / total)
+
+
+def _success(log: Log, settings: Settings) -> tuple[Comparison | None, dict[Skills, tuple[int, ...]]]:
+    known = [place for place, found in enumerate(log.success) if found is not None]
+    outcomes = np.array([log.success[place] for place in known], np.bool_)
+    if not known or outcomes.all() or not outcomes.any():
+        return None, {}
+    sequences = [log.skills[place] for place in known]
+    held = holdings(_fit(sequences, log.alphabet, settings), sequences)
+    tasks = [log.task[place] for place in known]
+    found = compare(held, outcomes, ~outcomes, tasks, ("successes", "failures"))
+    positions = np.array(known)
+    examples = {
+        phrase: tuple(positions[np.flatnonzero(held.having(number))[:EXAMPLES]].tolist())
+        for number, phrase in enumerate(held.phrases)
+    }
+    return found, examples
+
+
+def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | None:
+    """Two versions of one log, or a log and the other that it is compared with."""
+    named = list(log.version) if compared is None else ["these traces"] * len(log)
+    skills, tasks, success = list(log.skills), list(log.task), list(log.success)
+    alphabet = log.alphabet
+    if compared is not None:
+        named += ["the traces compared with"] * len(compared)
+        skills, tasks = skills + compared.skills, tasks + compared.task
+        success = success + compared.success
+        alphabet = tuple(dict.fromkeys((*alphabet, *compared.alphabet)))
+    counts = Counter(named)
+    chosen = _chosen(counts, settings.between if compared is None else None)
+    if chosen is None:
+        return None
+    groups = [np.array([name == version for name in named]) for version in chosen]
+    taking_part = np.flatnonzero(groups[0] | groups[1])
+    sequences = [skills[place] for place in taking_part]
+    held = holdings(_fit(sequences, alphabet, settings), sequences)
+    dictionaries = [_fit(_corpus(skills, success, group), alphabet, settings) for group in groups]
+    return Versions(
+        compare(
+            held, groups[0][taking_part], groups[1][taking_part], [tasks[p] for p in taking_part], chosen
+        ),
+        overlap(dictionaries[0].learned_counts, dictionaries[1].learned_counts),
+        learned=(len(dictionaries[0].learned), len(dictionaries[1].learned)),
+        others={name: count for name, count in counts.items() if name not in chosen},
+    )
+
+
+def _chosen(counts: Counter[str], between: tuple[str, str] | None) -> tuple[str, str] | None:
+    if between is not None:
+        for name in between:
+            if name not in counts:
+                known = ", ".join(repr(version) for version, _ in counts.most_common(10))
+                near = did_you_mean(name, counts)
+                raise TracesError(f"--between: no trace is of version {name!r}; there are {known}{near}")
+        return between
+    if len(counts) < 2:
+        return None
+    most = {name for name, _ in counts.most_common(2)}
+    first, second = (name for name in counts if name in most)
+    return first, second
+
+
+def _corpus(
+    skills: Sequence[Skills], success: Sequence[bool | None], group: NDArray[np.bool_]
+) -> list[Skills]:
+    """A version's successes, or all its traces where it has none."""
+    of_group = np.flatnonzero(group)
+    return [skills[place] for place in of_group if success[place]] or [skills[place] for place in of_group]
+
+
+def _ordered(log: Log, fitted: NDArray[np.int64]) -> tuple[list[Skills], str]:
+    """The sequences that are fitted to in the order of time, and what gives the order."""
+    times = [log.time[place] for place in fitted]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times) or len(set(known)) < 2:
+        return [log.skills[place] for place in fitted], "their place in the files"
+    order = np.argsort(np.array(known), kind="stable")
+    return [log.skills[place] for place in fitted[order]], "time"

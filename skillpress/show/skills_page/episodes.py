@@ -1,0 +1,155 @@
+"""The traces behind the phrases, step by step, as the page shows them.
+
+A trace is drawn as its cut: one frame for each phrase, with the steps that it covers. A step without a skill
+stands in the frame that it interrupts, or alone between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from skillpress.doors.traces.fields import Wanted
+from skillpress.doors.traces.log import Log, traces_at
+from skillpress.doors.traces.projection import TraceProjection
+from skillpress.doors.traces.trace import Trace, TraceStep, action_of, text_of
+from skillpress.show.skills_page.content import Content
+from skillpress.show.skills_page.visible import line, visible
+from skillpress.skills.dictionary import SkillDictionary
+
+ROUTINES, CONTRASTS = 40, 30
+"""Phrases on the page; the files beside it have all."""
+STEPS = 60
+"""Of one trace that are shown."""
+ACTION, ANSWER = 400, 300
+"""Characters of a step that are shown."""
+
+
+@dataclass(frozen=True)
+class ShownStep:
+    """One step."""
+
+    number: int
+    skill: str | None
+    tool: str
+    action: str
+    answer: str
+    refused: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Steps that one phrase covers, or one step between two phrases."""
+
+    steps: tuple[ShownStep, ...]
+    learned: bool
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One trace."""
+
+    position: int
+    """In the log."""
+    name: str
+    place: str
+    outcome: str
+    version: str
+    frames: tuple[Frame, ...]
+    steps: int
+    viewer: str | None
+    """Its id in the viewer, ``<source>-<episode number>``; None where its file is no rollout file."""
+
+
+def shown_positions(content: Content) -> list[int]:
+    """The traces that some phrase on the page names, in the log's order."""
+    named: set[int] = set()
+    for routine in content.routines[:ROUTINES]:
+        named.update(routine.examples)
+    if content.success is not None:
+        for contrast in content.success.contrasts[:CONTRASTS]:
+            named.update(content.contrast_examples[contrast.phrase])
+    return sorted(named)
+
+
+def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> list[Episode]:
+    """Read the named traces once more, in the log's order."""
+    log = content.log
+    found = {
+        position: _episode(log, position, trace, projection, content.dictionary)
+        for position, trace in traces_at(log, wanted, shown_positions(content))
+    }
+    return [found[position] for position in sorted(found)]
+
+
+def frames(steps: Sequence[ShownStep], dictionary: SkillDictionary) -> list[Frame]:
+    """The cut of some steps; every step is in exactly one frame."""
+    waiting = list(steps)
+    cut: list[Frame] = []
+    for phrase in dictionary.segment([step.skill for step in steps if step.skill is not None]):
+        while waiting[0].skill is None:
+            cut.append(Frame((waiting.pop(0),), learned=False))
+        inside: list[ShownStep] = []
+        missing = len(phrase)
+        while missing:
+            step = waiting.pop(0)
+            missing -= step.skill is not None
+            inside.append(step)
+        cut.append(Frame(tuple(inside), learned=len(phrase) > 1))
+    return [*cut, *(Frame((step,), learned=False) for step in waiting)]
+
+
+def viewer_id(log: Log, position: int) -> str | None:
+    """``<source>-<episode number>``: sources are the rollout files in the order given."""
+    place = log.place[position]
+    return f"{log.parquet.index(place.file)}-{place.number}" if place.file in log.parquet else None
+
+
+def place_of(log: Log, position: int) -> str:
+    """Where a trace stands, in words."""
+    place = log.place[position]
+    counted = "episode" if place.file in log.parquet else "line" if place.offset >= 0 else "item"
+    return f"{log.files[place.file]}, {counted} {place.number}"
+
+
+def _episode(
+    log: Log, position: int, trace: Trace, projection: TraceProjection, dictionary: SkillDictionary
+) -> Episode:
+    steps = tuple(_shown(trace.steps, _skills(projection(trace.steps), log.renamed)))
+    whole = frames(steps, dictionary)
+    return Episode(
+        position,
+        line(trace.name, 80),
+        place=line(place_of(log, position), 160),
+        outcome={True: "success", False: "failure", None: "outcome unknown"}[trace.success],
+        version=line(trace.version, 60),
+        frames=tuple(_first(whole)),
+        steps=len(steps),
+        viewer=viewer_id(log, position),
+    )
+
+
+def _skills(labels: Iterable[str | None], renamed: Mapping[str, str]) -> Iterator[str | None]:
+    return (None if label is None else renamed.get(label) for label in labels)
+
+
+def _shown(steps: Sequence[TraceStep], skills: Iterable[str | None]) -> Iterator[ShownStep]:
+    for number, (step, skill) in enumerate(zip(steps, skills, strict=True), 1):
+        yield ShownStep(
+            number,
+            skill,
+            tool="" if step.tool is None else line(step.tool, 60),
+            action=visible(action_of(step), ACTION),
+            answer=visible(text_of(step.answer), ANSWER),
+            refused=step.refused,
+        )
+
+
+def _first(whole: Sequence[Frame]) -> Iterator[Frame]:
+    """Frames up to ``STEPS`` steps, the last one whole."""
+    count = 0
+    for frame in whole:
+        if count >= STEPS:
+            return
+        count += len(frame.steps)
+        yield frame

@@ -1,0 +1,144 @@
+"""From :class:`Content` to the text of one HTML page that loads nothing and runs no script.
+
+Jinja escapes every text, and ``visible.py`` shows what would hide in it. A policy in the page forbids
+scripts, so that even markup that slipped through could not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillpress.measure.analysis.mdl_report import coverage, parts
+from skillpress.show.skills_page.comparison import Comparison, Contrast
+from skillpress.show.skills_page.content import Content
+from skillpress.show.skills_page.episodes import CONTRASTS, ROUTINES, Episode
+from skillpress.show.skills_page.visible import line, visible
+from skillpress.skills.dictionary import Skills
+
+_HERE = Path(__file__).parent
+COLORS = 8
+"""Fills of cells in ``skills.css``, taken in turn by the alphabet's skills."""
+LONGEST_CELL = 28
+BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN = 20, 12, 12
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader((_HERE / "templates", _HERE.parent / "report" / "templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One skill of a phrase."""
+
+    name: str
+    color: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An interval between -1 and 1 on an axis from ``-reach`` to ``reach``, in percent of its width."""
+
+    left: float
+    width: float
+    point: float
+
+
+def render(
+    content: Content, episodes: Sequence[Episode], title: str, projected_by: str, viewer: str | None
+) -> str:
+    """The page, as the text of an HTML file.
+
+    Args:
+        episodes: those that it shows.
+        title: what the traces are called.
+        projected_by: what gives a step its skill, in words.
+        viewer: address of a viewer of the same rollout files; None where there is none.
+    """
+    log = content.log
+    color = {skill: number % COLORS for number, skill in enumerate(log.alphabet)}
+    known = {episode.position: episode for episode in episodes}
+    counts: Counter[str] = Counter()
+    for skills, times in Counter(log.skills).items():
+        for skill in skills:
+            counts[skill] += times
+    return TEMPLATES.get_template("skills.html.j2").render(
+        content=content,
+        log=log,
+        title=line(title, 120),
+        projected_by=line(projected_by, 120),
+        viewer=viewer,
+        cells=lambda phrase: _cells(phrase, color),
+        cell=lambda skill: _cells((skill,), color)[0],
+        bar=_bar,
+        reach=_reach,
+        number=_number,
+        percent=_percent,
+        points=_points,
+        line=line,
+        visible=visible,
+        known=known,
+        episodes=episodes,
+        routines=content.routines[:ROUTINES],
+        most_bits=max((routine.bits_saved for routine in content.routines), default=1.0),
+        contrasts_shown=CONTRASTS,
+        parts=list(parts(content.dictionary).iter_rows(named=True)),
+        lengths=list(coverage(content.dictionary).iter_rows(named=True)),
+        windows=_windows(content),
+        counts=counts.most_common(),
+        steps=sum(log.steps),
+        successes=sum(found is True for found in log.success),
+        failures=sum(found is False for found in log.success),
+        bad_shown=log.bad[:BAD_SHOWN],
+        unlabelled=[(name, count) for name, count in log.unlabelled.most_common(UNLABELLED_SHOWN)],
+        files=[line(str(path), 160) for path in log.files[:FILES_SHOWN]],
+        passed_over=[line(str(path), 160) for path in log.passed_over[:FILES_SHOWN]],
+    )
+
+
+def _cells(phrase: Skills, color: dict[str, int]) -> list[Cell]:
+    return [Cell(line(skill, LONGEST_CELL), color.get(skill, 0)) for skill in phrase]
+
+
+def _reach(comparison: Comparison) -> float:
+    """The longest distance from 0 of an interval that is shown."""
+    shown = comparison.contrasts[:CONTRASTS]
+    return max((max(abs(c.low), abs(c.high)) for c in shown), default=1.0) or 1.0
+
+
+def _bar(contrast: Contrast, reach: float) -> Bar:
+    def place(value: float) -> float:
+        return round(50 + 50 * value / reach, 2)
+
+    return Bar(
+        place(contrast.low), round(place(contrast.high) - place(contrast.low), 2), place(contrast.difference)
+    )
+
+
+def _windows(content: Content) -> list[dict[str, object]]:
+    if content.over_time is None:
+        return []
+    rows = content.over_time.changes.iter_rows(named=True)
+    return [{**row, "traces": traces} for row, traces in zip(rows, content.over_time.traces, strict=True)]
+
+
+def _number(value: float, digits: int = 0) -> str:
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}%".replace("-", "−")
+
+
+def _points(difference: float) -> str:
+    """A difference of shares, in percentage points with its sign."""
+    text = f"{100 * difference:+.1f}"
+    return text.replace("-", "−")

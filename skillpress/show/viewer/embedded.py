@@ -1,0 +1,131 @@
+"""A sample of episodes as the data of a page that stands alone.
+
+The data are what the server would answer, with one difference: each token stands once, in a table for all
+episodes, and prompts and responses name it by its place there. What would make the page larger than it may be
+is left out: first the prompts of an episode that is long, then the episode.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from skillpress.show.viewer.catalogue import Catalogue
+from skillpress.show.viewer.page_file import self_contained
+from skillpress.show.viewer.records import Limits, Token
+
+LIMITS = Limits(characters=10_000, tokens=4_000)
+PROMPTS_BYTES = 200_000
+"""What the prompts of one episode may take."""
+MOST_BYTES = 10_000_000
+"""Of the whole page."""
+LEFT_OUT_BYTES = 200
+"""What it takes to say that episodes were left out."""
+
+
+@dataclass
+class TokenTable:
+    """The tokens of all episodes, each once."""
+
+    places: dict[Token, int] = field(default_factory=dict)
+
+    def of(self, tokens: Iterable[Token]) -> list[int]:
+        """Where each stands."""
+        return [self.places.setdefault(token, len(self.places)) for token in tokens]
+
+    def forget(self, size: int) -> None:
+        """Leave out all but the first tokens."""
+        for token in list(self.places)[size:]:
+            del self.places[token]
+
+
+def episodes_page(
+    catalogue: Catalogue, groups: Sequence[Sequence[int]], note: str, most_bytes: int = MOST_BYTES
+) -> str:
+    """The page with these episodes, as many as it has room for.
+
+    Args:
+        groups: places of episodes that are shown together or not at all; earlier ones matter more.
+        note: how they were chosen.
+    """
+    free = most_bytes - len(self_contained(embedded(catalogue, [], note)).encode()) - LEFT_OUT_BYTES
+    chosen: dict[int, dict[str, Any]] = {}
+    table = TokenTable()
+    for places in groups:
+        before = len(table.places)
+        told = {place: _told(catalogue, place, table) for place in places}
+        size = sum(map(_size, [*told.values(), *list(table.places)[before:]]))
+        if size <= free:
+            chosen |= told
+            free -= size
+        else:
+            table.forget(before)
+    if left_out := sum(map(len, groups)) - len(chosen):
+        note = f"{note} {left_out} of these would have made the page too large and are left out."
+    return self_contained(_data(catalogue, [chosen[place] for place in sorted(chosen)], table, note))
+
+
+def embedded(catalogue: Catalogue, places: Sequence[int], note: str | None = None) -> dict[str, Any]:
+    """The data of a page with these episodes, in this order."""
+    table = TokenTable()
+    return _data(catalogue, [_told(catalogue, place, table) for place in places], table, note)
+
+
+def _data(
+    catalogue: Catalogue, episodes: list[dict[str, Any]], table: TokenTable, note: str | None
+) -> dict[str, Any]:
+    about = catalogue.about()
+    return {
+        "about": _plain(replace(about, note=" ".join(part for part in (note, about.note) if part) or None)),
+        "episodes": episodes,
+        "tokens": [list(token) for token in table.places],
+        "dictionary": _plain(catalogue.dictionary()),
+    }
+
+
+def _told(catalogue: Catalogue, place: int, table: TokenTable) -> dict[str, Any]:
+    """One episode; it waits until costs are known."""
+    catalogue.wait()
+    name = catalogue.name(place)
+    episode = catalogue.episode(name, LIMITS)
+    told: dict[str, Any] = _plain(replace(episode, siblings=(), same_task=()))
+    for part in ("siblings", "same_task"):
+        told.pop(part)
+    for decision, shown in zip(episode.decisions, told["decisions"], strict=True):
+        tokens = table.of((text, number) for text, number, _ in decision.response_tokens)
+        logprobs = [logprob for *_, logprob in shown["response_tokens"]]
+        shown["response_tokens"] = [list(pair) for pair in zip(tokens, map(_short, logprobs), strict=True)]
+    _add_prompts(catalogue, name, told["decisions"], table)
+    return told
+
+
+def _add_prompts(catalogue: Catalogue, name: str, decisions: list[dict[str, Any]], table: TokenTable) -> None:
+    before, size = len(table.places), 0
+    for decision, prompt in zip(decisions, catalogue.prompts(name, LIMITS), strict=True):
+        decision["prompt"], decision["prompt_cut"] = table.of(prompt.tokens), prompt.tokens_cut
+        decision["prompt_length"] = prompt.tokens_cut or len(prompt.tokens)
+        size += _size(decision["prompt"])
+    if size > PROMPTS_BYTES:
+        table.forget(before)
+        for decision in decisions:
+            decision["prompt"] = decision["prompt_cut"] = None
+
+
+def _short(logprob: float | None) -> float | None:
+    """As many digits as a colour needs."""
+    return None if logprob is None else round(logprob, 4)
+
+
+def _size(value: Any) -> int:
+    """Bytes in the page, where ``<`` is written as six."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return len(text.encode()) + 5 * text.count("<") + 1
+
+
+def _plain(record: Any) -> Any:
+    """As JSON says it; a number that JSON cannot say is null."""
+    return orjson.loads(orjson.dumps(record))

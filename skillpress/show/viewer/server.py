@@ -1,0 +1,143 @@
+"""The viewer's server: the page and its questions, for browsers on this machine and pages of its own alone.
+
+It listens on loopback, and refuses requests whose ``Host`` or ``Origin`` is not the address that was printed
+(``PageGuard``). Nothing can be changed through it: it answers GET, from an index that is open.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skillpress.core.errors import UserError
+from skillpress.core.web import PageGuard, server_of
+from skillpress.show.viewer.catalogue import Catalogue, NoSuchEpisodeError
+from skillpress.show.viewer.page_file import live_page
+from skillpress.show.viewer.query import QueryError, parse
+
+LOOPBACK = "127.0.0.1"
+PORT = 8765
+"""Where the viewer is when nobody says otherwise and nothing else is there."""
+HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Of every answer; the page says itself which scripts and styles are its own."""
+
+
+class ServeError(UserError):
+    """The viewer cannot be served there."""
+
+
+def application(catalogue: Catalogue, port: int) -> ASGIApp:
+    """What answers.
+
+    Args:
+        port: where it listens, which a request must name.
+    """
+    page = live_page()
+
+    def shown(request: Request) -> Response:
+        return HTMLResponse(page)
+
+    def page_of(request: Request) -> Any:
+        return catalogue.page(parse(request.query_params.multi_items()))
+
+    def prompt(request: Request) -> Any:
+        return catalogue.prompt(request.path_params["name"], request.path_params["position"])
+
+    asked: dict[str, Callable[[Request], Any]] = {
+        "/api/health": lambda request: {"ok": True},
+        "/api/about": lambda request: catalogue.about(),
+        "/api/episodes": page_of,
+        "/api/episode/{name}": lambda request: catalogue.episode(request.path_params["name"]),
+        "/api/episode/{name}/prompt/{position:int}": prompt,
+        "/api/dictionary": lambda request: catalogue.dictionary(),
+    }
+    answers = [Route(path, _answered(answer, catalogue)) for path, answer in asked.items()]
+    routes = [Route("/", shown), *answers]
+    guards = [Middleware(Protected), Middleware(PageGuard, pages="own", port=port)]
+    return Starlette(routes=routes, middleware=guards)
+
+
+class Protected:
+    """Gives every answer, refusals too, the headers that protect it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, guarded)
+
+
+def _answered(answer: Callable[[Request], Any], catalogue: Catalogue) -> Callable[[Request], Response]:
+    def respond(request: Request) -> Response:
+        try:
+            with catalogue.answering():
+                return _json(answer(request))
+        except NoSuchEpisodeError as error:
+            return _error(str(error), 404)
+        except QueryError as error:
+            return _error(str(error), 400)
+        except UserError as error:  # a file that was replaced, an episode with a gap
+            return _error(str(error), 409)
+
+    return respond
+
+
+def _error(message: str, status: int) -> Response:
+    return _json({"error": message}, status)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status, media_type="application/json")
+
+
+def listen(port: int | None) -> socket.socket:
+    """A socket on loopback.
+
+    Args:
+        port: None is ``PORT``, or a free one where that is taken.
+
+    Raises:
+        ServeError: the port is taken.
+    """
+    wanted: Sequence[int] = (PORT, 0) if port is None else (port,)
+    for number in wanted:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            opened.bind((LOOPBACK, number))
+            opened.listen()
+            return opened
+        except OSError as error:
+            opened.close()
+            trouble = error
+    raise ServeError(f"--port: {port} cannot be had ({trouble.strerror}); name another")
+
+
+def serve(catalogue: Catalogue, opened: socket.socket) -> None:
+    """Answer until the process is told to end."""
+    port = opened.getsockname()[1]
+    server_of(application(catalogue, port), lifespan="off").run(sockets=[opened])

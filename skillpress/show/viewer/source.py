@@ -1,0 +1,191 @@
+"""One rollout file with all that is known beside it: tasks, skills, the policy's tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+from skillpress.core.trajectory import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, Task, trajectories_of
+from skillpress.environments import bundle
+from skillpress.environments.bundle import Projection
+from skillpress.show.viewer.index import IndexedFile, open_rollouts
+from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart, WeightSpan
+from skillpress.show.viewer.skills import SkillsOf
+from skillpress.show.viewer.tokens import TokenTexts, sampled, tokens
+from skillpress.skills.dictionary import SkillDictionary
+
+PROJECTED = tuple(name for name in ROLLOUT_SCHEMA if name not in TRAINING_COLUMNS)
+"""What a projection may look at."""
+EPISODES_KEPT = 4
+"""Episodes whose prompts stay in memory, since they are asked for one after the other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFiles:
+    """Where a source and what belongs to it lie."""
+
+    name: str
+    """What tells it from the others."""
+    rollouts: Path
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """By their ids; empty where none are known."""
+    projection: Projection | None = None
+    """φ by the rules that the experiment's parameters state; None takes the environment's own."""
+    tokenizer: Path | None = None
+    """The folder of the policy's tokenizer."""
+    advantages: Path | None = None
+    """What training made of the rows, a file as ``skillpress.learn.training.trained_episodes`` has it."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """An episode beyond its row."""
+
+    first_observation: str
+    decisions: tuple[Decision, ...]
+    cut: tuple[CutPhrase, ...] | None
+
+
+class OpenSource:
+    """A source whose file is indexed."""
+
+    def __init__(self, files: SourceFiles, dictionary: SkillDictionary | None) -> None:
+        """
+        Raises:
+            StorageError: the rollouts or the tokenizer cannot be read.
+            ParamsError: the tasks are of an environment that there is not.
+        """
+        self.files = files
+        self.texts = TokenTexts(files.tokenizer) if files.tokenizer else None
+        self.index: IndexedFile = open_rollouts(files.rollouts, files.advantages)
+        self._dictionary = dictionary
+        self._prompt_ids = lru_cache(EPISODES_KEPT)(self._read_prompts)
+
+    @property
+    def environment(self) -> str | None:
+        """Whose episodes they are."""
+        return next((task.environment for task in self.files.tasks.values()), None)
+
+    @cached_property
+    def skills(self) -> SkillsOf | None:
+        """How its episodes are labelled and cut; None where no tasks are known."""
+        if self.environment is None:
+            return None
+        projection = self.files.projection or bundle(self.environment).projection
+        return SkillsOf(projection, self._dictionary)
+
+    def told(self, episode: int, limits: Limits) -> Told:
+        """What an episode's rows tell.
+
+        Raises:
+            StorageError: the file was replaced since it was opened, or the episode's steps are not all there.
+        """
+        rows = self._rows(episode)
+        labels = self._labels(rows)
+        cut = self.skills.cut(labels) if self.skills and labels is not None else None
+        steps = iter(labels or [None] * int(rows.select(TAKEN.sum()).item()))
+        decisions = tuple(
+            decision(row, next(steps) if row["action"] is not None else None, self.texts, limits)
+            for row in rows.iter_rows(named=True)
+        )
+        return Told(rows["first_observation"][0], decisions, cut)
+
+    def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
+        """What the policy saw before each decision, decoded when it is called.
+
+        Raises:
+            StorageError: the file was replaced since it was opened.
+        """
+        return (partial(self._prompt, ids, limits) for ids in self._prompt_ids(episode))
+
+    def _prompt(self, ids: pl.Series, limits: Limits) -> Prompt:
+        shown, cut = tokens(self.texts, ids.to_list(), limits.tokens)
+        return Prompt(tokens=shown, tokens_cut=cut)
+
+    def _read_prompts(self, episode: int) -> pl.Series:
+        return self.index.rows(episode, ["prompt_ids"])["prompt_ids"]
+
+    def _rows(self, episode: int) -> pl.DataFrame:
+        """An episode's rows without its prompts, with ``advantage``."""
+        rows = self.index.rows(episode, pl.exclude("prompt_ids"))
+        if self.index.advantages is None:
+            return rows.with_columns(advantage=pl.lit(None, pl.Float64))
+        first = self.index.episodes["first_row"][episode]
+        return rows.with_columns(advantage=self.index.advantages.slice(first, rows.height))
+
+    def _labels(self, rows: pl.DataFrame) -> Sequence[str | None] | None:
+        task = self.files.tasks.get(rows["task_id"][0])
+        if self.skills is None or task is None:
+            return None
+        (trajectory,) = trajectories_of(rows.select(PROJECTED), self.files.rollouts)
+        return self.skills.labels(task, trajectory)
+
+
+def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None, limits: Limits) -> Decision:
+    """A row of a rollout file as the page shows it."""
+    response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
+    thought, thought_cut = shortened(row["thought"], limits)
+    action, action_cut = shortened(row["action"], limits)
+    observation, observation_cut = shortened(row["observation"], limits)
+    return Decision(
+        step=row["step"],
+        summary=row["action"] is None,
+        prompt_length=None,
+        response_tokens=response,
+        response_tokens_cut=response_cut,
+        thought=thought,
+        thought_cut=thought_cut,
+        action=action,
+        action_cut=action_cut,
+        observation=observation,
+        observation_cut=observation_cut,
+        invalid=row["invalid"],
+        reward_parts=tuple(
+            RewardPart(name=part["name"], value=finite(part["value"]), credit=part["credit"])
+            for part in row["reward_parts"]
+        ),
+        reward=finite(row["reward"]),
+        advantage=finite(row["advantage"]),
+        weight_spans=weight_spans(row),
+        skill=label,
+    )
+
+
+def weight_spans(row: Mapping[str, Any]) -> tuple[WeightSpan, ...]:
+    """Which weights sampled which tokens of a row's response.
+
+    An engine that is given its weights once, as in an evaluation, counts them as version 0 whatever training
+    step they are of. Such spans say nothing; the episode's own ``version`` does.
+    """
+    spans = tuple(WeightSpan(**span) for span in row["weight_spans"])
+    uncounted = row["policy_version"] > 0 and all(span.version == 0 for span in spans)
+    return () if uncounted else spans
+
+
+Text = TypeVar("Text", str, "str | None")
+
+
+def shortened(text: Text, limits: Limits) -> tuple[Text, int | None]:
+    """The beginning of a text, and how long the whole is where that is longer."""
+    if text is None or len(text) <= limits.characters:
+        return text, None
+    return text[: limits.characters], len(text)
+
+
+def described(task: Task | None) -> str | None:
+    """A task's own description, as indented JSON."""
+    if task is None:
+        return None
+    return json.dumps(dict(task.spec), indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None where it is none that can be shown."""
+    return value if value is not None and isfinite(value) else None

@@ -1,0 +1,79 @@
+"""Texts of tokens, one by one, such that those of a sequence make up exactly what the tokenizer decodes.
+
+A token may be part of a letter, and what it says may depend on the token before it. So each is decoded behind
+those before it, and its text is what it adds; what is no whole letter yet is added by the token that ends it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import read_json
+from skillpress.show.viewer.records import SampledToken, Token
+
+INCOMPLETE = "\ufffd"
+"""What a decoder says of bytes that are no letter, or not yet."""
+WINDOW = 32
+"""Tokens without a whole letter after which the rest is left to the last token."""
+
+
+class TokenTexts:
+    """A policy's tokenizer."""
+
+    def __init__(self, folder: Path) -> None:
+        """
+        Raises:
+            StorageError: the folder holds no tokenizer, or its file holds something else.
+        """
+        file = folder / "tokenizer.json"
+        if not file.is_file():
+            raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
+        text = json.dumps(read_json(file))
+        try:
+            self._tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises nothing narrower
+            raise StorageError(
+                f"{file}: not a tokenizer ({error}); name the folder of a model or tokenizer"
+            ) from error
+
+    def __call__(self, ids: Sequence[int]) -> list[str]:
+        """The text of each token; together they are the decoded sequence, special tokens included."""
+        whole, place = self._decode(ids), 0
+        start = read = 0
+        texts = [""] * len(ids)
+        for end in range(1, len(ids) + 1):
+            before, after = self._decode(ids[start:read]), self._decode(ids[start:end])
+            text = after[len(before) :]
+            fits = after.startswith(before) and whole.startswith(text, place)
+            if fits and not after.endswith(INCOMPLETE):
+                texts[end - 1], place = text, place + len(text)
+                start, read = read, end
+            elif end - read > WINDOW:
+                break
+        if texts:
+            texts[-1] += whole[place:]
+        return texts
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+
+
+def tokens(texts: TokenTexts | None, ids: Sequence[int], most: int) -> tuple[tuple[Token, ...], int | None]:
+    """Tokens with their texts, so many at most, and how many there are where that is fewer."""
+    shown = ids[:most]
+    cut = len(ids) if len(ids) > most else None
+    return tuple(zip(texts(shown) if texts else [None] * len(shown), shown, strict=True)), cut
+
+
+def sampled(
+    texts: TokenTexts | None, ids: Sequence[int], logprobs: Sequence[float], most: int
+) -> tuple[tuple[SampledToken, ...], int | None]:
+    """The same with their log-probabilities, None where a token has none."""
+    shown, cut = tokens(texts, ids, most)
+    known = [*logprobs[: len(shown)], *[None] * (len(shown) - len(logprobs))]
+    return tuple((text, number, logprob) for (text, number), logprob in zip(shown, known, strict=True)), cut

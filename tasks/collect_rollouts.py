@@ -1,0 +1,53 @@
+"""Stage: let the start policy act in training tasks, to see what its successes are made of."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import TAKEN, scan_rollouts, write_table
+from skillpress.environments import bundle
+from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, START, load_tasks
+from skillpress.play.rollout import requests
+
+if TYPE_CHECKING:
+    from skillpress.pipeline.stage import Stage
+
+
+def main(stage: Stage) -> None:
+    """Write data/rollouts/base.parquet, how often each task was won (pass_rates.parquet beside it), and how
+    fast and how successfully it was sampled."""
+    params = stage.params
+    tasks = load_tasks(bundle(params.environment.name))["train"][: params.rollouts.tasks]
+    wanted = requests(tasks, params.rollouts.per_task, params.seed, "base", policy=START)
+    job = CollectionJob(params, "training", [Play(BASE_POLICY, wanted)], stage.store)
+    started = time.perf_counter()
+    with stage.progress(len(wanted), "episode") as progress:
+        done = play_episodes(job, BASE_ROLLOUTS, progress.more)
+    seconds = time.perf_counter() - started
+    steps = scan_rollouts(BASE_ROLLOUTS).filter(TAKEN)
+    ends = steps.select((pl.col("won") & (pl.col("step") == 0)).sum().alias("won"), pl.len().alias("steps"))
+    won, length = ends.collect().row(0)
+    write_table(PASS_RATES, pass_rates(steps), "pass_rates")
+    metrics = {
+        "success": won / len(wanted),
+        "episodes": float(len(wanted)),
+        "environment_steps": float(length),
+        "environment_steps_per_second": done.environment_steps / seconds,
+        "decisions_per_environment_step": done.decisions / max(done.environment_steps, 1),
+    }
+    write_json(RESULTS / "rollouts.json", metrics)
+    stage.run.log_metrics({f"rollouts/{name}": value for name, value in metrics.items()})
+    stage.run.log_episodes(BASE_ROLLOUTS, BASE_POLICY)
+    stage.store.clear()
+
+
+def pass_rates(steps: pl.LazyFrame) -> pl.DataFrame:
+    """Of each task, by its id: ``wins`` among its ``rollouts``, from the steps of all of them."""
+    first = steps.filter(pl.col("step") == 0)
+    counted = first.group_by("task_id").agg(wins=pl.col("won").sum(), rollouts=pl.len())
+    return counted.sort("task_id").collect()

@@ -1,0 +1,97 @@
+"""Stage: how good the trained policy is, beside its start and a random explorer, on held-out tasks.
+
+Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs; the start and the
+explorer have done so in the stage ``play_floors``. The rollouts of all policies are one file, with the
+policy, the run and the training step whose weights played in columns of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from skillpress.console.playing import play, play_of
+from skillpress.core.seeds import derive
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import join_rollouts, scan_rollouts
+from skillpress.environments import bundle
+from skillpress.learn.training.selected_checkpoint import read_selected
+from skillpress.measure.evaluation import EvaluationSummary, compare, evaluate, evaluation_steps
+from skillpress.pipeline.files import (
+    BASE_POLICY,
+    EVALUATION_ROLLOUTS,
+    EXPLORER,
+    FLOOR_ROLLOUTS,
+    POLICIES,
+    POLICY,
+    RESULTS,
+    SELECTED,
+    START,
+    TRAINED,
+    load_tasks,
+    write_curve,
+)
+
+if TYPE_CHECKING:
+    from skillpress.pipeline.stage import Stage
+
+PAIRS = ((EXPLORER, START), (START, TRAINED))
+
+
+def main(stage: Stage) -> None:
+    """Write the rollouts, results/evaluation.json, the headline figures and the budget curves."""
+    params, section = stage.params, stage.params.evaluation
+    longest, seed = params.environment.max_steps, derive(params.seed, "compare")
+    tasks, selected = load_tasks(bundle(params.environment.name))["test"], read_selected(SELECTED)
+    own = stage.store.folder / "trained.parquet"
+    play(stage, [play_of(params, tasks, TRAINED, POLICY, selected.step)], own)
+    join_rollouts(EVALUATION_ROLLOUTS, [FLOOR_ROLLOUTS, own])
+    every = evaluation_steps(scan_rollouts(EVALUATION_ROLLOUTS))
+    rollouts = {policy: every.filter(pl.col("policy") == policy) for policy in POLICIES}
+    summaries = {
+        policy: evaluate(played, tasks, runs=section.runs, votes=section.votes, max_steps=longest)
+        for policy, played in rollouts.items()
+    }
+    comparisons = {
+        f"{second} against {first}": compare(
+            rollouts[first], rollouts[second], max_steps=longest, seed=seed, votes=section.votes
+        )
+        for first, second in PAIRS
+    }
+    figures = {policy: headline(summary) for policy, summary in summaries.items()}
+    evaluation = {
+        "checkpoint": asdict(selected),
+        "policies": {policy: summary.to_json() for policy, summary in summaries.items()},
+        "comparisons": {pair: asdict(comparison) for pair, comparison in comparisons.items()},
+    }
+    write_json(RESULTS / "evaluation.json", evaluation)
+    write_json(RESULTS / "metrics.json", figures)
+    write_curve(RESULTS / "budget.csv", budget_rows(summaries))
+    stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
+    stage.run.log_episodes(EVALUATION_ROLLOUTS, BASE_POLICY)
+    stage.run.register_policy(POLICY)
+    stage.store.clear()
+
+
+def headline(summary: EvaluationSummary) -> dict[str, float]:
+    """The few figures by which experiments are compared at a glance."""
+    figures = {
+        "pass_at_1": summary.pass_at_1.mean,
+        "pass_at_1_low": summary.pass_at_1.low,
+        "pass_at_1_high": summary.pass_at_1.high,
+        f"sc_at_{summary.votes}": summary.self_consistency.mean,
+        "budget_area": summary.budget.area,
+    }
+    figures |= {f"within_{budget}_steps": share for budget, share in summary.budget.points.items()}
+    return figures | {
+        figure.key: figure.value for figure in summary.behavior if figure.table and figure.value is not None
+    }
+
+
+def budget_rows(summaries: Mapping[str, EvaluationSummary]) -> Iterator[dict[str, float]]:
+    """One row per step budget, one column per policy: the share won within so many steps."""
+    for step, shares in enumerate(zip(*(s.budget.success for s in summaries.values()), strict=True), 1):
+        yield {"steps": float(step), **dict(zip(summaries, shares, strict=True))}

@@ -1,0 +1,25 @@
+"""Stage: let the random explorer and the start policy play the held-out tasks.
+
+They are the floors of every evaluation. No training changes them, so experiments that differ in their
+training alone share what was played here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillpress.console.playing import play, play_of
+from skillpress.environments import bundle
+from skillpress.pipeline.files import BASE_POLICY, EXPLORER, FLOOR_ROLLOUTS, START, load_tasks
+
+if TYPE_CHECKING:
+    from skillpress.pipeline.stage import Stage
+
+
+def main(stage: Stage) -> None:
+    """Write data/rollouts/floors.parquet: every test task ``votes`` times in each of ``runs`` runs."""
+    params = stage.params
+    tasks = load_tasks(bundle(params.environment.name))["test"]
+    floors = [play_of(params, tasks, EXPLORER, None), play_of(params, tasks, START, BASE_POLICY)]
+    play(stage, floors, FLOOR_ROLLOUTS)
+    stage.store.clear()

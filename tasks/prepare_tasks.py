@@ -1,0 +1,42 @@
+"""Stage: make the tasks of all splits, filtered, disjoint and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from skillpress.core.storage import write_json
+from skillpress.core.trajectory import Task, write_tasks
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
+from skillpress.pipeline.files import RESULTS, SPLITS, UNSEEN, split_file
+
+if TYPE_CHECKING:
+    from skillpress.pipeline.stage import Stage
+
+
+def main(stage: Stage) -> None:
+    """Write data/tasks/{train,validation,test}.parquet and unseen.parquet where such tasks are asked for, the
+    number of tasks per stratum, and how many were dropped for which reason."""
+    params, section = stage.params, stage.params.tasks
+    environment = bundle(params.environment.name)
+    sizes = SplitSizes(section.train, section.validation, section.test, section.unseen)
+    split_file(UNSEEN).unlink(missing_ok=True)  # what an earlier experiment in this folder has left
+    made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
+    with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
+        for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):
+            made[task.split].append(task)
+            progress(count)
+    environment.check_tasks([task for tasks in made.values() for task in tasks])
+    for split, tasks in made.items():
+        write_tasks(split_file(split), tasks)
+    strata = sorted({task.stratum for tasks in made.values() for task in tasks})
+    counts: dict[str, Mapping[str, object]] = {
+        split: {"tasks": len(tasks)}
+        | {stratum: sum(task.stratum == stratum for task in tasks) for stratum in strata}
+        for split, tasks in made.items()
+    }
+    if environment.dropped is not None:
+        counts["dropped"] = environment.dropped(params.environment)
+    write_json(RESULTS / "tasks.json", counts)
+    stage.run.log_metrics({f"tasks/{split}": len(tasks) for split, tasks in made.items()})

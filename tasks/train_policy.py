@@ -1,0 +1,76 @@
+"""Stage: reinforcement learning, resumed from its last checkpoint when it was interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillpress.environments import bundle
+from skillpress.experiment.training import TrainingJob, train
+from skillpress.learn.training.checkpoint import Checkpoints
+from skillpress.learn.training.selected_checkpoint import select_checkpoint, write_selected
+from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.pipeline.files import (
+    BASE_POLICY,
+    CHECKPOINTS,
+    HISTORY,
+    LIBRARY,
+    POLICY,
+    PROBES,
+    RESULTS,
+    SELECTED,
+    TRAINING_ADVANTAGES,
+    TRAINING_ROLLOUTS,
+    UNSEEN,
+    load_tasks,
+    split_file,
+    write_curve,
+)
+
+if TYPE_CHECKING:
+    from skillpress.core.resume import ResumeStore
+    from skillpress.experiment.params import Params
+    from skillpress.pipeline.stage import Stage
+
+
+def training_job(params: Params, store: ResumeStore) -> TrainingJob:
+    """The training of this folder's experiment."""
+    return TrainingJob(
+        params=params,
+        tasks=split_file("train"),
+        validation=split_file("validation"),
+        unseen=split_file(UNSEEN),
+        start=BASE_POLICY,
+        output=POLICY,
+        history=HISTORY,
+        library=LIBRARY,
+        episodes=TrainedEpisodes(TRAINING_ROLLOUTS, TRAINING_ADVANTAGES),
+        probes=PROBES,
+        checkpoints=Checkpoints(CHECKPOINTS, store.key),
+    )
+
+
+def help_rank_0(params: Params, store: ResumeStore) -> None:
+    """What a launcher's other ranks do: train, and leave records and results to rank 0."""
+    train(training_job(params, store))
+
+
+def main(stage: Stage) -> None:
+    """Write models/policy and which step's it is, the learning curve, the phrases of every step, the skill
+    library, what probes found, and some of the episodes with their advantages."""
+    params = stage.params
+    load_tasks(bundle(params.environment.name))  # refuses splits that overlap
+    job = training_job(params, stage.store)
+    with stage.progress(params.training.steps, "step") as progress:
+
+        def on_step(step: int, metrics: dict[str, float]) -> None:
+            if step:
+                progress(step, success=metrics["success"])
+            stage.run.log_metrics(metrics, step)
+
+        curve = train(job, on_step, stage.gang, stage.say)
+    write_curve(RESULTS / "training.csv", curve)
+    write_selected(SELECTED, select_checkpoint(params.training.keep, curve))
+    stage.run.log_file(HISTORY)
+    stage.run.log_file(LIBRARY)
+    stage.run.log_episodes(TRAINING_ROLLOUTS, BASE_POLICY)
+    stage.store.clear()

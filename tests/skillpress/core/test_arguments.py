@@ -1,0 +1,66 @@
+"""Command lines know what was meant, and numbers name their range."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from skillpress.core.arguments import Parser, any_seed, real, whole
+
+
+def parser() -> Parser:
+    made = Parser(prog="test")
+    made.add_argument("--environment", choices=["alfworld", "countdown"])
+    made.add_argument("--seed", type=any_seed)
+    made.add_argument("--tasks", type=whole(1))
+    made.add_argument("--temperature", type=real(above=0, at_most=2))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--environmnet", "countdown"], "did you mean '--environment'?"),
+        (["--env", "countdown"], "unrecognized arguments: --env countdown; did you mean '--environment'?"),
+        (["--environment", "countdwon"], "did you mean 'countdown'?"),
+        (["--seed", str(2**63)], f"is {2**63}; must be from 0 to {2**63 - 1}"),
+        (["--seed", "9" * 5000], "is not a whole number; must be from 0 to"),
+        (["--seed", "-1"], "is -1; must be from 0 to"),
+        (["--seed", "1.5"], "'1.5' is not a whole number; must be from 0 to"),
+        (["--tasks", "0"], "is 0; must be from 1 to 2147483647"),
+        (["--temperature", "nan"], "is nan; must be a finite number, above 0 and at most 2"),
+        (["--temperature", "inf"], "is inf; must be a finite number, above 0 and at most 2"),
+        (["--temperature", "0"], "is 0; must be a finite number, above 0 and at most 2"),
+        (["--temperature", "warm"], "'warm' is not a number; must be a finite number, above 0"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_was_meant_or_what_is_allowed(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(words)
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert said in error and len(error) < 700
+
+
+def test_what_is_right_is_taken() -> None:
+    words = ["--environment", "countdown", "--seed", str(2**63 - 1), "--tasks", "1", "--temperature", "1e-3"]
+    chosen = parser().parse_args(words)
+    assert (chosen.environment, chosen.seed, chosen.tasks) == ("countdown", 2**63 - 1, 1)
+    assert chosen.temperature == 1e-3
+
+
+def test_every_command_has_this_parser_and_no_number_is_without_a_range(repository: Path) -> None:
+    found = []
+    for folder in ("skillpress", "tasks", "flows"):
+        for path in (repository / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Call) or path.name == "arguments.py":
+                    continue
+                types = {ast.unparse(k.value) for k in node.keywords if k.arg == "type"}
+                if types & {"int", "float"} or ast.unparse(node.func).endswith("ArgumentParser"):
+                    found.append(f"{path.relative_to(repository)}:{node.lineno}")
+    assert not found

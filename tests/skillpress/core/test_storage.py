@@ -1,0 +1,131 @@
+"""Files are whole or absent, and errors name the file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import (
+    atomic_directory,
+    atomic_path,
+    directory_made_once,
+    read_json,
+    read_schema,
+    sweep,
+    write_json,
+    write_text,
+)
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_debris(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    write_text(target, "old")
+    with pytest.raises(RuntimeError), atomic_path(target) as temporary:
+        temporary.write_text("ne")
+        raise RuntimeError("power cut")
+    assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_said_plainly_and_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "results.json"
+    write_json(target, {"kept": 1})
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=r"results\.json: no space left on the device; free some"):
+        write_json(target, {"kept": 2})
+    assert read_json(target) == {"kept": 1}
+
+
+def test_a_folder_is_replaced_as_a_whole_or_kept(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    with atomic_directory(target) as temporary:
+        (temporary / "a").write_text("1")
+    with pytest.raises(RuntimeError), atomic_directory(target) as temporary:
+        (temporary / "b").write_text("2")
+        raise RuntimeError("killed")
+    assert [p.name for p in target.iterdir()] == ["a"]
+    with atomic_directory(target) as temporary:
+        (temporary / "b").write_text("2")
+    assert [p.name for p in target.iterdir()] == ["b"] and list(tmp_path.iterdir()) == [target]
+
+
+def test_of_two_that_make_a_folder_the_firsts_stays_and_the_seconds_is_thrown_away(tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    with directory_made_once(target) as late:
+        (late / "file").write_text("second")
+        with directory_made_once(target) as early:
+            (early / "file").write_text("first")
+    with pytest.raises(RuntimeError), directory_made_once(tmp_path / "other") as failed:
+        raise RuntimeError(str(failed))
+    assert (target / "file").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "no such file"), ("{", "not valid JSON")])
+def test_unreadable_json_is_refused_by_name(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(StorageError, match=rf"x\.json: {message}"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("content", ['{"schema": "x/1"}', "[1]", "{}"])
+def test_json_of_another_schema_is_refused_with_the_way_out(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(StorageError, match=r"x\.json: schema is .*, this version reads 'x/2'; fit it again"):
+        read_schema(path, "x/2", "fit it again")
+
+
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+from skillpress.core import storage
+target, place = Path(sys.argv[1]), sys.argv[2]
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if place == "file":
+    with storage.atomic_path(target) as temporary:
+        temporary.write_text("half")
+        die()
+with storage.atomic_directory(target) as temporary:
+    (temporary / "a").write_text("1")
+    if place == "folder":
+        die()
+    shutil.rmtree = die  # while the old folder is removed
+"""
+
+
+@pytest.mark.parametrize("place", ["file", "folder", "old folder"])
+def test_what_a_killed_writer_leaves_beside_its_file_is_swept_up_and_nothing_else(
+    place: str, tmp_path: Path, repository: Path
+) -> None:
+    target = tmp_path / "policy"
+    if place == "old folder":
+        with atomic_directory(target) as temporary:
+            (temporary / "a").write_text("0")
+    for other in (".policy", "policy.txt", ".base.x1"):
+        (tmp_path / other).write_text("not mine")
+    before = {path.name for path in tmp_path.iterdir()}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(target), place],
+        env={**os.environ, "PYTHONPATH": str(repository)}, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    assert len({path.name for path in tmp_path.iterdir()} - before) == 1
+    sweep(target)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    if place == "old folder":
+        assert (target / "a").read_text() == "1"

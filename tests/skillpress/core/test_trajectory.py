@@ -1,0 +1,196 @@
+"""Parquet round trips, and files that are refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.core import trajectory as trajectories_on_disk
+from skillpress.core.errors import StorageError
+from skillpress.core.trajectory import (
+    SEQUENCE_SCHEMA,
+    STEP_COLUMNS,
+    TRAJECTORY_COLUMNS,
+    RewardPart,
+    SkillSequence,
+    Step,
+    Task,
+    Trajectory,
+    WeightSpan,
+    iterate_rollouts,
+    read_rollouts,
+    read_tasks,
+    rollout_frame,
+    scan_rollouts,
+    scan_sequences,
+    stretches,
+    write_rollouts,
+    write_sequences,
+    write_table,
+    write_tasks,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+token_ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
+logprobs = st.lists(st.floats(-50, 0, width=32), max_size=4).map(tuple)
+parts = st.lists(
+    st.builds(RewardPart, texts, st.floats(-10, 10), st.sampled_from(["step", "trajectory"])), max_size=3
+).map(tuple)
+spans = st.lists(
+    st.builds(WeightSpan, st.integers(0, 2**31 - 1), st.integers(0, 9), st.integers(0, 9)), max_size=2
+).map(tuple)
+steps = st.builds(
+    Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts, spans,
+    state_key=st.none() | texts,
+)  # fmt: skip
+TASKS = [Task("a", "countdown", 7, {"target": 24, "numbers": [4, 6]}, "train", "3 numbers")]
+
+
+def trajectory(played: list[Step], index: int) -> Trajectory:
+    return Trajectory(
+        task_id="a",
+        group_id="trained/run-2/a",
+        rollout_index=index,
+        steps=tuple(played),
+        won=True,
+        terminated=True,
+        truncated=False,
+        outcome="won",
+        policy_version=3,
+        seed=2**62,
+        first_observation="a cliff",
+        policy="trained",
+        run=2,
+    )
+
+
+@given(st.lists(st.lists(steps, min_size=1, max_size=3), min_size=1, max_size=3))
+def test_trajectories_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, played: list[list[Step]]
+) -> None:
+    path = tmp_path_factory.mktemp("rollouts") / "r.parquet"
+    trajectories = [trajectory(steps, index) for index, steps in enumerate(played)]
+    write_rollouts(path, trajectories)
+    assert read_rollouts(path) == trajectories
+    totals = scan_rollouts(path).select("reward").collect()["reward"].to_list()
+    assert totals == [step.reward for steps in played for step in steps]
+    assert scan_rollouts(path).select(pl.len()).collect().item() == sum(map(len, played))
+
+
+def test_the_tables_of_columns_are_the_records_fields() -> None:
+    """A field that no column stores would be lost, and one that no field takes could not be read."""
+    stored = {name for name, column in STEP_COLUMNS.items() if column.read is not None}
+    assert stored == {field.name for field in fields(Step)} - {"plain_prompt_ids"}
+    in_rows_of_their_own = {"steps", "summaries"}
+    assert {*TRAJECTORY_COLUMNS, *in_rows_of_their_own} == {field.name for field in fields(Trajectory)}
+
+
+def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "r.parquet"
+    frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
+    frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
+    said = r"schema is 'rollouts/2', this version reads rollouts/'4'; make it again"
+    with pytest.raises(StorageError, match=said):
+        read_rollouts(path)
+
+
+def test_tasks_come_back_as_they_were_and_are_a_hugging_face_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write_tasks(path, TASKS)
+    assert read_tasks(path) == TASKS
+    rows = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
+    assert rows[0]["task_id"] == "a" and rows[0]["split"] == "train"
+
+
+def test_a_missing_a_truncated_and_a_foreign_file_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    with pytest.raises(StorageError, match=r"t\.parquet: no such file"):
+        read_tasks(path)
+    write_tasks(path, TASKS)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(StorageError, match=r"t\.parquet: not a readable Parquet file"):
+        read_tasks(path)
+    pl.DataFrame({"task_id": ["a"]}).write_parquet(path)
+    with pytest.raises(StorageError, match=r"not a table of skillpress \(its columns are task_id\)"):
+        read_tasks(path)
+    write_tasks(path, TASKS)
+    with pytest.raises(StorageError, match="holds tasks, and rollouts are wanted; name a file of rollouts"):
+        read_rollouts(path)
+
+
+def test_a_file_of_another_kind_is_never_to_be_deleted(tmp_path: Path) -> None:
+    """It may be all that its user has of something else."""
+    path = tmp_path / "t.parquet"
+    for write in (
+        lambda: path.write_text("mine"),
+        lambda: pl.DataFrame({"a": [1]}).write_parquet(path),
+        lambda: write_tasks(path, TASKS),
+        lambda: rollout_frame([]).write_parquet(path, metadata={"skillpress": "rollouts/2"}),
+        path.unlink,
+        path.mkdir,
+    ):
+        write()
+        with pytest.raises(
+            StorageError, match=r"t\.parquet: .*(name a file of rollouts|make it again)"
+        ) as error:
+            read_rollouts(path)
+        assert "delete" not in str(error.value)
+
+
+def walks(lengths: list[int]) -> list[Trajectory]:
+    step = Step((1, 2), (3,), (-0.5,), "a thought", "go", "a cliff", None, (RewardPart("s", 1.0, "step"),))
+    return [trajectory([step] * length, index) for index, length in enumerate(lengths)]
+
+
+@given(st.lists(st.integers(1, 6), max_size=8), st.integers(1, 9), st.integers(0, 7))
+def test_stretches_are_the_files_rows_in_order_and_divide_no_trajectory(
+    lengths: list[int], held: int, kept: int
+) -> None:
+    frame = rollout_frame(walks(lengths))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trajectories_on_disk, "ROW_GROUP", held)
+        found = list(stretches(frame.lazy(), ["rollout_index"], pl.col("rollout_index") >= kept))
+    assert pl.concat(found).equals(frame.filter(pl.col("rollout_index") >= kept))
+    of_each = [set(part["rollout_index"]) for part in found]
+    assert sum(map(len, of_each)) == len(set().union(*of_each))
+    assert all(part.height <= held + 2 * max(lengths, default=0) for part in found)
+
+
+def test_trajectories_are_read_one_after_the_other_with_or_without_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trajectories_on_disk, "ROW_GROUP", 4)
+    played = walks([3, 9, 1, 2])
+    write_rollouts(tmp_path / "r.parquet", played)
+    assert list(iterate_rollouts(tmp_path / "r.parquet")) == played
+    bare = list(iterate_rollouts(tmp_path / "r.parquet", pl.col("rollout_index") > 1, tokens=False))
+    assert [(t.rollout_index, t.actions) for t in bare] == [(2, ("go",)), (3, ("go", "go"))]
+    assert {step.prompt_ids + step.response_ids for t in bare for step in t.steps} == {()}
+
+
+def test_a_trajectory_whose_steps_do_not_stand_together_is_an_error(tmp_path: Path) -> None:
+    frame = rollout_frame(walks([2, 2]))
+    write_table(tmp_path / "r.parquet", frame[[0, 2, 1, 3]], "rollouts")
+    with pytest.raises(StorageError, match=r"r\.parquet: the 1 rows of task_id a, .* make it again"):
+        list(iterate_rollouts(tmp_path / "r.parquet"))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 12])
+def test_sequences_are_written_a_few_at_a_time_to_the_same_bytes(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trajectories_on_disk, "SEQUENCES_HELD", 5)
+    sequences = [SkillSequence("a", n, n % 2 == 0, ("x",) * (n % 3), ("x", None)) for n in range(count)]
+    rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in sequences]
+    at_once = pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row")
+    write_sequences(tmp_path / "s.parquet", iter(sequences))
+    write_table(tmp_path / "whole.parquet", at_once, "sequences")
+    assert scan_sequences(tmp_path / "s.parquet").collect().equals(at_once)
+    assert (tmp_path / "s.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.parquet", "whole.parquet"]

@@ -1,0 +1,427 @@
+"""Params files: all that ship are valid, and every mistake is named with its key, value and remedy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.experiment import params
+from skillpress.experiment.params import LoraParameters, load_params, merge
+from skillpress.learn.algorithms.grpo import GRPOParameters
+
+ROOT = Path(__file__).parents[3]
+DEFAULT = ROOT / "params.yaml"
+PAPER = sorted((ROOT / "params").glob("paper_*.yaml"))
+OVERLAYS = sorted((ROOT / "params").glob("*.yaml"))
+
+
+def leaves(values: dict[str, object]) -> int:
+    return sum(leaves(value) if isinstance(value, dict) else 1 for value in values.values())
+
+
+def test_the_default_experiment_has_fewer_than_90_keys_each_with_a_comment() -> None:
+    text = DEFAULT.read_text()
+    assert leaves(yaml.safe_load(text)) < 90
+    keys = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    sections = [line for line in keys if line.endswith(":")]
+    assert all("#" in line for line in keys if line not in sections)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) -> None:
+    changed = load_params(DEFAULT, overlay) != load_params(DEFAULT)
+    assert changed or overlay.stem == "segcost"  # the default experiment is the paper's method
+
+
+def test_the_papers_values_stand_in_its_overlay() -> None:
+    params = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
+    training, reward, skills, algorithm = params.training, params.reward, params.skills, params.algorithm
+    assert params.policy.model == "Qwen/Qwen2.5-1.5B-Instruct" and params.policy.rendering == "paper"
+    assert (training.steps, training.tasks_per_step, training.rollouts_per_task) == (300, 16, 8)
+    assert (training.learning_rate, algorithm.kl_coefficient) == (1e-6, 0.01)
+    assert isinstance(algorithm, GRPOParameters) and algorithm.baseline_weighting == "per_step"
+    assert (reward.success, reward.efficiency, reward.invalid_penalty) == (10, 10, 0.01)
+    assert (training.weight_decay, training.minibatch_size, training.keep) == (0.01, 256, "last")
+    assert (params.policy.parser, params.policy.history, skills.corpus) == ("lenient", 2, "algorithm_1")
+    assert (skills.max_phrase_length, skills.buffer, params.environment.max_steps) == (4, 256, 30)
+    assert params.evaluation.temperature == 0.4 and algorithm.scale == "std"
+
+
+@pytest.mark.parametrize("overlay", PAPER, ids=lambda path: path.stem)
+def test_every_value_of_a_papers_overlay_names_its_source(overlay: Path) -> None:
+    lines = [line for line in overlay.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    values = [line for line in lines if not line.split("#")[0].rstrip().endswith(":")]
+    assert [line for line in values if "#" not in line and "  name: " not in line] == []
+    assert all(line.split("#")[1].strip() for line in values if "#" in line)
+
+
+@pytest.mark.parametrize(
+    ("environment", "model", "horizon", "votes", "runs", "sampling"),
+    [
+        ("alfworld", "Qwen/Qwen2.5-1.5B-Instruct", 50, 7, 1, (0.4, 1.0, 0)),
+        ("textworld_cooking", "Qwen/Qwen3-1.7B", 40, 1, 3, (0.7, 0.8, 20)),
+    ],
+)
+def test_the_papers_other_two_benchmarks_stand_in_theirs(
+    environment: str, model: str, horizon: int, votes: int, runs: int, sampling: tuple[float, float, int]
+) -> None:
+    params = load_params(DEFAULT, ROOT / "params" / f"paper_{environment}.yaml")
+    countdown = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
+    evaluation = params.evaluation
+    assert (params.environment.name, params.environment.max_steps) == (environment, horizon)
+    assert (params.policy.model, evaluation.votes, evaluation.runs) == (model, votes, runs)
+    assert (evaluation.temperature, evaluation.top_p, evaluation.top_k) == sampling
+    assert params.tasks.test == {"alfworld": 140 + 134, "textworld_cooking": 1000}[environment]
+    assert params.tasks.train == {"alfworld": 3553, "textworld_cooking": 300 * 16}[environment]
+    assert params.policy.parser == "lenient"
+    assert (params.training, params.reward) == (countdown.training, countdown.reward)
+    assert params.algorithm == countdown.algorithm
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ("training: {stepz: 3}", "training.stepz: unknown key"),
+        ("training: {steps: many}", "training.steps: is 'many'; Input should be a valid integer"),
+        ("training: {steps: 3.5}", "training.steps: is 3.5; Input should be a valid integer"),
+        ("engine: {name: turbo}", "engine: name is 'turbo'; allowed: local, vllm, server"),
+        ("engine: {urls: [http://a:1]}", "engine.urls: unknown key"),
+        ("engine: {name: vllm}", "engine.cache_gib: missing"),
+        ("engine: {name: vllm, cache_gib: 0}", "engine.cache_gib: is 0; Input should be greater than 0"),
+        (
+            "engine: {name: vllm, cache_gib: 1}",
+            "engine vllm samples inside the training process: processes is 2, must be 1",
+        ),
+        (
+            "engine: {name: server, urls: [], answer_seconds: 60}",
+            "engine.urls: is []; List should have at least 1 item",
+        ),
+        (
+            "engine: {name: server, urls: [a:8801], answer_seconds: 60}",
+            "'a:8801' is no server; allowed: http://HOST:PORT",
+        ),
+        (
+            "engine: {name: server, urls: [http://a:1, http://a:1/], answer_seconds: 60}",
+            "names a server twice",
+        ),
+        (
+            "engine: {name: server, urls: ['http://a:1?token=b'], answer_seconds: 60}",
+            "or a part behind '?' or '#', which would be recorded with the parameters",
+        ),
+        ("algorithm: {clip_low: 1.5}", "algorithm.clip_low: is 1.5; Input should be less than 1"),
+        ("algorithm: {step_weight: 0.9}", "algorithm.step_weight: unknown key"),
+        ("algorithm: {name: trpo}", "algorithm: name is 'trpo'; allowed: grpo, rloo, reinforce_pp"),
+        ("algorithm: {name: rloo}", "algorithm.clip_low: missing"),
+        (
+            "algorithm: {select: {name: some}}",
+            "algorithm.select: name is 'some'; allowed: none, ",
+        ),
+        ("algorithm: {select: {name: varied_groups}}", "algorithm.select.refills: missing"),
+        ("algorithm: {select: {refills: 3}}", "algorithm.select.refills: unknown key"),
+        (
+            "algorithm: {select: {name: dynamic_sampling, discard: 1.0}}",
+            "algorithm.select.discard: is 1.0; Input should be less than 1",
+        ),
+        (
+            "algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}",
+            "training.minibatches is 4, must be 1",
+        ),
+        ("training: {lag: 2}", "training.lag: is 2; Input should be 0 or 1"),
+        ("training: {replay: {groups: 4}}", "training.replay.staleness: missing"),
+        (
+            "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "
+            "training: {minibatches: 1, replay: {groups: 4, staleness: 2}}}",
+            "algorithm reinforce_pp does not correct for rollouts of older weights: training.replay must be "
+            "null",
+        ),
+        (
+            "training: {lag: 1, replay: {groups: 4, staleness: 1}}",
+            "training.replay.staleness is 1: with training.lag 1 a group's weights are two steps old",
+        ),
+        (
+            "training: {tasks_per_step: 8, lag: 1, replay: {groups: 9, staleness: 2}}",
+            "training.replay.groups is 9, but at most 8 groups are young enough",
+        ),
+        (
+            "{training: {lag: 1}, processes: 1, engine: {name: vllm, cache_gib: 1}}",
+            "training.lag 1 plays while the learner updates, and engine vllm does not",
+        ),
+        (
+            "training: {lag: 1, checkpoint_every: 1}",
+            "training.lag 1 has nothing to play ahead with training.checkpoint_every 1",
+        ),
+        (
+            "{algorithm: {name: reinforce_pp, discount: 1.0, kl_coefficient: 0.0, select: {name: none}}, "
+            "training: {lag: 1, minibatches: 1}}",
+            "algorithm reinforce_pp learns from the policy that sampled and no other: training.lag is 1",
+        ),
+        ("training: {rollouts_per_task: 1}", "training.rollouts_per_task is 1, must be at least 2"),
+        ("tasks: {unseen: 8}", "tasks.unseen is 8, must be 0: environment.unseen_numbers is 0; make it 5"),
+        (
+            "{tasks: {train: 64}, training: {probe: {every: 5, tasks: 65}}}",
+            "training.probe.tasks is 65, must be at most tasks.train (64)",
+        ),
+        (
+            "{environment: {unseen_numbers: 5}, tasks: {unseen: 8}, training: {probe: {every: 5, tasks: 9}}}",
+            "training.probe.tasks is 9, must be at most tasks.unseen (8)",
+        ),
+        ("training: {probe: {every: 0, tasks: 1}}", "training.probe.every: is 0"),
+        (
+            "reward: {shaping: lenght}",
+            "reward.shaping: is 'lenght'; allowed: none",
+        ),
+        ("skills: {search: magic}", "skills.search: is 'magic'; allowed: greedy, refined"),
+        ("skills: {closure: suffixes}", "skills.closure: is 'suffixes'; allowed: none, prefixes"),
+        (
+            "skills: {corpus: all}",
+            "skills.corpus: is 'all'; allowed: algorithm_1, buffer_and_batch, batch_acc",
+        ),
+        ("skills: {corpus: batch_accepts, search: refined}", "skills.corpus batch_accepts is a rule for"),
+        ("skills: {search: exact}", "skills.search exact may take a minute per dictionary"),
+        (
+            "policy: {parser: lenient}",
+            "policy.parser is 'lenient', but policy.rendering 'compact' asks for answers that 'plain' reads",
+        ),
+        (
+            "policy: {parser: strict}",
+            "policy.parser: is 'strict'; allowed: rendering, plain, tagged, lenient",
+        ),
+        (
+            "policy: {state_update: observations}",
+            "'observations' writes notes, which policy.rendering 'compact' has no words for",
+        ),
+        (
+            "policy: {state_update: notepad, model: smollm2-135m, rendering: text}",
+            "'notepad' shows the environment's notepad, and countdown has none",
+        ),
+        (
+            "policy: {state_update: summarize, model: smollm2-135m, rendering: text, history: 0}",
+            "'summarize' sums up what prompts show: policy.history is 0, must be at least 1",
+        ),
+        (
+            "policy: {state_update: summarize, model: smollm2-135m, rendering: text}",
+            "no oracle demonstrates: imitation.demonstrations is 60000, must be 0",
+        ),
+        (
+            "experience: {name: erl, distill: 0, kl: 0, retries: 1, reflection: own}",
+            "experience: distill and kl are both 0: second attempts would teach nothing",
+        ),
+        (
+            "experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}",
+            "policy.knowledge_words is 0, must be at least 1 with policy.rendering compact",
+        ),
+        (
+            "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, "
+            "policy: {rendering: text, model: smollm2-135m, knowledge_words: 4}}",
+            "policy.knowledge_words is 4, must be 0: prompts of text need no room of words",
+        ),
+        (
+            "policy: {knowledge_words: 4}",
+            "policy.knowledge_words is 4, must be 0: nothing gives any knowledge",
+        ),
+        (
+            "{experience: {name: erl, distill: 1, kl: 0, retries: 1, reflection: own}, skills: {library: "
+            "{retrieval: by_task, top_k: 2, every: 1, new: 1, teacher: null}}, policy: {knowledge_words: 4}}",
+            "experience erl teaches prompts without what the agent was given, and skills.library gives",
+        ),
+        ("experience: {name: dreams}", "experience: name is 'dreams'; allowed: none, erl"),
+        ("experience: {name: erl, retries: 0}", "experience.retries: is 0; Input should be greater"),
+        (
+            "{policy: {state_update: concatenate}, imitation: {thoughts: found.parquet}}",
+            "imitation.thoughts is 'found.parquet', must be null: its prompts hold nothing that the policy",
+        ),
+        (
+            "policy: {domain_tokens: [markers]}",
+            "policy.domain_tokens is ['markers'], must be []",
+        ),
+        (
+            "policy: {domain_tokens: [markers, markers], model: smollm2-135m, rendering: text}",
+            "must name each kind once",
+        ),
+        ("policy: {domain_tokens: [verbs]}", "policy.domain_tokens.0: is 'verbs'"),
+        ("policy: {state_update: learned}", "policy.memory is null and policy.state_update 'learned'"),
+        (
+            "policy: {memory: {length: 1, alphabet: 2}}",
+            "policy.memory is set and policy.state_update",
+        ),
+        (
+            "policy: {state_update: learned, memory: {length: 1, alphabet: 1}}",
+            "policy.memory.alphabet is 1, must be at least 2",
+        ),
+        (
+            "policy: {state_update: learned, memory: {length: 4, alphabet: 2}}",
+            "sampling.max_new_tokens is 4, must be more than policy.memory.length (4)",
+        ),
+        (
+            "policy: {state_update: learned, memory: {length: 1, alphabet: 2}, parser: plain}",
+            "policy.parser is 'plain', must be rendering",
+        ),
+        (
+            "policy: {state_update: learned, memory: {length: 90, alphabet: 2}, model: smollm2-135m, "
+            "rendering: text}",
+            "policy.memory.alphabet is 2, must be 0 with policy.rendering 'text'",
+        ),
+        ("processes: 0", "processes: is 0; Input should be greater than or equal to 1"),
+        ("processes: 3", "training.tasks_per_step 64 must be a multiple of processes (3)"),
+        ("training: {processes: 2}", "training.processes: unknown key"),
+        (
+            "training: {lora: {rank: 0, alpha: 8}}",
+            "training.lora.rank: is 0; Input should be greater than or equal to 1",
+        ),
+        ("training: {lora: {rank: 8}}", "training.lora.alpha: missing"),
+        (
+            "training: {warmup_steps: 150}",
+            "training.warmup_steps is 150, must be less than training.steps (150): no step would have",
+        ),
+        ("imitation: {warmup_updates: -1}", "imitation.warmup_updates: is -1; Input should be greater than"),
+        ("training: {lora: {rank: 8, alpha: 8, dropout: 0.1}}", "training.lora.dropout: unknown key"),
+        ("training: {lora: true}", "training.lora: is True; Input should be a valid dictionary"),
+        (
+            "skills: {library: {retrieval: nearest, top_k: 4, every: 5, new: 2, teacher: null}}",
+            "skills.library.retrieval: is 'nearest'; allowed: by_task, random, filler",
+        ),
+        ("skills: {library: {retrieval: by_task}}", "skills.library.top_k: missing"),
+        (
+            "skills: {library: {retrieval: by_task, top_k: 4, every: 5, new: 2, teacher: {name: server, "
+            "url: 'http://127.0.0.1:8000/v1', model: '', key_variable: '', max_new_tokens: 500}}}",
+            "teacher writes sentences, which policy.rendering 'compact' has no words for",
+        ),
+        ("evaluation: {votes: 4}", "evaluation.votes: is 4; must be odd"),
+        ("policy: {width: 30}", "policy: width 30 must be a multiple of 2 x heads (4)"),
+        ("environment: {name: chess}", "environment: name is 'chess'; allowed: "),
+        ("environment: {name: countdown, depth: 3}", "environment.depth: unknown key"),
+        ("environment: {min_numbers: 5}", "min_numbers"),
+        ("colour: red", "colour: unknown key"),
+        (
+            "training: {learning_rate: .nan}",
+            "training.learning_rate: is nan; Input should be a finite",
+        ),
+    ],
+)
+def test_a_mistake_is_refused_by_its_key(tmp_path: Path, overlay: str, message: str) -> None:
+    path = tmp_path / "mistake.yaml"
+    path.write_text(overlay)
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert message in str(caught.value) and "mistake.yaml" in str(caught.value)
+
+
+def test_without_validation_tasks_no_best_checkpoint_can_be_found(tmp_path: Path) -> None:
+    path = tmp_path / "best.yaml"
+    path.write_text("tasks: {validation: 0}\ntraining: {keep: best}")
+    with pytest.raises(ParamsError, match=r"training\.keep best needs tasks\.validation of at least 1"):
+        load_params(DEFAULT, path)
+    path.write_text("tasks: {validation: 0}")
+    assert load_params(DEFAULT, path).tasks.validation == 0
+
+
+def test_the_exact_search_is_for_a_single_dictionary(tmp_path: Path) -> None:
+    path = tmp_path / "exact.yaml"
+    path.write_text("skills: {search: exact}\ntraining: {steps: 0}")
+    assert load_params(DEFAULT, path).skills.search == "exact"
+
+
+def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "mistakes.yaml"
+    path.write_text("seed: -1\ntraining: {stepz: 3}\nalgorithm: {clip_low: 2.0}")
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_what_no_file_can_hold_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    for values, said in (
+        ("{a: 1" + "0" * 400 + "}", r"environment\.kwargs\.a: is 1000.* \.\.\. 0+; must be between"),
+        ("{a: [.inf]}", r"environment\.kwargs\.a\.0: is inf; must be a finite number"),
+        ("{a: {1: x, b: y}}", r"environment\.kwargs\.a\.1: the key 1 is no text; write it in quotes"),
+        ('{a: "\\ud800"}', r"environment\.kwargs\.a: is '\\ud800'; must not hold half a surrogate pair"),
+    ):
+        path.write_text(f"environment: {{kwargs: {values}}}")
+        with pytest.raises(ParamsError, match=said):
+            load_params(DEFAULT, ROOT / "params" / "wordle_smoke.yaml", path)
+
+
+def test_a_value_of_any_length_is_told_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    path.write_text(f"seed: {'9' * 4000}\ntraining: {{learning_rate: {'x' * 4000}}}")
+    with pytest.raises(ParamsError) as caught:
+        load_params(DEFAULT, path)
+    assert max(map(len, str(caught.value).splitlines()[1:])) < 400
+
+
+def test_a_missing_key_a_missing_file_and_broken_yaml_are_refused(tmp_path: Path) -> None:
+    values = yaml.safe_load(DEFAULT.read_text())
+    del values["algorithm"]["clip_high"]
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    with pytest.raises(ParamsError, match=r"algorithm\.clip_high: missing"):
+        load_params(path)
+    with pytest.raises(ParamsError, match=r"nowhere\.yaml: cannot be read"):
+        load_params(tmp_path / "nowhere.yaml")
+    path.write_text("seed: [")
+    with pytest.raises(ParamsError, match=r"params\.yaml, line 1, column 8: not YAML"):
+        load_params(path)
+    path.write_text("seed: 1e-3\nsede: 1")
+    with pytest.raises(ParamsError, match=r"sede: unknown key; did you mean 'seed'\?"):
+        load_params(path)
+    path.write_text("- seed")
+    with pytest.raises(ParamsError, match="must hold sections of parameters, holds list"):
+        load_params(path)
+
+
+def test_overlays_merge_key_by_key_and_the_last_wins() -> None:
+    base = {"a": {"x": 1, "y": 2}, "b": 3}
+    assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}
+    assert base == {"a": {"x": 1, "y": 2}, "b": 3}
+
+
+def test_an_overlay_of_another_environment_keeps_none_of_the_keys_below_it() -> None:
+    base = {"environment": {"name": "countdown", "max_steps": 30, "max_target": 999}}
+    other = {"environment": {"name": "other", "max_steps": 50}}
+    assert merge(base, other) == other
+    assert merge(merge(base, other), {"environment": {"max_steps": 9}}) == {
+        "environment": {"name": "other", "max_steps": 9}
+    }
+
+
+@pytest.mark.parametrize("overlay", [{"max_steps": 9}, {"name": "countdown", "max_steps": 9}])
+def test_an_overlay_of_the_same_environment_changes_single_keys(overlay: dict[str, object]) -> None:
+    base = {"environment": {"name": "countdown", "max_steps": 30, "max_target": 999}}
+    expected = {"environment": {"name": "countdown", "max_steps": 9, "max_target": 999}}
+    assert merge(base, {"environment": overlay}) == expected
+
+
+def test_an_overlay_of_another_algorithm_or_selection_replaces_its_section_whole() -> None:
+    base = {"algorithm": {"name": "grpo", "scale": "std", "select": {"name": "varied_groups", "refills": 3}}}
+    rloo = {"algorithm": {"name": "rloo", "select": {"name": "none"}}}
+    assert merge(base, rloo) == rloo
+    drawn = {"algorithm": {"select": {"name": "dynamic_sampling", "discard": 0.5}}}
+    assert merge(base, drawn)["algorithm"] == {"name": "grpo", "scale": "std", **drawn["algorithm"]}
+
+
+def test_parameters_are_checked_without_torch() -> None:
+    """A mistake in params.yaml is told in a second, whatever algorithm it names."""
+    program = (
+        "import sys; from skillpress.experiment.params import load_params; "
+        "[load_params('params.yaml', f'params/{name}.yaml') for name in sys.argv[1:]]; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    names = ["rloo", "reinforce_pp", "ppo", "gspo", "cispo", "varied_groups", "dynamic_sampling"]
+    done = subprocess.run([sys.executable, "-c", program, *names], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+def test_lora_without_peft_is_refused_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(params, "version", missing)
+    with pytest.raises(UserError, match=r"training\.lora: is set, but .* peft is not installed.*\[lora\]"):
+        LoraParameters(rank=4, alpha=8).libraries()

@@ -1,0 +1,135 @@
+"""A real pretrained language model through the whole of it: sampling, acting, learning.
+
+SmolLM2-135M-Instruct plays Countdown by text (chat template, <think>/<action>) and is updated by
+DeepSpeed. A CPU trains it at about a hundred tokens a second, so this shows that it works, not that
+it learns.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from skillpress.core.trajectory import Task, write_tasks
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment import Experiment
+from skillpress.experiment.params import Params, load_params
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.algorithms.token_weights import token_weights
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.lora import LoraAdapter
+from skillpress.learn.training.measured import mean_metrics
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples, step_samples
+from skillpress.models.policy import Policy, load_policy, save_policy
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from skillpress.play.agents import LanguageAgent
+from skillpress.play.rollout import requests
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+
+ROOT = Path(__file__).parents[3]
+OVERLAY = """
+processes: 1
+environment: {max_steps: 3}
+algorithm: {kl_coefficient: 0.01}
+policy: {model: smollm2-135m, rendering: text, history: 2}
+imitation: {demonstrations: 0}
+sampling: {max_new_tokens: 12, slots: 8}
+training: {steps: 2, tasks_per_step: 1, rollouts_per_task: 2, minibatches: 1,
+           learning_rate: 0.0001, microbatch_tokens: 1024, checkpoint_every: 5}
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("smollm2")
+    (path / "overlay.yaml").write_text(OVERLAY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def params(folder: Path) -> Params:
+    return load_params(ROOT / "params.yaml", folder / "overlay.yaml")
+
+
+@pytest.fixture(scope="module")
+def policy(params: Params, folder: Path) -> Policy:
+    """The package's weights, through our own model folder."""
+    save_policy(Experiment(params).starting_policy(), folder / "start")
+    return load_policy(folder / "start")
+
+
+@pytest.fixture(scope="module")
+def tasks(params: Params, folder: Path) -> list[Task]:
+    made = list(Experiment(params).bundle.make_tasks(params.environment, SplitSizes(4, 1, 1), params.seed))
+    splits = {split: [t for t in made if t.split == split] for split in ("train", "validation")}
+    for split, those in splits.items():
+        write_tasks(folder / f"{split}.parquet", those)
+    return splits["train"]
+
+
+def acting(params: Params, policy: Policy) -> LanguageAgent:
+    experiment = Experiment(params)
+    return experiment.agent(policy, experiment.engine(policy), experiment.training_sampling)
+
+
+def test_it_is_the_real_model_and_continues_text_sensibly(policy: Policy) -> None:
+    assert 130e6 < policy.parameters < 140e6
+    (prompt,) = policy.encode(["What is the capital of France? Answer in one word."])
+    output = policy.model.generate(torch.tensor([prompt]), max_new_tokens=8, do_sample=False)
+    assert "Paris" in policy.decode(tuple(output[0, len(prompt) :].tolist()))
+
+
+def test_it_acts_and_its_steps_keep_the_tokens_and_their_probabilities(
+    params: Params, policy: Policy, tasks: list[Task]
+) -> None:
+    agent = acting(params, policy)
+    trajectories = Experiment(params).collector(agent).collect(requests(tasks[:2], 2, params.seed, "test"))
+    for step in (step for trajectory in trajectories for step in trajectory.steps):
+        with torch.no_grad():
+            logprobs, _ = ResponseScorer(policy.model)(
+                pack_responses([(step.prompt_ids, step.response_ids)]), 1.0
+            )
+        np.testing.assert_allclose(logprobs.numpy(), step.logprobs, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "trained", [pytest.param("all weights", marks=pytest.mark.thorough), "low-rank changes"]
+)
+def test_an_update_makes_the_better_of_two_rollouts_likelier(
+    trained: str, params: Params, policy: Policy, tasks: list[Task], folder: Path
+) -> None:
+    agent = acting(params, policy)
+    pair = Experiment(params).collector(agent).collect(requests(tasks[:1], 2, params.seed, "pair"))
+    judged = np.repeat([1.0, -1.0], [len(trajectory.steps) for trajectory in pair])
+    steps, advantages = step_samples(pair, judged)
+    lengths = np.array([len(step.response_ids) for step in steps])
+    weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
+    join_ranks(Ranks(), free_port())
+    model = load_policy(folder / "start").model
+    learner = Learner(
+        model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks(),
+        adapter=LoraAdapter(model, 8, 16, seed=0) if trained == "low-rank changes" else None,
+    )  # fmt: skip
+    (samples,) = learner.with_reference([Samples(steps, advantages, weights)])
+    first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
+    assert second["loss"] < first["loss"]
+    assert first["reference_kl"] < second["reference_kl"]
+
+
+def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
+    """Untrained at this task, all its rollouts may fail alike: what they teach is tested above."""
+    program = Path(__file__).parent / "experiment" / "training_program.py"
+    command = [sys.executable, str(program), str(folder), "trained"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert "curve 1 2" in finished.stdout.splitlines()
+    trained = load_policy(folder / "trained").model.state_dict()
+    assert all(bool(torch.isfinite(value).all()) for value in trained.values())

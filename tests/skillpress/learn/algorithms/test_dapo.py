@@ -1,0 +1,103 @@
+"""DAPO: its advantages and the punishment of overlong responses by hand. Its filter is tried elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from batches import DAPO, GRPO, algorithm, of_returns, step, trajectory
+from hypothesis import given
+from hypothesis import strategies as st
+from scored import scored
+
+from skillpress.learn.algorithms.batch import batch_of, one_process
+
+
+def responses(lengths: list[int], rewards: list[float]):
+    """A group of episodes of one step, with responses of these lengths."""
+    return batch_of(
+        [
+            trajectory([step([("success", reward, "trajectory")], tokens=count)])
+            for count, reward in zip(lengths, rewards, strict=True)
+        ],
+        [0] * len(lengths),
+        10.0,
+    )
+
+
+def eq_13(length: int, longest: int, cache: float) -> float:
+    """The paper's R_length, case by case."""
+    if length <= longest - cache:
+        return 0.0
+    if length <= longest:
+        return ((longest - cache) - length) / cache
+    return -1.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.floats(-10, 10)), min_size=2, max_size=8),
+    st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+    st.floats(0, 9),
+)
+def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
+    rollouts, share: float, penalty: float
+) -> None:
+    lengths, rewards = map(list, zip(*rollouts, strict=True))
+    method = algorithm(DAPO, 40, overlong_share=share, overlong_penalty=penalty)
+    punished = np.array(
+        [
+            reward + penalty * eq_13(length, 40, share * 40)
+            for length, reward in zip(lengths, rewards, strict=True)
+        ]
+    )
+    expected = (punished - punished.mean()) / (punished.std(ddof=1) + 1e-6)
+    found = method.advantages(responses(lengths, rewards), one_process)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
+    """Of 10 tokens the last 4 cost: 8 tokens are half way, -2 of 4. Scores are 10, 8 and 0, 0, each of
+    half a trajectory: mean 4.5, mean squares (5.5^2 + 3.5^2) / 2 = 21.25 and 4.5^2 = 20.25."""
+    win = [step([], tokens=6), step([("success", 10.0, "trajectory")], tokens=8)]
+    lost = [step([], tokens=1), step([], tokens=0)]
+    played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0)
+    method = algorithm(DAPO, 10, overlong_share=0.4, overlong_penalty=4.0)
+    found = method.advantages(played, one_process)
+    np.testing.assert_allclose(found, np.array([5.5, 3.5, -4.5, -4.5]) / 41.5**0.5, rtol=1e-6)
+    assert played.scores.tolist() == [10, 10, 0, 0], "the batch is as it was"
+    assert method.describe(played, one_process) == {"overlong": 1 / 3}, "of three responses"
+
+
+def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampled() -> None:
+    method = algorithm(DAPO, 4, overlong_share=0.5)
+    others = {"overlong": 2.0, "responses": 6.0}
+    found = method.describe(responses([4, 1], [0, 0]), lambda mine: {k: mine[k] + others[k] for k in mine})
+    assert found == {"overlong": 3 / 8}
+    assert method.describe(responses([0], [0.0]), one_process) == {}
+
+
+@given(st.lists(st.floats(-10, 10), min_size=2, max_size=8))
+def test_short_responses_are_judged_as_grpo_judges_them(returns: list[float]) -> None:
+    """Each has 2 of 40 tokens."""
+    played = of_returns(returns, [0] * len(returns), [2] * len(returns))
+    grpo = algorithm(GRPO, scale="std").advantages(played, one_process)
+    np.testing.assert_array_equal(algorithm(DAPO, 40).advantages(played, one_process), grpo)
+
+
+@given(st.floats(-10, 10), st.integers(1, 40), st.integers(1, 6))
+def test_equal_returns_of_one_length_teach_exactly_nothing(value: float, length: int, count: int) -> None:
+    found = algorithm(DAPO, 40).advantages(responses([length] * count, [value] * count), one_process)
+    assert (found == 0).all()
+
+
+def test_a_ratio_between_the_two_clips_gives_gradient_upwards_only() -> None:
+    """1.25 lies below 1.28 and above 1.2."""
+    old = torch.tensor([-2.0])
+    for clip_high, moves in ((0.28, True), (0.2, False)):
+        logprobs = (old + np.log(1.25)).requires_grad_()
+        loss, _ = algorithm(DAPO, clip_high=clip_high).loss(
+            scored(logprobs, old, torch.tensor([1.0]), torch.tensor([1.0]))
+        )
+        loss.backward()
+        assert logprobs.grad is not None
+        assert float(logprobs.grad) == (pytest.approx(-1.25) if moves else 0)

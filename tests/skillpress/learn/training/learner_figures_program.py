@@ -1,0 +1,88 @@
+"""What a learner reports, beside the same figures by plain autograd: prints JSON.
+
+Sampled were six responses, two of them without advantage; the four others make three minibatches,
+of which one is empty. The model is a GPT-2 with dropout. The learning rate is so small that all
+minibatches see the same weights.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.algorithms.token_weights import token_weights
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.measured import mean_metrics
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples
+from skillpress.models.policy.policy import copy_model
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+
+PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
+"""Rows of each minibatch; rows 1 and 3 have no advantage."""
+
+
+def samples() -> Samples:
+    """Responses of 1 to 6 tokens, a weight per sequence, the weights of all summing to the parts."""
+    random = np.random.default_rng(0)
+    steps = []
+    for length in range(1, 7):
+        prompt, response = (tuple(map(int, random.integers(0, 50, size))) for size in (3, length))
+        steps.append(Step(prompt, response, (-3.5,) * length, "", "", "", None, ()))
+    lengths = np.array([len(step.response_ids) for step in steps])
+    weights = token_weights(lengths, "sequence_mean", float(lengths.sum()), len(steps)) * len(PARTS)
+    return Samples(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
+
+
+def expected(model: GPT2LMHeadModel, batch: Samples) -> dict[str, float]:
+    """The same figures from their definitions, one row of the whole text at a time."""
+    weights, figures, norms = [], [], []
+    for part in PARTS:
+        loss = torch.tensor(0.0)
+        for row in part:
+            step, weight = batch.steps[row], float(batch.weights[row])
+            text = torch.tensor([step.prompt_ids + step.response_ids])
+            logprobs = torch.log_softmax(model(text).logits[0], dim=-1)[len(step.prompt_ids) - 1 : -1]
+            chosen = logprobs.gather(1, torch.tensor(step.response_ids)[:, None]).squeeze(1)
+            ratio = torch.exp(chosen - torch.tensor(step.logprobs))
+            entropy = -(logprobs.exp() * logprobs).sum(1)
+            clipped = (ratio < 0.8) | (ratio > 1.2)
+            for token in range(len(ratio)):
+                figures.append([entropy[token].item(), clipped[token].item()])
+                weights.append(weight)
+            advantage = float(batch.advantages[row])
+            surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
+            loss = loss - (weight * surrogate).sum()
+        if len(part):
+            model.zero_grad()
+            loss.backward()
+            norms.append(float(torch.cat([weight.grad.flatten() for weight in model.parameters()]).norm()))  # type: ignore[union-attr]
+    entropy, clip_fraction = np.average(np.array(figures), axis=0, weights=weights)
+    return {"entropy": entropy, "clip_fraction": clip_fraction, "gradient_norm": float(np.mean(norms))}
+
+
+def main() -> None:
+    """Compare; then two passes of the learner over the same responses."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=50, n_positions=32, n_embd=16, n_layer=2, n_head=2, initializer_range=0.3,
+        resid_pdrop=0.3, embd_pdrop=0.3, attn_pdrop=0.3,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config)
+    twin = copy_model(model)
+    join_ranks(Ranks(), free_port())
+    learner = Learner(model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-12), 1.0, 12, Ranks())
+    batch = samples()
+    found = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
+    again = mean_metrics([learner.update(batch.select(part)) for part in PARTS])
+    print(json.dumps({"found": found, "expected": expected(twin, batch), "again": again}))
+
+
+if __name__ == "__main__":
+    main()

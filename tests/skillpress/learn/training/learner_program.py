@@ -1,0 +1,232 @@
+"""Trains a tiny policy for three updates and saves what changed: ``learner_program.py NAME RANKS OUT``.
+
+NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With
+``restore`` the last update is made by a second learner that loads the first one's checkpoint; with
+``chunks`` tokens are scored three at a time; with ``checkpointing`` layers forget their
+activations and the packed scorer is taken; with ``lora`` low-rank changes alone are trained. With ``turn``
+or ``trajectory`` ratios are taken over these; a trajectory is three samples. With ``values`` a value head is
+trained too, and what it says of the first samples is saved beside the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
+
+from tiny import tiny_policy
+
+from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.algorithms.ppo import SurrogateAndValues
+from skillpress.learn.algorithms.scored_tokens import ValueTargets
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.lora import LoraAdapter
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples, pack
+from skillpress.learn.training.value_head import ValueHead
+from skillpress.models.policy import Policy, token_scores
+from skillpress.models.policy.policy import copy_model
+from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+
+UPDATES, SAMPLES, KL = 3, 12, 0.05
+RANK, ALPHA = 3, 6
+ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, warmup_steps=1)
+
+
+def samples(update: int, level: str = "token") -> Samples:
+    """Twelve samples of different lengths; the weights of all sum to 1.
+
+    Products of ratios would all be far outside the clip if the old log-probabilities were far off.
+    """
+    old = -3.5 if level == "token" else -4.0
+    random = np.random.default_rng(update)
+    steps = []
+    for _ in range(SAMPLES):
+        prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
+        steps.append(Step(prompt, response, (old,) * len(response), "", "", "", None, ()))
+    tokens = sum(len(step.response_ids) for step in steps)
+    numbers = np.arange(SAMPLES) // 3 if level == "trajectory" else None
+    weights = np.full(SAMPLES, 1.0 / tokens)
+    return Samples(tuple(steps), random.normal(size=SAMPLES), weights, trajectory=numbers)
+
+
+def with_targets(batch: Samples, update: int) -> Samples:
+    """What the value of each state is to learn; old values such that some are clipped."""
+    random = np.random.default_rng([update, 1])
+    old, returns = random.normal(scale=0.3, size=SAMPLES), random.normal(size=SAMPLES)
+    made = random.integers(0, 30, SAMPLES).astype(float)
+    return replace(batch, targets=ValueTargets(old, returns, np.full(SAMPLES, 1.0 / SAMPLES), made))
+
+
+Score = Callable[[Responses], torch.Tensor]
+"""Responses to log-probabilities."""
+
+
+def train_plain(policy: Policy, level: str) -> dict[str, torch.Tensor]:
+    """All weights, trained without DeepSpeed; returns what they are in the end."""
+    scorer = ResponseScorer(policy.model)
+    update_plainly(policy, lambda responses: scorer(responses, 1.0)[0], list(scorer.parameters()), level)
+    return policy.model.state_dict()
+
+
+def train_plain_lora(policy: Policy, level: str) -> dict[str, torch.Tensor]:
+    """W + alpha/r B A in place of every W, by hand; A starts as the adapter's does, B at zero."""
+    scorer, base = ResponseScorer(copy_model(policy.model)), policy.model.state_dict()
+    start = LoraAdapter(copy_model(policy.model), RANK, ALPHA, seed=0).saved(torch.Tensor.detach).tensors
+    rows = {
+        name.removeprefix("base_model.model.").replace("lora_A.", ""): value.clone().requires_grad_()
+        for name, value in start.items()
+        if "lora_A" in name
+    }
+    columns = {name: torch.zeros(len(base[name]), RANK, requires_grad=True) for name in rows}
+
+    def weights() -> dict[str, torch.Tensor]:
+        return {name: base[name] + ALPHA / RANK * columns[name] @ rows[name] for name in rows}
+
+    def score(responses: Responses) -> torch.Tensor:
+        changed = {f"model.{name}": weight for name, weight in weights().items()}
+        logprobs: torch.Tensor = torch.func.functional_call(scorer, changed, (responses, 1.0))[0]
+        return logprobs
+
+    update_plainly(policy, score, [*rows.values(), *columns.values()], level)
+    return {**base, **{name: weight.detach() for name, weight in weights().items()}}
+
+
+def train_plain_values(policy: Policy, level: str) -> dict[str, torch.Tensor]:
+    """All weights and, five times as fast, a head on the time and on the hidden state that the model itself
+    gives at the end of each prompt."""
+    scorer = ResponseScorer(policy.model)
+    head, bias, time = torch.zeros(policy.model.config.hidden_size), torch.zeros(1), torch.zeros(3)
+
+    def values(batch: Samples) -> torch.Tensor:
+        angles = [math.pi * made / 30 for made in batch.targets.made]
+        waves = torch.tensor([[math.cos(a), math.cos(2 * a), math.cos(3 * a)] for a in angles])
+        prompts = [torch.tensor([step.prompt_ids]) for step in batch.steps]
+        states = [policy.model(ids, output_hidden_states=True).hidden_states[-1][0, -1] for ids in prompts]
+        return torch.stack(states) @ head + bias + waves @ time
+
+    def of_values(update: int) -> torch.Tensor:
+        batch = with_targets(samples(update, level), update)
+        old, returns = torch.tensor(batch.targets.old).float(), torch.tensor(batch.targets.returns).float()
+        found = values(batch)
+        near = torch.minimum(torch.maximum(found, old - 0.2), old + 0.2)
+        return 0.5 * torch.maximum((found - returns) ** 2, (near - returns) ** 2).mean()
+
+    fast = [weight.requires_grad_() for weight in (head, bias, time)]
+    update_plainly(
+        policy, lambda responses: scorer(responses, 1.0)[0], list(scorer.parameters()), level, of_values, fast
+    )
+    return {**policy.model.state_dict(), "values": values(with_targets(samples(0), 0)).detach()}
+
+
+def update_plainly(
+    policy: Policy,
+    score: Score,
+    trained: list[torch.Tensor],
+    level: str,
+    more: Callable[[int], torch.Tensor | float] = lambda update: 0.0,
+    fast: Sequence[torch.Tensor] = (),
+) -> None:
+    """One batch, one process, no DeepSpeed; the loss written out again."""
+    reference = ResponseScorer(copy_model(policy.model))
+    groups = [{"params": part} for part in (trained, list(fast)) if part]
+    optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.8, 0.95), weight_decay=0.1)
+    for update in range(UPDATES):
+        for group, factor in zip(optimizer.param_groups, (1, 5), strict=False):
+            group["lr"] = factor * (0.005 if update == 0 else 0.01)
+        batch = pack(samples(update, level), "cpu")
+        logprobs = score(batch.responses)
+        with torch.no_grad():
+            start, _ = reference(batch.responses, 1.0)
+        ratio, share = ratios(logprobs - batch.old_logprobs, batch.response, level)
+        surrogate = share * torch.minimum(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
+        kl = torch.exp(start - logprobs) - (start - logprobs) - 1
+        optimizer.zero_grad()
+        ((batch.weights * (KL * kl - surrogate)).sum() + more(update)).backward()
+        torch.nn.utils.clip_grad_norm_([*trained, *fast], 0.5)
+        optimizer.step()
+
+
+def ratios(log_ratio: torch.Tensor, response: torch.Tensor, level: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """[tokens] the ratio of each token's unit, and 1 / its tokens."""
+    unit = {"token": torch.arange(len(response)), "turn": response, "trajectory": response // 3}[level]
+    own = (unit[:, None] == unit[None, :]).float()
+    return torch.exp(own @ log_ratio), 1 / own.sum(1)
+
+
+def level_of(options: list[str]) -> str:
+    return next((option for option in options if option in ("turn", "trajectory")), "token")
+
+
+def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
+    """This rank's share of the same updates, in microbatches of at most twenty tokens."""
+    torch.set_num_threads(1)
+    if "chunks" in options:
+        token_scores.CHUNK_LOGITS = 3 * tiny_policy().model.config.vocab_size
+    ranks, level, valued = Ranks(rank, size), level_of(options), "values" in options
+    join_ranks(ranks, port)
+
+    def new_learner() -> Learner:
+        policy_loss, model = ClippedSurrogate(0.2, 0.2, KL, level), tiny_policy().model
+        loss = SurrogateAndValues(policy_loss, 0.5, 0.2) if valued else policy_loss
+        return Learner(
+            model, loss, configuration, ADAMW, 1.0, 20, ranks,
+            gradient_checkpointing="checkpointing" in options,
+            adapter=LoraAdapter(model, RANK, ALPHA, seed=0) if "lora" in options else None,
+            value_head=ValueHead(model, 30, rate=5.0) if valued else None,
+        )  # fmt: skip
+
+    learner = new_learner()
+    check_scores(learner, samples(0).select(np.array(ranks.share(SAMPLES))), configuration)
+    for update in range(UPDATES):
+        if "restore" in options and update == UPDATES - 1:
+            folder = Path(f"{output}.checkpoint")
+            folder.mkdir(exist_ok=True)
+            learner.save(folder)
+            ranks.barrier()
+            learner = new_learner()
+            learner.load(folder)
+        learner.begin_step(update + 1)
+        batch = with_targets(samples(update, level), update) if valued else samples(update, level)
+        (scored,) = learner.with_reference([batch.select(np.array(ranks.share(SAMPLES)))])
+        learner.update(scored)
+    values = {"values": torch.tensor(learner.values(with_targets(samples(0), 0)))} if valued else {}
+    save({**learner.weights(), **values}, output, rank)
+
+
+def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
+    """Before any update the learner scores as the model itself does, whatever its weights lie on."""
+    scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
+    for step, found in zip(mine.steps, learner.own_logprobs(mine), strict=True):
+        with torch.no_grad():
+            expected, _ = scorer(pack_responses([(step.prompt_ids, step.response_ids)]), 1.0)
+        np.testing.assert_allclose(found, expected, atol=tolerance)
+
+
+def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
+    """How far each weight has moved, and each value, which was 0."""
+    start = tiny_policy().model.state_dict()
+    if rank == 0:
+        torch.save({name: value.float() - start.get(name, 0.0) for name, value in weights.items()}, output)
+
+
+if __name__ == "__main__":
+    name, count, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if name == "plain":
+        kinds = {"lora": train_plain_lora, "values": train_plain_values}
+        plainly = next((kinds[option] for option in sys.argv[4:] if option in kinds), train_plain)
+        save(plainly(tiny_policy(), level_of(sys.argv[4:])), out, 0)
+    elif count == 1:
+        train(0, 1, free_port(), name, out, sys.argv[4:])
+    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+        arguments = (count, free_port(), name, out, sys.argv[4:])
+        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

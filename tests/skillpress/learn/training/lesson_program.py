@@ -1,0 +1,120 @@
+"""Trains a tiny policy on samples and lessons together: ``lesson_program.py NAME RANKS OUT [OPTION ...]``.
+
+NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch, which passes every
+sequence through the model by itself. With ``checkpointing`` the packed scorer is taken; with ``distill``
+there is no KL; with ``uneven`` all lessons are the first rank's and all samples the last one's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
+
+from learner_program import ADAMW, samples, save
+from tiny import tiny_policy
+
+from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.experience.erl import Internalization
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.samples import Samples
+from skillpress.models.policy import Policy, token_scores
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+
+UPDATES, LESSONS, ALPHA, ETA, TEMPERATURE = 3, 6, 0.7, 0.9, 1.25
+
+
+def lessons(update: int) -> Samples:
+    """Six lessons; what stands above a plain prompt is of any length, and some responses are one token."""
+    random = np.random.default_rng(100 + update)
+
+    def tokens(least: int, most: int) -> TokenIds:
+        return tuple(map(int, random.integers(2, 50, random.integers(least, most))))
+
+    steps = []
+    for number in range(LESSONS):
+        plain, response = tokens(1, 6), tokens(1, 2) if number < 2 else tokens(2, 6)
+        given = (*tokens(1, 5), *plain)
+        steps.append(
+            Step(given, response, (-1.0,) * len(response), "", "", "", None, (), plain_prompt_ids=plain)
+        )
+    weights = np.full(LESSONS, 0.02 * (1 + update))
+    return Samples(tuple(steps), np.ones(LESSONS), weights)
+
+
+def distributions(policy: Policy, prompt: TokenIds, response: TokenIds) -> torch.Tensor:
+    """[response tokens, vocabulary] log-probabilities, by the model's own forward pass."""
+    logits = policy.model(torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1]
+    return torch.log_softmax(logits.float() / TEMPERATURE, -1)
+
+
+def train_plain(policy: Policy, eta: float) -> dict[str, torch.Tensor]:
+    """The loss written out again, sample by sample."""
+    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=0.0, betas=(0.8, 0.95), weight_decay=0.1)
+    for update in range(UPDATES):
+        optimizer.param_groups[0]["lr"] = 0.005 if update == 0 else 0.01
+        optimizer.zero_grad()
+        rows = samples(update)
+        for step, advantage, weight in zip(rows.steps, rows.advantages, rows.weights, strict=True):
+            logprobs = _taken(distributions(policy, step.prompt_ids, step.response_ids), step)
+            ratio = torch.exp(logprobs - torch.tensor(step.logprobs))
+            clipped = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
+            (-weight * clipped.sum()).backward()
+        taught = lessons(update)
+        for step, weight in zip(taught.steps, taught.weights, strict=True):
+            assert step.plain_prompt_ids is not None
+            plain = distributions(policy, step.plain_prompt_ids, step.response_ids)
+            given = distributions(policy, step.prompt_ids, step.response_ids).detach()
+            kl = torch.nn.functional.kl_div(plain, given, reduction="sum", log_target=True)
+            (weight * (eta * kl - ALPHA * _taken(plain, step).sum())).backward()
+        torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 0.5)
+        optimizer.step()
+    return policy.model.state_dict()
+
+
+def _taken(logprobs: torch.Tensor, step: Step) -> torch.Tensor:
+    return logprobs[torch.arange(len(logprobs)), torch.tensor(step.response_ids)]
+
+
+def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
+    """This rank's share of the same updates, in passes of twenty tokens and a few whole distributions."""
+    torch.set_num_threads(1)
+    ranks, policy = Ranks(rank, size), tiny_policy()
+    token_scores.CHUNK_LOGITS = 4 * policy.model.config.vocab_size
+    join_ranks(ranks, port)
+    learner = Learner(
+        policy.model, ClippedSurrogate(0.2, 0.2, 0.0), configuration, ADAMW, TEMPERATURE, 20, ranks,
+        gradient_checkpointing="checkpointing" in options,
+        lesson_loss=Internalization(ALPHA, 0.0 if "distill" in options else ETA),
+    )  # fmt: skip
+    for update in range(UPDATES):
+        own, taught = samples(update), lessons(update)
+        mine, mine_taught = ranks.share(len(own)), ranks.share(LESSONS)
+        if "uneven" in options:
+            mine = range(len(own)) if rank == size - 1 else range(0)
+            mine_taught = range(LESSONS) if rank == 0 else range(0)
+        learner.begin_step(update + 1)
+        rows, taught_rows = np.array(mine, np.int64), np.array(mine_taught, np.int64)
+        measured = learner.update(own.select(rows), taught.select(taught_rows))
+        tokens = sum(len(step.response_ids) for step in taught.steps)
+        assert measured.lessons["tokens"] == tokens
+        np.testing.assert_allclose(measured.lessons["weight"], taught.weights[0] * tokens, rtol=1e-5)
+        assert ("kl" in measured.lessons) == ("distill" not in options)
+    save(learner.weights(), output, rank)
+
+
+if __name__ == "__main__":
+    name, count, out, *chosen = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+    if name == "plain":
+        save(train_plain(tiny_policy(), 0.0 if "distill" in chosen else ETA), out, 0)
+    elif count == 1:
+        train(0, 1, free_port(), name, out, chosen)
+    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+        arguments = (count, free_port(), name, out, chosen)
+        torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

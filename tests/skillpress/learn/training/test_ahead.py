@@ -1,0 +1,135 @@
+"""Batches that are played ahead, in a thread: the same episodes, and nothing that outlives an error."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from walking import TASKS, Countdowner, Walker
+
+from skillpress.core.interface import Environment, Info
+from skillpress.experiment import Experiment
+from skillpress.experiment.params import load_params
+from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.groups import GroupCollector
+from skillpress.play.rollout import Collector, SyncVectorEnv, VectorEnvironment, WorkerVectorEnv
+from skillpress.play.workers.distributed import Ranks
+
+ROOT = Path(__file__).parents[4]
+ALGORITHM = Experiment(load_params(ROOT / "params.yaml")).algorithm
+
+
+@dataclass(frozen=True)
+class SilentRanks(Ranks):
+    """The second of two, whose first would never answer."""
+
+    rank: int = 1
+    size: int = 2
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        raise AssertionError("a message to the other rank")
+
+    def sum(self, values: dict[str, float]) -> dict[str, float]:
+        raise AssertionError("a message to the other rank")
+
+
+def rollouts(environments: VectorEnvironment, ranks: Ranks = Ranks()) -> Rollouts:  # noqa: B008
+    """Of four groups of two in each step."""
+    collector = Collector(environments, Walker(), 8)
+    return Rollouts(GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, seed=0, ranks=ranks))
+
+
+def in_process(make: Callable[[], Environment] = Countdowner) -> Rollouts:
+    return rollouts(SyncVectorEnv(make))
+
+
+def test_a_batch_played_ahead_has_the_episodes_that_it_would_have_had_and_says_whose_it_is() -> None:
+    with in_process() as plain, in_process() as ahead:
+        now = plain(3)
+        ahead.begin(3)
+        ahead.finish()
+        before = ahead(3)
+    assert {trajectory.policy_version for trajectory in now.played} == {2}
+    assert {trajectory.policy_version for trajectory in before.played} == {1}
+    assert [replace(trajectory, policy_version=2) for trajectory in before.played] == now.played
+    assert before.groups == now.groups and before.tasks == now.tasks
+    assert before.speed["decisions_per_environment_step"] == 1
+
+
+def test_what_was_begun_is_taken_once_and_the_next_step_is_played_when_it_is_asked_for() -> None:
+    with in_process() as ahead:
+        ahead.begin(2)
+        versions = [{t.policy_version for t in ahead(step).played} for step in (2, 3)]
+    assert versions == [{0}, {2}]
+
+
+def test_all_batches_ahead_are_played_in_one_thread_and_without_a_lag_in_the_callers() -> None:
+    seen: list[int] = []
+
+    class Watched(Countdowner):
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            seen.append(threading.get_ident())
+            return super().step(action)
+
+    with in_process(Watched) as ahead:
+        for step in (2, 3):
+            ahead.begin(step)
+            ahead(step)
+        others = set(seen)
+        assert len(others) == 1 and threading.get_ident() not in others
+        seen.clear()
+        ahead(4)
+        assert set(seen) == {threading.get_ident()}
+
+
+def test_playing_says_nothing_to_the_other_ranks() -> None:
+    """Collectives of two threads would meet in another order on every rank, and wait for ever."""
+    with rollouts(SyncVectorEnv(Countdowner), SilentRanks()) as ahead:
+        ahead.begin(2)
+        assert len(ahead(2).played) == 4, "its half of the groups"
+
+
+def test_an_error_in_the_thread_is_raised_where_the_step_waits_with_the_place_where_it_happened() -> None:
+    class Broken(Countdowner):
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            raise KeyError("the grue")
+
+    with pytest.raises(KeyError, match="the grue") as caught, in_process(Broken) as ahead:
+        ahead.begin(2)
+        ahead.finish()
+    assert "in step" in "".join(traceback.format_tb(caught.value.__traceback__)[-1:])
+
+
+class Endless(Countdowner):
+    """Never ends an episode."""
+
+    def step(self, action: str) -> tuple[str, bool, bool, Info]:
+        return "on and on", False, False, Info()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_an_error_beside_what_is_played_ends_that_too(error: type[BaseException]) -> None:
+    with pytest.raises(error), in_process(Endless) as ahead:
+        ahead.begin(2)
+        raise error
+    for thread in threading.enumerate():
+        if thread.name.startswith("plays ahead"):  # in its last moments
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.mark.timeout(120)
+def test_environments_in_worker_processes_live_on_from_batch_to_batch_whichever_thread_plays() -> None:
+    environments = WorkerVectorEnv(Countdowner, processes=1)
+    with rollouts(environments) as ahead, ahead.collect.collector:
+        for step in (1, 2, 3):
+            if step == 2:
+                ahead.begin(step)
+            assert len(ahead(step).played) == 8
+        assert environments.pool.restarts == 0

@@ -1,0 +1,158 @@
+"""Engine, learner and reference on the same responses, with a real learner around a tiny policy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scored import scored
+from tiny import tiny_policy
+
+from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from skillpress.learn.algorithms.importance_weights import TruncatedImportance
+from skillpress.learn.training.learner import Learner
+from skillpress.learn.training.mismatch import RESPONSES, MismatchCheck, MismatchError
+from skillpress.learn.training.off_policy import correct, per_token
+from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.samples import Samples, pack
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+
+TEMPERATURE = 0.7
+
+
+@pytest.fixture(scope="module")
+def learner() -> Learner:
+    """At its start weights; a pass takes at most twenty tokens."""
+    join_ranks(Ranks(), free_port())
+    loss = ClippedSurrogate(0.2, 0.2, 0.1)
+    return Learner(tiny_policy().model, loss, "zero1_fp32", AdamW(1e-2), TEMPERATURE, 20, Ranks())
+
+
+@pytest.fixture(scope="module")
+def steps() -> tuple[Step, ...]:
+    """What an engine without any rounding of its own sampled at the start weights."""
+    random = np.random.default_rng(0)
+    made = []
+    for _ in range(70):
+        prompt, response = (tuple(map(int, random.integers(2, 50, random.integers(1, 6)))) for _ in range(2))
+        packed = pack_responses([(prompt, response)])
+        with torch.no_grad():
+            logprobs, _ = ResponseScorer(tiny_policy().model)(packed, TEMPERATURE)
+        made.append(Step(prompt, response, tuple(logprobs.tolist()), "", "", "", None, ()))
+    return tuple(made)
+
+
+def samples(steps: tuple[Step, ...]) -> Samples:
+    return Samples(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
+
+
+def shifted(step: Step, nats: float) -> Step:
+    """The step as an engine would report it that is this much surer of every token."""
+    return replace(step, logprobs=tuple(logprob + nats for logprob in step.logprobs))
+
+
+def test_the_learners_scores_and_the_references_are_the_models_own(
+    learner: Learner, steps: tuple[Step, ...]
+) -> None:
+    own = learner.own_logprobs(samples(steps))
+    (scored,) = learner.with_reference([samples(steps)])
+    assert scored.reference_logprobs is not None
+    for step, one, other in zip(steps, own, scored.reference_logprobs, strict=True):
+        np.testing.assert_allclose(one, step.logprobs, atol=1e-5)
+        np.testing.assert_array_equal(one, other, "the same passes, the same weights: the same bits")
+
+
+def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...]) -> None:
+    (scored,) = learner.with_reference([samples(steps)])
+    rows = np.array([5, 0, 41])
+    packed = pack(scored.select(rows), "cpu")
+    expected = np.concatenate([steps[row].logprobs for row in rows])
+    assert packed.reference_logprobs is not None
+    np.testing.assert_allclose(packed.reference_logprobs, expected, atol=1e-5)
+
+
+def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored(
+    learner: Learner, steps: tuple[Step, ...]
+) -> None:
+    with pytest.raises(ValueError, match="with_reference"):
+        learner.update(samples(steps[:3]))
+
+
+def test_an_engine_that_agrees_passes_and_its_differences_are_rounding(
+    learner: Learner, steps: tuple[Step, ...]
+) -> None:
+    metrics = MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(steps, 1)
+    assert 0 <= metrics["mismatch/mean"] <= metrics["mismatch/largest"] < 1e-5
+    ratios = [value for name, value in metrics.items() if "ratio" in name]
+    assert len(ratios) == 6 and ratios == pytest.approx([1.0] * 6, abs=1e-4)
+
+
+def test_an_engine_that_is_half_a_nat_off_ends_the_training_with_the_measured_value(
+    learner: Learner, steps: tuple[Step, ...]
+) -> None:
+    wrong = [shifted(step, 0.5) for step in steps]
+    with pytest.raises(
+        MismatchError, match=r"mismatch_limit is 0\.01.*step 3 .*0\.5 nats.*over 64 responses"
+    ):
+        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(wrong, 3)
+    broken = [shifted(step, float("nan")) for step in steps]
+    with pytest.raises(MismatchError, match="nan nats"):
+        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(broken, 3)
+
+
+def test_at_most_64_responses_are_compared_and_without_any_there_is_nothing_to_say(
+    learner: Learner, steps: tuple[Step, ...]
+) -> None:
+    assert RESPONSES == 64 < len(steps)
+    check = MismatchCheck(learner, Ranks(), seed=0, limit=9.0, exact=True)
+    wrong = [shifted(step, float(row == 3)) for row, step in enumerate(steps)]
+    found = {check(wrong, step)["mismatch/largest"] > 0.5 for step in range(1, 60)}
+    assert found == {True, False}, "response 3 is among those drawn in most steps and not in all"
+    assert MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)([], 1) == {}
+
+
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_are_taken_against_the_learner(
+    learner: Learner, steps: tuple[Step, ...], level: str
+) -> None:
+    """Surer by log 2 at every token: token weights are 1/2, a response's is 1/2 to its length."""
+    surer = samples(tuple(shifted(step, float(np.log(2))) for step in steps))
+    (found,), metrics = correct([surer], TruncatedImportance(level, 2.0), learner, Ranks())
+    batch = pack(found, "cpu")
+    lengths = np.array([len(step.response_ids) for step in steps])
+    each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
+    np.testing.assert_allclose(batch.advantages, np.repeat(surer.advantages * each, lengths), rtol=1e-4)
+    np.testing.assert_allclose(batch.old_logprobs, np.concatenate([s.logprobs for s in steps]), atol=1e-5)
+    assert metrics["importance/truncated"] == 0
+    assert metrics["importance/token_ratio_p50"] == pytest.approx(0.5, rel=1e-4)
+    assert metrics["importance/sequence_ratio_p01"] == pytest.approx(0.5**5, rel=1e-3)
+
+
+def test_an_engine_that_is_less_sure_is_cut_at_the_cap(learner: Learner, steps: tuple[Step, ...]) -> None:
+    unsure = samples(tuple(shifted(step, -float(np.log(8))) for step in steps))
+    (found,), metrics = correct([unsure], TruncatedImportance("token", 2.0), learner, Ranks())
+    assert metrics["importance/truncated"] == 1
+    np.testing.assert_allclose(found.advantages[:, 0], 2 * unsure.advantages, rtol=1e-4)
+
+
+def test_weights_multiply_advantages_per_token_and_per_sample_alike() -> None:
+    weights, lengths = np.array([1.0, 2.0, 3.0]), np.array([1, 2])
+    expected = [[10, 0], [40, 60]]
+    np.testing.assert_array_equal(per_token(np.array([10.0, 20.0]), weights, lengths), expected)
+    wide = np.array([[10.0, 7.0, 7.0], [20.0, 20.0, 7.0]])
+    np.testing.assert_array_equal(per_token(wide, weights, lengths), expected)
+
+
+def test_weighting_advantages_is_weighting_the_surrogate() -> None:
+    """omega min(rho A, clip(rho) A) = min(rho omega A, clip(rho) omega A), term by term."""
+    random = torch.Generator().manual_seed(0)
+    logprobs, old, advantages = (torch.randn(200, generator=random) for _ in range(3))
+    weights = torch.rand(200, generator=random) + 0.1
+    loss = ClippedSurrogate(0.2, 0.3, 0.0)
+    inside, _ = loss(scored(logprobs, old, weights * advantages, torch.ones(200)))
+    outside, _ = loss(scored(logprobs, old, advantages, weights))
+    torch.testing.assert_close(inside, outside)

@@ -1,0 +1,135 @@
+"""From trajectories to padded microbatches and back to log-probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.core.trajectory import Step, Trajectory
+from skillpress.learn.training.samples import (
+    Samples,
+    microbatches,
+    pack,
+    sample_trajectories,
+    step_samples,
+)
+from skillpress.models.policy.passes import FAN_OUT
+
+tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
+
+
+def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples:
+    steps = tuple(
+        Step(prompt, response, tuple(-float(t) for t in response), "", "", "", None, ())
+        for prompt, response in rows
+    )
+    return Samples(steps, np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
+
+
+@given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8))
+def test_what_the_loss_needs_follows_its_tokens(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+    batch = pack(make_samples(rows), "cpu")
+    expected = [(float(n), token) for n, (_, response) in enumerate(rows, 1) for token in response]
+    assert [*zip(batch.advantages.tolist(), batch.responses.targets.tolist(), strict=True)] == expected
+    torch.testing.assert_close(batch.old_logprobs, -batch.responses.targets.float())
+    assert batch.weights.tolist() == [0.5] * len(expected)
+
+
+@given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=12), st.integers(12, 40))
+def test_microbatches_hold_every_sample_once_within_the_token_limit(
+    rows: list[tuple[tuple[int, ...], tuple[int, ...]]], limit: int
+) -> None:
+    batches = list(microbatches(make_samples(rows), limit, "cpu"))
+    advantages = np.concatenate([np.unique(batch.advantages.numpy()) for batch in batches])
+    assert sorted(advantages.tolist()) == [float(n) for n in range(1, len(rows) + 1)]
+    assert all(batch.responses.size <= limit for batch in batches)
+
+
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 60), st.integers(8, 40))
+def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
+    width: int, response: int, rows: int, limit: int
+) -> None:
+    """Its tokens count once, its keys and values and the logits of its responses for each response."""
+    batches = list(microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu"))
+    assert sum(len(batch.responses.owner) for batch in batches) == rows
+    for batch in batches:
+        held = len(batch.responses.owner)
+        if held > 1:
+            assert len(batch.responses.targets) <= limit
+            assert response == 1 or held * (width + response - 1) <= FAN_OUT * limit
+
+
+def test_steps_with_the_same_prompt_meet_in_one_microbatch_and_share_it() -> None:
+    rows = [((1, 2, 3), (4, 5)), ((9, 9, 9), (7,)), ((1, 2, 3), (6,))]
+    (batch,) = microbatches(make_samples(rows), 100, "cpu")
+    assert batch.responses.prompts.tolist() == [[1, 2, 3], [9, 9, 9]]
+    assert batch.responses.owner.tolist() == [0, 0, 1]
+
+
+def test_steps_that_go_on_from_one_another_are_one_sequence_of_a_pass() -> None:
+    rows = [
+        ((1, 2), (3,)),
+        ((1, 2, 3, 4), (5, 6)),
+        ((1, 2, 3, 4, 5, 6, 7), (8,)),
+        ((1, 2), (9,)),
+        ((1, 2, 9, 4), (5,)),
+    ]
+    batches = list(microbatches(make_samples(rows), 100, "cpu"))
+    longer, shorter = sorted(batches, key=lambda batch: -batch.responses.continuations.shape[1])
+    assert longer.responses.continuations.tolist() == [[3, 4, 5, 6, 7]]
+    assert longer.responses.targets.tolist() == [3, 5, 6, 8]
+    assert longer.advantages.tolist() == [1, 2, 2, 3]
+    assert shorter.responses.continuations.tolist() == [[9, 4]]
+    assert shorter.advantages.tolist() == [4, 5]
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 80))
+def test_sequences_of_a_pass_differ_less_than_twofold_and_stay_within_the_limit(
+    lengths: list[int], limit: int
+) -> None:
+    rows = []
+    for number, steps in enumerate(lengths):
+        prompt = (7, number)
+        for step in range(steps):
+            rows.append((prompt, (step + 1,)))
+            prompt = (*prompt, step + 1, 99)
+    batches = list(microbatches(make_samples(rows), limit, "cpu"))
+    assert sum(len(batch.responses.targets) for batch in batches) == sum(lengths)
+    assert sum(len(batch.responses.owner) for batch in batches) == len(lengths)
+    for batch in batches:
+        widths = batch.responses.continuation_lengths
+        assert len(widths) == 1 or batch.responses.size <= limit
+        assert widths.max() < 2 * max(1, int(widths.min()))
+
+
+def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() -> None:
+    def played(*responses: tuple[int, ...]) -> Trajectory:
+        steps = tuple(Step((1,), r, (-0.5,) * len(r), "", "", "", None, ()) for r in responses)
+        return Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)
+
+    trajectories = [played((2,), (), (3, 4)), played(()), played((5,))]
+    steps, advantages = step_samples(trajectories, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert [step.response_ids for step in steps] == [(2,), (3, 4), (5,)]
+    assert advantages.tolist() == [1.0, 3.0, 5.0]
+    assert sample_trajectories(trajectories).tolist() == [0, 0, 2]
+
+
+def test_an_advantage_may_differ_from_token_to_token() -> None:
+    steps = make_samples([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))]).steps
+    credit = np.array([[0.1, 0.2, 9.0], [0.0, 9.0, 9.0], [0.4, 0.5, 0.6]])  # 9 is padding
+    batch = pack(Samples(steps, credit, np.ones(3)), "cpu")
+    np.testing.assert_allclose(batch.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
+    teaching = Samples(steps, np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]), np.ones(3)).with_advantage
+    assert teaching.tolist() == [0, 2]
+    assert not len(Samples((), np.zeros(0), np.zeros(0)).with_advantage)
+
+
+def test_where_trajectories_stay_whole_one_advantage_makes_all_of_a_trajectory_teach() -> None:
+    steps = make_samples([((1,), (2,))] * 5).steps
+    advantages, numbers = np.array([0.0, 0.0, 0.0, -2.0, 0.0]), np.array([7, 7, 4, 4, 9])
+    samples = Samples(steps, advantages, np.ones(5), trajectory=numbers)
+    assert samples.with_advantage.tolist() == [2, 3]
+    assert samples.select(samples.with_advantage).trajectory.tolist() == [4, 4]
+    assert Samples.concatenate([samples, samples]).trajectory.tolist() == [*numbers, *numbers]

@@ -1,0 +1,249 @@
+"""What a training step takes off rewards, and a step in which there is nothing to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory
+from skillpress.environments.countdown.skills import CountdownProjection
+from skillpress.experiment import Experiment
+from skillpress.experiment.params import RewardParameters, SkillParameters, load_params
+from skillpress.learn.training.reward_shaping import RewardShaper, Shaped
+from skillpress.learn.training.step import TrainingStep
+from skillpress.play.workers.distributed import Ranks
+
+ROOT = Path(__file__).parents[4]
+TASK = Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})
+SOLUTION = ("op(-, 80, 28)", "op(+, 52, 2)", "op(*, 54, 1)")
+PROJECTED = ("OP_Sub-large-small", "OP_Add-near_target-small", "OP_Mul-near_target-small")
+"""The skills of the solution."""
+
+
+def success(won: bool) -> tuple[RewardPart, ...]:
+    return (RewardPart("success", 10.0 * won, "trajectory"),)
+
+
+def trajectory(actions: tuple[str, ...], won: bool) -> Trajectory:
+    steps = tuple(
+        Step((1,), (2,), (-1.0,), "", action, "", None, success(won and action is actions[-1]))
+        for action in actions
+    )
+    return Trajectory("e3", "g", 0, steps, won, won, not won, "won" if won else "timeout", 0, 0)
+
+
+def shaper(
+    shaping: str,
+    buffer: int = 256,
+    search: str = "greedy",
+    closure: str = "none",
+    ranks: Ranks = Ranks(),  # noqa: B008
+    credit: Credit = "trajectory",
+) -> RewardShaper:
+    reward = RewardParameters(
+        success=10.0, invalid_penalty=0.01, invalid_counts="any", invalid_credit="trajectory",
+        measures={}, shaping=shaping, shaping_credit=credit, efficiency=10.0,
+    )  # fmt: skip
+    skills = SkillParameters(
+        max_phrase_length=4,
+        buffer=buffer,
+        corpus="algorithm_1",
+        search=search,
+        closure=closure,
+        library=None,
+    )
+    return RewardShaper(CountdownProjection(), skills, reward, 30, ranks, seed=0)
+
+
+def returns(shaped: Shaped, played: Sequence[Trajectory]) -> np.ndarray:
+    """What is left of the rewards."""
+    return np.array([trajectory.total_reward for trajectory in played]) - shaped.penalty
+
+
+def test_round_length_takes_ten_times_the_length_over_t_off_successes_only() -> None:
+    played = [trajectory(SOLUTION, True), trajectory(SOLUTION[:1] * 4, False)]
+    shaped = shaper("round_length")([TASK] * 2, played)
+    np.testing.assert_allclose(returns(shaped, played), [10 - 10 * 3 / 30, 0])
+
+
+def test_rounds_charges_the_steps_without_a_skill_as_well_and_their_share_is_logged() -> None:
+    """Two of the five steps of the one success have no skill; the failure's count for nothing."""
+    played = [trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True), trajectory(("look",), False)]
+    by_rounds, by_length = (shaper(name)([TASK] * 2, played) for name in ("rounds", "round_length"))
+    np.testing.assert_allclose(returns(by_rounds, played), [10 - 10 * 5 / 30, 0])
+    np.testing.assert_allclose(returns(by_length, played), [10 - 10 * 3 / 30, 0])
+    assert by_rounds.metrics["skills/unlabelled_rate"] == by_length.metrics["skills/unlabelled_rate"] == 2 / 5
+
+
+def test_the_unlabelled_share_is_that_of_all_ranks() -> None:
+    """This rank has 1 step in 4 without a skill; the other says that it has 5 in 6."""
+    mine = [trajectory(("look", *SOLUTION), True)]
+    shaped = shaper("none", ranks=OneOf(0, 2, (PROJECTED,), {"steps": 6.0, "unlabelled": 5.0}))
+    assert shaped([TASK], mine).metrics["skills/unlabelled_rate"] == 6 / 10
+
+
+def test_a_phrase_that_all_successes_share_costs_one_segment() -> None:
+    played = [trajectory(SOLUTION, True)] * 60 + [trajectory(SOLUTION[:2], False)]
+    shaped = shaper("segcost")([TASK] * 61, played)
+    assert shaped.dictionary is not None
+    np.testing.assert_allclose(returns(shaped, played), [10 - 10 * 1 / 30] * 60 + [0])
+    assert shaped.segments.tolist() == [1] * 60 + [2]
+    assert shaped.metrics["dictionary/segments"] == 1
+
+
+def test_a_constant_takes_a_tenth_of_lambda_off_every_success() -> None:
+    played = [trajectory(SOLUTION, True), trajectory(("look",), True), trajectory(SOLUTION, False)]
+    shaped = shaper("constant")([TASK] * 3, played)
+    np.testing.assert_allclose(returns(shaped, played), [10 - 10 / 10, 10 - 10 / 10, 0])
+
+
+@pytest.mark.parametrize(
+    ("shaping", "charges"),
+    [
+        ("none", [0, 0, 0, 0, 0]),
+        ("constant", [0, 0, 0, 0, 1]),
+        ("rounds", [1 / 3] * 5),
+        ("round_length", [0, 1 / 3, 1 / 3, 0, 1 / 3]),
+        ("segcost", [0, 1 / 3, 0, 0, 0]),
+    ],
+)
+def test_where_steps_pay_each_answers_for_what_falls_on_it(shaping: str, charges: list[float]) -> None:
+    """lambda / T = 10 / 30; the solution is one phrase, in which a step without a skill stands."""
+    won = trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True)
+    played = [won] * 60 + [trajectory(SOLUTION, False)]
+    shaped = shaper(shaping, credit="step")([TASK] * 61, played)
+    assert shaped.charges is not None
+    np.testing.assert_allclose(shaped.charges, charges * 60 + [0, 0, 0])
+    np.testing.assert_allclose(shaped.penalty, [sum(charges)] * 60 + [0])
+
+
+def test_a_summary_pays_nothing() -> None:
+    """Asked for before the second of three steps, it is the second of four decisions."""
+    won = trajectory(SOLUTION, True)
+    won = replace(won, summaries=(Summary(1, won.steps[0]),))
+    charges = shaper("rounds", credit="step")([TASK], [won]).charges
+    np.testing.assert_allclose(charges, [1 / 3, 0, 1 / 3, 1 / 3])
+
+
+def test_where_trajectories_pay_no_step_is_charged() -> None:
+    assert shaper("segcost")([TASK], [trajectory(SOLUTION, True)]).charges is None
+
+
+def test_without_a_success_rewards_stay_as_they_are() -> None:
+    shaped = shaper("segcost")([TASK], [trajectory(SOLUTION[:2], False)])
+    assert shaped.penalty.tolist() == [0] and shaped.dictionary is None
+    assert "skills/unlabelled_rate" not in shaped.metrics
+
+
+def test_the_buffer_lets_one_success_be_judged_by_those_before_it() -> None:
+    many, one = [trajectory(SOLUTION, True)] * 60, [trajectory(SOLUTION, True)]
+    remembering, forgetful = shaper("segcost"), shaper("segcost", buffer=0)
+    for each in (remembering, forgetful):
+        each([TASK] * 60, many)
+    np.testing.assert_allclose(remembering([TASK], one).penalty, [10 / 30])
+    np.testing.assert_allclose(forgetful([TASK], one).penalty, [10 * 3 / 30])
+
+
+def test_replayed_successes_pay_by_the_steps_dictionary_and_are_not_remembered_twice() -> None:
+    """Of 60 new successes the whole solution becomes a phrase. The replayed ones pay by it, one segment for
+    the solution and two for two of its skills, for which 60 of them alone would have made a phrase."""
+    new, replayed = [trajectory(SOLUTION, True)] * 60, [trajectory(SOLUTION[:2], True)] * 60
+    again = [*replayed, trajectory(SOLUTION, True), trajectory(SOLUTION, False)]
+    with_buffer, without = shaper("segcost"), shaper("segcost")
+    shaped = with_buffer([TASK] * 122, [*new, *again], 60)
+    plain = without([TASK] * 60, new)
+    assert shaped.dictionary == plain.dictionary and shaped.metrics.keys() == plain.metrics.keys()
+    np.testing.assert_allclose(shaped.penalty, [10 * 1 / 30] * 60 + [10 * 2 / 30] * 60 + [10 * 1 / 30, 0])
+    assert with_buffer.buffer.sequences == without.buffer.sequences == [PROJECTED] * 60
+
+
+def test_without_a_new_success_those_replayed_are_what_the_dictionary_is_fitted_to() -> None:
+    shape = shaper("segcost")
+    shaped = shape([TASK] * 61, [trajectory(SOLUTION, False)] + [trajectory(SOLUTION, True)] * 60, 1)
+    np.testing.assert_allclose(shaped.penalty, [0] + [10 * 1 / 30] * 60)
+    assert not len(shape.buffer), "they were remembered when they were new"
+    assert "skills/unlabelled_rate" not in shaped.metrics, "of new successes, of which there are none"
+
+
+def test_plain_shaping_changes_nothing_but_still_shows_the_dictionary() -> None:
+    shaped = shaper("none")([TASK], [trajectory(SOLUTION, True)])
+    assert shaped.penalty.tolist() == [0] and shaped.metrics["dictionary/segments"] == 3
+
+
+def test_a_success_that_another_skill_would_make_cheaper_is_counted_and_a_closure_prevents_it() -> None:
+    """With the whole solution as the only phrase, its first two skills cost 2 and all three cost 1."""
+    played = [trajectory(SOLUTION, True)] * 60 + [trajectory(SOLUTION[:2], True)]
+    shaped = shaper("segcost", search="refined")([TASK] * 61, played)
+    assert shaped.metrics["skills/exploitable_rate"] == 1 / 61
+    np.testing.assert_allclose(shaped.penalty[-1], 10 * 2 / 30)
+    closed = shaper("segcost", search="refined", closure="prefixes")([TASK] * 61, played)
+    assert closed.metrics["skills/exploitable_rate"] == 0
+    np.testing.assert_allclose(closed.penalty[-1], 10 * 1 / 30)
+
+
+@pytest.mark.parametrize("shaping", ["none", "round_length", "segcost"])
+def test_a_win_without_a_labelled_skill_alone_in_its_batch_keeps_its_reward(shaping: str) -> None:
+    """Nothing says what its success was made of: there is no phrase to fit and none to pay for."""
+    shaped = shaper(shaping)([TASK] * 2, [trajectory(("look",), True), trajectory(SOLUTION, False)])
+    assert shaped.penalty.tolist() == [0, 0] and shaped.dictionary is None
+    assert shaped.metrics["skills/unlabelled_rate"] == 1
+
+
+def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
+    unasked = Step((), (), (), "", "", "", "prompt_too_long", ())
+    played = [replace(trajectory(SOLUTION, False), steps=(unasked,) * 3)] * 4
+    algorithm = Experiment(load_params(ROOT / "params.yaml")).algorithm
+    nothing: Any = None  # no part is needed for it, the learner least of all
+    step = TrainingStep(
+        seed=0, minibatches=4, minibatch_size=0, algorithm=algorithm, rollouts=nothing, shaper=nothing,
+        learner=nothing, mismatch=nothing, engine=nothing, ranks=Ranks(),
+        sample=nothing,
+    )  # fmt: skip
+    found = step._update(played, np.arange(12.0), 1)
+    assert found == {"tokens_sampled": 0.0, "tokens_trained": 0.0}
+
+
+@dataclass(frozen=True)
+class OneOf(Ranks):
+    """One of several ranks whose successes are known beforehand."""
+
+    everybodys: tuple[Any, ...] = ()
+    others: Mapping[str, float] = field(default_factory=dict)
+    """What the other ranks add to sums."""
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        return list(self.everybodys)
+
+    def sum(self, values: dict[str, float]) -> dict[str, float]:
+        return {name: value + self.others.get(name, 0.0) for name, value in values.items()}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=4, max_size=40), st.sampled_from([2, 4])
+)
+def test_the_number_of_processes_changes_no_reward(batch: list[tuple[int, bool]], processes: int) -> None:
+    batch = batch[: len(batch) // processes * processes] * 6
+    played = [trajectory(SOLUTION[:length], won) for length, won in batch]
+    together = shaper("segcost")([TASK] * len(played), played).penalty
+    successes = tuple(PROJECTED[:length] for length, won in batch if won)
+    shared = []
+    for rank in range(processes):
+        mine = [played[index] for index in OneOf(rank, processes).share(len(played))]
+        part = shaper("segcost", ranks=OneOf(rank, processes, successes))
+        shared.append(part([TASK] * len(mine), mine).penalty)
+    np.testing.assert_array_equal(np.concatenate(shared), together)
+
+
+def test_the_dictionary_sees_the_successes_of_all_ranks() -> None:
+    others = (PROJECTED[:2],) * 60
+    both = shaper("segcost", ranks=OneOf(0, 2, (PROJECTED, *others)))
+    # The two first skills of the solution are the other rank's phrase: 2 segments instead of 3.
+    np.testing.assert_allclose(both([TASK], [trajectory(SOLUTION, True)]).penalty, [10 * 2 / 30])
+    assert len(both.buffer) == 61

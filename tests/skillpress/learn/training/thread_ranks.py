@@ -1,0 +1,49 @@
+"""Ranks that are threads of one process: what they tell each other, without processes to start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import torch
+
+from skillpress.play.workers.distributed import Ranks
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class ThreadRanks(Ranks):
+    meeting: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
+    table: list[Any] = field(default_factory=list)
+
+    def gather(self, items: Sequence[Any]) -> list[Any]:
+        self.table[self.rank] = list(items)
+        self.meeting.wait(60)
+        everything = [item for part in self.table for item in part]
+        self.meeting.wait(60)
+        return everything
+
+    def sum(self, values: dict[str, float]) -> dict[str, float]:
+        rows = self.gather([values])
+        return {name: sum(row[name] for row in rows) for name in values}
+
+    def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+        rows = self.gather([[parameter.grad for parameter in parameters]])
+        totals = [sum(gradients[1:], gradients[0]) for gradients in zip(*rows, strict=True)]
+        self.barrier()
+        for parameter, total in zip(parameters, totals, strict=True):
+            parameter.grad = total
+
+    def barrier(self) -> None:
+        self.meeting.wait(60)
+
+
+def on_ranks(size: int, work: Callable[[Ranks], Result]) -> list[Result]:
+    """What ``work`` returns on each of ``size`` ranks."""
+    meeting, table = threading.Barrier(size), [None] * size
+    with ThreadPoolExecutor(size) as threads:
+        return list(threads.map(lambda rank: work(ThreadRanks(rank, size, meeting, table)), range(size)))

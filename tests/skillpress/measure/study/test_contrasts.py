@@ -1,0 +1,98 @@
+"""Verdicts of the study's claims, by cases that follow from the plan's words."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from scipy.stats import ttest_1samp
+
+from skillpress.measure.study.contrasts import (
+    GATED,
+    MISSING,
+    OPEN,
+    REVERSED,
+    TOO_SMALL,
+    YES,
+    Finding,
+    judged,
+    measured,
+)
+from skillpress.measure.study.plan import BY_CLASS, Claim
+
+
+def claim(expect: str = "higher", benchmark: str = "b", of_class: str = "") -> Claim:
+    return Claim(
+        question="q",
+        family="f" + (BY_CLASS if of_class else ""),
+        benchmark=benchmark,
+        first="one",
+        second="two",
+        expect=expect,  # type: ignore[arg-type]
+        of_class=of_class,
+    )
+
+
+def finding(
+    difference: float, half: float, p: float, expect: str = "higher", seeds: int = 5, **of: str
+) -> Finding:
+    return Finding(
+        claim=claim(expect, **of),
+        planned=5,
+        margin=0.01,
+        difference=difference,
+        per_seed=(difference,) * seeds,
+        low=difference - half,
+        high=difference + half,
+        p=p,
+    )
+
+
+def test_where_seeds_have_their_own_tasks_it_is_the_t_test_over_seeds() -> None:
+    pairs, differences = [], [0.25, 0.5, 0.25, 0.75]
+    for seed, difference in enumerate(differences):
+        tasks = [f"{seed}-{task}" for task in range(4)]
+        won = [1.0] * int(4 * difference) + [0.0] * (4 - int(4 * difference))
+        one = pl.DataFrame({"task_id": tasks, "score": [0.0] * 4})
+        pairs.append((one, pl.DataFrame({"task_id": tasks[::-1], "score": won})))
+    found = measured(claim(), pairs, planned=4, margin=0.01)
+    assert found.per_seed == pytest.approx(differences)
+    assert found.difference == pytest.approx(0.4375)
+    assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue)
+    assert found.complete and not measured(claim(), pairs[:3], planned=4, margin=0.01).complete
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (finding(0.03, 0.02, 0.01), YES),
+        (finding(-0.03, 0.02, 0.01), REVERSED),
+        (finding(-0.03, 0.02, 0.01, "lower"), YES),
+        (finding(-0.03, 0.02, 0.01, "differs"), YES),
+        (finding(0.002, 0.006, 0.6), TOO_SMALL),  # at most +0.8 points
+        (finding(-0.005, 0.01, 0.3), TOO_SMALL),  # expected higher, at most +0.5
+        (finding(-0.005, 0.01, 0.3, "lower"), OPEN),  # may be as low as -1.5
+        (finding(-0.005, 0.01, 0.3, "differs"), OPEN),
+        (finding(0.03, 0.05, 0.2), OPEN),
+        (finding(0.03, 0.02, 0.01, seeds=4), MISSING),
+    ],
+)
+def test_a_verdict_is_what_the_plan_says_it_is(found: Finding, verdict: str) -> None:
+    assert judged([found])[0].verdict == verdict
+
+
+def test_claims_of_a_family_are_corrected_together_and_missing_ones_keep_their_place() -> None:
+    done = judged([finding(0.03, 0.02, 0.02), finding(0.03, 0.02, 0.001, seeds=4, benchmark="c")])
+    assert done[0].corrected == pytest.approx(0.04)  # 2 x 0.02, though the other is not there yet
+    assert done[1].corrected is None
+    assert done[1].verdict == MISSING
+
+
+def test_a_class_of_tasks_has_no_verdict_where_the_claim_on_all_tasks_is_open() -> None:
+    of_class = finding(0.05, 0.01, 0.001, of_class="hard")
+    assert judged([finding(0.03, 0.05, 0.2), of_class])[1].verdict == GATED
+    assert judged([finding(0.03, 0.02, 0.01), of_class])[1].verdict == YES
+
+
+def test_without_a_seed_there_is_nothing() -> None:
+    (found,) = judged([measured(claim(), [], planned=5, margin=0.01)])
+    assert (found.difference, found.verdict) == (None, MISSING)

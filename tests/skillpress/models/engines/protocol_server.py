@@ -1,0 +1,147 @@
+"""A small server that speaks what engine ``server`` speaks, with a real policy behind it.
+
+It samples with the local engine, fetches weights over HTTP, and can be told to fail in the ways in which
+servers fail. vLLM's own servers are tried by ``make test-vllm``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from safetensors.torch import load
+
+from skillpress.core.interface import Sampling
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.engines.server import VLLM
+from skillpress.models.policy import Policy
+
+Answer = dict[str, Any]
+
+
+class ProtocolServer(ThreadingHTTPServer):
+    """A context manager; it answers from the moment it is entered."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, policy: Policy, longest: int = 64, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.engine, self.longest = LocalEngine(policy), longest
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.weights_name = "those of its start"
+        self.vllm = f"{VLLM}+cpu"
+        self.dtype = str(policy.model.dtype).removeprefix("torch.")
+        """What it says of itself."""
+        self.lock = threading.Lock()
+        self.asked: list[str] = []
+        """Ids of all requests that came, the unanswered ones too."""
+        self.slowness = 0.0
+        self.change: Callable[[Answer], Answer] = lambda answer: answer
+        """Spoils an answer."""
+        self.before_answer: Callable[[Self], None] = lambda server: None
+        self._staged: dict[str, Any] = {}
+        self._connections: list[Any] = []
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.die()
+
+    def die(self) -> None:
+        """As a killed process: its connections break, and its port refuses."""
+        self.shutdown()
+        self.server_close()
+        for connection in self._connections:
+            try:
+                connection.shutdown(2)
+            except OSError:  # closed already
+                continue
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection, to break it."""
+        self._connections.append(request)
+        super().process_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away, or a death: nothing to print."""
+
+    def generate(self, body: dict[str, Any]) -> Answer:
+        """/inference/v1/generate."""
+        self.asked.append(body["request_id"])
+        self.before_answer(self)
+        time.sleep(self.slowness)
+        asked = body["sampling_params"]
+        sampling = Sampling(asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"])
+        with self.lock:
+            (sampled,) = self.engine.generate([tuple(body["token_ids"])], sampling, [asked["seed"]])
+            name = self.weights_name
+        choice = {
+            "token_ids": list(sampled.token_ids),
+            "finish_reason": sampled.finish_reason,
+            "logprobs": {"content": [{"logprob": value} for value in sampled.logprobs]},
+            "weight_versions": [{"version": name, "start": 0, "end": len(sampled.token_ids)}],
+        }
+        return self.change({"choices": [choice]})
+
+    def stage(self, body: dict[str, Any]) -> Answer:
+        """/update_weights."""
+        with urllib.request.urlopen(body["update_info"]["url"], timeout=10) as file:
+            staged = load(file.read())
+        expected = {name: value.shape for name, value in self.engine.model.state_dict().items()}
+        if {name: value.shape for name, value in staged.items()} != expected:
+            raise ValueError("these are weights of another model")
+        self._staged = staged
+        return {}
+
+    def apply(self, body: dict[str, Any]) -> Answer:
+        """/finish_weight_update."""
+        with self.lock:
+            self.engine.update_weights(self._staged, 0)
+            self.weights_name = body["weight_version"]
+        return {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ProtocolServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        answers: dict[str, Answer] = {
+            "/version": {"version": self.server.vllm},
+            "/v1/models": {"data": [{"id": "policy", "max_model_len": self.server.longest}]},
+        }
+        self._answer(200, answers.get(self.path, {}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
+        does = {
+            "/inference/v1/generate": self.server.generate,
+            "/update_weights": self.server.stage,
+            "/finish_weight_update": self.server.apply,
+            "/collective_rpc": lambda body: {"results": [self.server.dtype]},
+        }
+        try:
+            answer = does.get(self.path, lambda body: {})(body)
+        except ValueError as error:
+            self._answer(500, {"error": str(error)})
+            return
+        self._answer(200, answer)
+
+    def _answer(self, status: int, body: dict[str, Any]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""

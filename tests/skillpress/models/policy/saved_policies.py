@@ -1,0 +1,158 @@
+"""Policies of every kind that is written, saved for other programs to read; ``asked.json`` beside each model
+says what they are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from folders import CHATML, IN_PARTS, SHAPE, SPECIAL, THINKING, gemma3, llama, tokenizer_with, write_folder
+from reading_program import QUESTION
+
+from skillpress.core.interface import Sampling, ScratchVocabulary
+from skillpress.learn.training.lora import LoraAdapter
+from skillpress.models.engines.generate import generate
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy import Policy, load_policy, save_policy
+from skillpress.models.policy.domain_tokens import with_tokens
+from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
+from skillpress.models.policy.scratch import build_scratch_policy
+
+TEXT = "Go north. 80 + 28 = 108, isn't it?\n<action>op(+, 80, 28)</action> rollback"
+NUMBERS = "7 49 up 3"
+"""For the policy that is made from nothing."""
+NEW = 6
+WIDE = {"hidden_size": 64, "head_dim": 32}
+"""Heads as large as vLLM's CPU build takes them."""
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "another base": ("Llama", {"rope_parameters": {"rope_theta": 70000.0, "rope_type": "default"}}),
+    "llama3": (
+        "Llama",
+        {
+            "rope_parameters": {
+                "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+            }
+        },
+    ),
+    "yarn": (
+        "Qwen3",
+        {
+            "rope_parameters": {
+                "rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0,
+                "original_max_position_embeddings": 512,
+            }
+        },
+    ),
+    "two bases": (
+        "Gemma3Text",
+        {
+            "sliding_window": 8,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 900.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            },
+        },
+    ),
+    "a part rotates": (
+        "Phi",
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5}},
+    ),
+    "experts": ("Qwen3Moe", {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}),
+}  # fmt: skip
+"""What is called otherwise in transformers 4: a family, and what its configuration says."""
+
+
+def scratch(home: Path) -> Policy:
+    """Made from nothing."""
+    numbers = {str(number): number for number in range(50)}
+    words = ScratchVocabulary((*numbers, "up", "down", "stop"), ("stop",), numbers, state_words=48)
+    return build_scratch_policy(words, 64, 2, 2, 16, seed=0)
+
+
+def base(home: Path) -> Policy:
+    """A base model, whose texts begin with its BOS."""
+    return load_policy(write_folder(home / "source", wide(), tokenizer_with(text_begins=True)))
+
+
+def chat(home: Path) -> Policy:
+    """An instruction model whose files disagree about its ends; with generation settings that are mended."""
+    tags = tokenizer_with((*SPECIAL, "<think>", "</think>"))
+    said = {"extra_special_tokens": ["<think>", "</think>"], "add_bos_token": True}
+    generation = {"eos_token_id": 1, "temperature": 0.6}
+    return load_policy(write_folder(home / "source", wide(), tags, THINKING, said, generation))
+
+
+def domain_tokens(home: Path) -> Policy:
+    """Words of the environment as tokens of their own."""
+    source = write_folder(home / "source", wide(tie_word_embeddings=True), template=CHATML)
+    return with_tokens(load_policy(source), ["<action>", "</action>", "rollback", " 28", "op("])
+
+
+def smollm2(home: Path) -> Policy:
+    """The one with weights that somebody has trained."""
+    return load_pretrained(SMOLLM2, "float32")
+
+
+def multimodal(home: Path) -> Policy:
+    """A Gemma 3 that sees."""
+    return load_policy(write_folder(home / "source", gemma3(), template=IN_PARTS))
+
+
+def family(name: str) -> Callable[[Path], Policy]:
+    """A model of this family."""
+
+    def make(home: Path) -> Policy:
+        kind, changes = FAMILIES[name]
+        shape = {**SHAPE, **WIDE, "num_key_value_heads": 1, **changes}
+        config = getattr(transformers, f"{kind}Config")(**shape)
+        return load_policy(write_folder(home / "source", config, template=CHATML))
+
+    return make
+
+
+def wide(**changes: Any) -> transformers.PretrainedConfig:
+    """A Llama of this width."""
+    return llama(**WIDE, **changes)
+
+
+POLICIES: dict[str, Callable[[Path], Policy]] = {
+    "scratch": scratch,
+    "base": base,
+    "chat": chat,
+    "domain tokens": domain_tokens,
+    "multimodal": multimodal,
+    **{name: family(name) for name in FAMILIES},
+}
+
+
+def save_and_ask(policy: Policy, folder: Path) -> dict[str, Any]:
+    """Save a policy; returns what it says itself, in the words of ``reading_program``."""
+    save_policy(policy, folder)
+    return ask(policy, folder)
+
+
+def save_trained_and_ask(policy: Policy, folder: Path) -> dict[str, Any]:
+    """The same of a policy that low-rank changes are trained of: its adapter is in the folder, too."""
+    changes = LoraAdapter(policy.model, rank=2, alpha=4, seed=0)
+    save_policy(policy, folder, changes.merged(lambda weight: weight), changes.saved(lambda weight: weight))
+    return ask(load_policy(folder), folder)
+
+
+def ask(policy: Policy, folder: Path) -> dict[str, Any]:
+    """What a policy says, and ``asked.json`` for others to ask the same."""
+    text = NUMBERS if "49" in policy.tokenizer.vocab else TEXT
+    (prompt,) = policy.encode([text])
+    (said,) = generate(LocalEngine(policy), [prompt], Sampling(temperature=0, max_new_tokens=NEW), [0])
+    parts = policy.tokenizer.chat_template == IN_PARTS
+    content = [{"type": "text", "text": text}] if parts else text
+    asked = {"content": content, "new": NEW, "context": min(512, policy.context_length)}
+    (folder / QUESTION).write_text(json.dumps(asked))
+    with torch.no_grad():
+        logits = policy.model(torch.tensor([prompt])).logits[0, -1, :64]
+    return {"prompt": list(prompt), "response": list(said.token_ids), "logits": logits.tolist()}

@@ -1,0 +1,109 @@
+"""Steps whose prompts extend one another, scored as one sequence and each by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from families import FAMILIES, family
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillpress.models.policy.agreement import check_agreement
+from skillpress.models.policy.chains import Pair, behind, chains, extends
+from skillpress.models.policy.packing import PackedScorer
+from skillpress.models.policy.scorers import Scorer, checkpoint_layers
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+
+Turns = list[tuple[tuple[int, ...], tuple[int, ...]]]
+
+said = st.lists(st.integers(3, 59), min_size=1, max_size=4).map(tuple)
+openings = st.sampled_from([(3,), (3, 4), (9, 8, 7, 6)])
+episodes = st.tuples(openings, st.lists(st.tuples(said, said), min_size=1, max_size=4))
+
+
+def steps_of(opening: tuple[int, ...], turns: Turns) -> list[Pair]:
+    """An episode as steps: after a response the environment says something, and the prompt grows by both."""
+    steps, prompt = [], opening
+    for response, observation in turns:
+        steps.append((prompt, response))
+        prompt += response + observation
+    return steps
+
+
+def by_itself(model: torch.nn.Module, steps: list[Pair], heat: float) -> torch.Tensor:
+    """The definition: each step's own row through the model, a softmax at every response token."""
+    scores = []
+    for prompt, response in steps:
+        logprobs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0] / heat, dim=-1)
+        scores += [logprobs[len(prompt) - 1 + i, token] for i, token in enumerate(response)]
+    return torch.stack(scores)
+
+
+@given(st.lists(episodes, min_size=1, max_size=4))
+def test_the_steps_of_an_episode_are_one_chain_and_nothing_is_lost(played: list[tuple]) -> None:
+    steps = [step for opening, turns in played for step in steps_of(opening, turns)]
+    found = chains(steps)
+    assert [row for chain in found for row in chain] == list(range(len(steps)))
+    for chain in found:
+        whole = steps[chain.start][0] + behind(steps, chain)
+        for row in chain:
+            prompt, response = steps[row]
+            assert whole[: len(prompt) + len(response)] == prompt + response
+            assert row == chain.start or extends(prompt, steps[row - 1])
+    opening, turns = played[0]
+    assert chains(steps_of(opening, turns)) == [range(len(turns))]
+
+
+def test_a_chain_goes_on_over_steps_that_are_left_out_and_ends_where_a_prompt_begins_anew() -> None:
+    first, second, third = steps_of((3, 4), [((5,), (6,)), ((7, 8), (9,)), ((10,), (11,))])
+    assert chains([first, third]) == [range(2)]
+    anew = ((3, 4, 9), (7,))
+    assert chains([first, second, anew, third]) == [range(2), range(2, 3), range(3, 4)]
+    assert chains([second, first]) == [range(1), range(1, 2)]
+    assert chains([first, first]) == [range(1), range(1, 2)]
+
+
+def test_a_chain_is_one_sequence_and_shares_its_first_prompt_with_others() -> None:
+    one = steps_of((3, 4, 5), [((6, 7), (8,)), ((9,), (1,))])
+    other = steps_of((3, 4, 5), [((6,), (8,))])
+    responses = pack_responses([*one, *other])
+    assert responses.prompts.tolist() == [[3, 4, 5]] and responses.owner.tolist() == [0, 0]
+    assert responses.continuations.tolist() == [[6, 7, 8], [0, 0, 0]]
+    assert responses.continuation_lengths.tolist() == [3, 0]
+    assert responses.targets.tolist() == [6, 7, 9, 6]
+    assert responses.predicting.tolist() == [0, 2, 4, 1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@settings(deadline=None, max_examples=20)
+@given(st.lists(episodes, min_size=1, max_size=3), st.sampled_from([0.7, 1.0]))
+def test_scores_and_gradients_are_those_of_every_step_by_itself(
+    packed: bool, played: list[tuple], temperature: float
+) -> None:
+    model = family("Llama")
+    steps = [step for opening, turns in played for step in steps_of(opening, turns)]
+    weights = torch.linspace(-1, 1, sum(len(response) for _, response in steps))
+    expected = by_itself(model, steps, temperature)
+    (expected * weights).sum().backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    scorer: Scorer = PackedScorer(model) if packed else ResponseScorer(model)
+    found, _ = scorer(pack_responses(steps), temperature)
+    (found * weights).sum().backward()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        scale = 1 + float(gradient.abs().max())
+        torch.testing.assert_close(parameter.grad, gradient, atol=1e-5 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_scores_a_chain_as_its_own_forward_pass_does(name: str, checkpointing: bool) -> None:
+    """Longer than a sliding window, which then slides within the chain."""
+    model = family(name)
+    if checkpointing:
+        checkpoint_layers(model)
+    draw = torch.Generator().manual_seed(0)
+    words = torch.randint(3, 60, (40,), generator=draw).tolist()
+    turns = [(tuple(words[i : i + 3]), tuple(words[i + 3 : i + 5])) for i in range(0, 35, 5)]
+    check_agreement(model, [*steps_of((3, 4), turns), *steps_of((3, 4), turns[4:]), ((5,) * 11, (7, 8))])

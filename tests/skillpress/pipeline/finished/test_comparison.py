@@ -1,0 +1,115 @@
+"""Methods compared over seeds, from rollouts written by hand: a game is one game, whoever played it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+import yaml
+from scipy.stats import binomtest, t
+
+from skillpress.core.trajectory import Step, Trajectory, write_rollouts
+from skillpress.experiment.params import load_params, read_yaml
+from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS
+from skillpress.pipeline.finished.comparison import as_json, paired_tests, table, text
+from skillpress.pipeline.finished.run import FinishedRun
+
+STEP = Step((1,), (2,), (0.0,), "", "go", "", None, ())
+
+
+def finished(folder: Path, repository: Path, method: str, seed: int, wins: Mapping[str, str]) -> FinishedRun:
+    """``wins``: the trained policy's episodes of each task; the baselines lose them all."""
+    (folder / EVALUATION_ROLLOUTS).parent.mkdir(parents=True)
+    (folder / "params.yaml").write_text(
+        yaml.safe_dump({**read_yaml(repository / "params.yaml"), "seed": seed})
+    )
+    write_rollouts(
+        folder / EVALUATION_ROLLOUTS,
+        [
+            Trajectory(task, f"{policy}/run-{run}/{task}", 0, (STEP,), won, won, not won,
+                       "won" if won else "timeout", 0, 0, policy=policy, run=run)
+            for policy in ("explorer", "start", "trained")
+            for task, digits in wins.items()
+            for run, digit in enumerate(digits)
+            for won in [policy == "trained" and digit == "1"]
+        ],
+    )  # fmt: skip
+    return FinishedRun(
+        folder=folder,
+        params=load_params(folder / "params.yaml"),
+        checkpoint=SelectedCheckpoint("last", 0, None),
+        tasks=(),
+        label=method,
+    )
+
+
+@pytest.fixture
+def make(tmp_path: Path, repository: Path):
+    def make(method: str, seed: int, **wins: str) -> FinishedRun:
+        return finished(tmp_path / f"{method}-seed{seed}", repository, method, seed, wins)
+
+    return make
+
+
+def test_games_of_every_seed_count_once_in_the_interval_of_a_method(make) -> None:
+    games = {f"game-{n}": "10" if n % 2 else "01" for n in range(20)}
+    trained = table([make("grpo", seed, **games) for seed in range(3)])[-1]
+    expected = binomtest(10, 20).proportion_ci(method="wilson")
+    assert (trained.method, trained.seeds, trained.tasks) == ("grpo", 3, 20)
+    assert (trained.low, trained.pass_at_1, trained.high) == pytest.approx((expected.low, 0.5, expected.high))
+
+
+def test_tasks_of_one_seed_alone_count_each(make) -> None:
+    runs = [
+        make("grpo", seed, **{f"{seed}{n}": "1" if n < 5 + seed else "0" for n in range(20)})
+        for seed in (0, 1)
+    ]
+    trained = table(runs)[-1]
+    expected = binomtest(11, 40).proportion_ci(method="wilson")
+    assert trained.tasks == 40
+    assert (trained.low, trained.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_luck_of_training_has_an_interval_of_its_own(make) -> None:
+    shares = {0: 5, 1: 8, 2: 9}
+    runs = [
+        make("grpo", seed, **{f"{seed}-{n}": "1" if n < wins else "0" for n in range(20)})
+        for seed, wins in shares.items()
+    ]
+    trained = table(runs)[-1]
+    rates = [wins / 20 for wins in shares.values()]
+    mean, error = sum(rates) / 3, stdev(rates) / 3**0.5
+    squared = t.ppf(0.975, 2) ** 2
+    for end in (trained.trainings_low, trained.trainings_high):
+        # the error that a share of ``end`` would have, by what this one has (Wilson's form: few tasks)
+        assert (end - mean) ** 2 == pytest.approx(squared * error**2 * end * (1 - end) / (mean * (1 - mean)))
+    assert trained.trainings_low < mean < trained.trainings_high
+    assert table(runs[:1])[-1].trainings_low is None
+
+
+def test_methods_are_paired_by_seed_and_unfinished_seeds_left_out(make) -> None:
+    base = [make("grpo", seed, a="1", b="0") for seed in (0, 1)]
+    other = [make("segcost", seed, a="1", b="1") for seed in (1, 2)]
+    tests = paired_tests([*base, *other])
+    assert list(tests) == ["segcost against grpo"]
+    found = tests["segcost against grpo"]
+    assert (found.seeds, found.tasks, found.first_episodes) == (1, 2, 2)
+    assert found.tests[-1].per_seed == (0.5,)
+    assert found.tests[-1].mcnemar_p == 1 and found.tests[-1].trainings is None
+
+
+def test_every_seed_of_two_methods_is_in_their_test(make) -> None:
+    base = [make("grpo", seed, a="00", b="00", c="11") for seed in range(3)]
+    other = [make("segcost", seed, a="11", b="0" + "01"[seed % 2], c="11") for seed in range(3)]
+    rows, tests = table([*base, *other]), paired_tests([*base, *other])
+    found = tests["segcost against grpo"]
+    assert (found.seeds, found.tasks) == (3, 3)
+    assert found.tests[-1].per_seed == pytest.approx((1 / 3, 1 / 2, 1 / 3))
+    assert found.tests[-1].mcnemar_p is None and found.tests[-1].trainings.seeds == 3
+    assert as_json(rows, tests)["comparisons"]["segcost against grpo"]["tests"][-1]["trainings"]["seeds"] == 3
+    last = list(text(rows, tests))[-1]
+    assert last.startswith("segcost against grpo: +0.389; these policies [")
+    assert last.endswith("(3 seeds)") and "; other trainings [" in last

@@ -1,0 +1,187 @@
+"""The paper's tables from folders of finished runs, whose episodes a random explorer really played."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.core.trajectory import read_rollouts, write_rollouts, write_tasks
+from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment import Experiment
+from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY, split_file
+from skillpress.pipeline.finished.paper_tables import main, tables_of, tables_or_reason
+from skillpress.pipeline.finished.run import RunsError, read_run
+from skillpress.play.rollout import requests
+from skillpress.skills.history import write_history
+from skillpress.skills.library.library import SkillLibrary, Version, write_library
+
+SMALL = {
+    "tasks": {"train": 1, "validation": 1, "test": 24},
+    "evaluation": {"runs": 2, "votes": 1},
+    "sampling": {"slots": 64},
+    "training": {"steps": 7},
+}
+GRPO = {"reward": {"shaping": "none"}}
+
+
+def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
+    """A folder as a finished experiment leaves it; every policy is the random explorer."""
+    values = read_yaml(repository / "params.yaml")
+    for overlay in (SMALL, *overlays):
+        values = merge(values, overlay)
+    params = check_params(values, "test")
+    experiment, section = Experiment(params), params.evaluation
+    made = experiment.bundle.make_tasks(
+        params.environment, SplitSizes(**params.tasks.model_dump()), params.seed
+    )
+    tasks = [task for task in made if task.split == "test"]
+    episodes = []
+    for policy, step in (("explorer", 0), ("start", 0), ("trained", params.training.steps)):
+        wanted = [
+            request
+            for run in range(section.runs)
+            for request in requests(
+                tasks, section.votes, params.seed, policy, f"run-{run}", policy=policy, run=run
+            )
+        ]
+        episodes += experiment.collector(experiment.explorer()).collect(wanted, policy_version=step)
+    (folder / "results").mkdir(parents=True)
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    write_tasks(folder / split_file("test"), tasks)
+    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes)
+    evaluation = {
+        "checkpoint": asdict(SelectedCheckpoint("last", params.training.steps, None)),
+        "policies": {},
+        "comparisons": {},
+    }
+    (folder / "results" / "evaluation.json").write_text(json.dumps(evaluation))
+    return folder
+
+
+@pytest.fixture
+def make(tmp_path: Path, repository: Path):
+    return lambda name, *overlays: play_run(tmp_path / name, repository, *overlays)
+
+
+def cells(tables, table: int, key: str):
+    (found,) = (t for t in tables if t.number == table)
+    return next(line for line in found.lines if line.key == key).cells
+
+
+def test_the_method_of_a_run_is_what_its_parameters_say_whatever_its_folder_is_called(make) -> None:
+    assert read_run(make("x")).method == "segcost"
+    assert read_run(make("y", {"skills": {"buffer": 0}})).method == "segcost_no_buffer"
+    assert read_run(make("segcost", GRPO)).method == "grpo"
+    assert read_run(make("z", {"training": {"steps": 0}})).method == "vanilla"
+
+
+def test_a_run_with_a_skill_library_stands_in_no_table_of_the_paper_and_has_its_library(make) -> None:
+    library = {"retrieval": "by_task", "top_k": 1, "every": 1, "new": 1, "teacher": None}
+    run = read_run(make("x", GRPO, {"skills": {"library": library}}))
+    with pytest.raises(RunsError, match=r"skills\.library is set.*Table 11"):
+        tables_of([run])
+    assert run.library == SkillLibrary()
+    grown = SkillLibrary((Version(step=1, failures=("train/1/a/0",), added=()),))
+    write_library(run.folder / LIBRARY, grown)
+    assert run.library == grown
+
+
+def test_seeds_of_a_method_are_pooled_and_every_cell_counts_its_episodes(make) -> None:
+    runs = [make("a", GRPO), make("b", GRPO, {"seed": 1}), make("c")]
+    tables = tables_of([read_run(run) for run in runs])
+    assert [table.number for table in tables] == [1, 2, 4, 9, 10]
+    success = cells(tables, 1, "all")
+    assert {method: cell.episodes for method, cell in success.items()} == {
+        "explorer": 96, "vanilla": 96, "grpo": 96, "round_length": 0, "segcost": 48, "segcost_no_buffer": 0,
+    }  # fmt: skip
+    episodes = [t for run in runs[:2] for t in read_rollouts(run / EVALUATION_ROLLOUTS)]
+    won = [t.won for t in episodes if t.policy == "trained"]
+    assert success["grpo"].value == pytest.approx(sum(won) / len(won))
+    closing = [
+        cells(tables, 4, f"closing_{name}")["grpo"] for name in ("add", "subtract", "multiply", "divide")
+    ]
+    assert sum(cell.value for cell in closing) == sum(won)
+    assert {cell.episodes for cell in closing} == {sum(won)}
+
+
+def test_the_last_steps_dictionary_of_each_seed_stands_beside_the_fitted_one(make) -> None:
+    first, second = make("a"), make("b", {"seed": 1})
+    write_history(first / HISTORY, {3: {("Reset", "Rollback"): 9}, 7: {("Reset", "Reset"): 2}})
+    write_history(second / HISTORY, {6: {("Reset", "Reset"): 3}})
+    last = cells(tables_of([read_run(first), read_run(second)]), 10, "phrases_last_step")
+    assert last["segcost"].text == "Reset → Reset (5×)" and last["vanilla"].text == ""
+
+
+def test_figures_that_partition_add_up(make) -> None:
+    tables = tables_of([read_run(make("a"))])
+    shares = [cells(tables, 9, f"failures_{end}")["segcost"].value for end in ("timeout", "stuck")]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_the_command_writes_markdown_csv_and_a_page(make, tmp_path: Path, capsys) -> None:
+    assert main([str(make("a", GRPO)), str(make("b")), "--out", str(tmp_path / "out")]) == 0
+    written = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert written.keys() == {"tables.md", "tables.csv", "tables.html"}
+    assert "Checkpoint of every trained policy: last (training step 7)" in written["tables.md"]
+    assert "paper: 80.37 ± 0.33 %" in written["tables.md"]
+    rows = list(csv.DictReader(written["tables.csv"].splitlines()))
+    assert {row["table"] for row in rows} == {"1", "2", "4", "9", "10"}
+    assert "Table 4. Closing operations" in written["tables.html"]
+    assert "<script" not in written["tables.html"]
+
+
+def test_two_runs_of_one_method_and_seed_are_refused(make) -> None:
+    with pytest.raises(RunsError, match="are both grpo, seed 0, on countdown"):
+        tables_of([read_run(make("a", GRPO)), read_run(make("b", GRPO))])
+
+
+def test_runs_that_were_evaluated_differently_do_not_stand_in_one_table(make) -> None:
+    with pytest.raises(RunsError, match=r"cannot stand in one table: evaluation.votes is 1 and 3"):
+        tables_of([read_run(make("a", GRPO)), read_run(make("b", {"evaluation": {"votes": 3}}))])
+
+
+def test_runs_whose_checkpoints_follow_another_rule_do_not_stand_in_one_table(make) -> None:
+    best = make("b")
+    file = best / "results" / "evaluation.json"
+    file.write_text(file.read_text().replace('"last"', '"best"'))
+    with pytest.raises(RunsError, match="chosen by different rules: best, last"):
+        tables_of([read_run(make("a", GRPO)), read_run(best)])
+
+
+def test_a_policy_evaluated_with_other_weights_than_training_left_is_refused(make) -> None:
+    folder = make("a")
+    file = folder / "results" / "evaluation.json"
+    file.write_text(file.read_text().replace('"step": 7', '"step": 8'))
+    with pytest.raises(RunsError, match=r"evaluated at training step \[7\], its weights are of 8"):
+        tables_of([read_run(folder)])
+
+
+@pytest.mark.parametrize("control", [{"search": "random"}, {"closure": "prefixes"}])
+def test_a_control_stands_in_no_table_and_its_own_report_says_why(make, control) -> None:
+    run = read_run(make("a", {"skills": control}))
+    with pytest.raises(RunsError, match="the paper's tables have a place for"):
+        tables_of([run])
+    tables, (note,) = tables_or_reason([run])
+    assert tables == [] and "the paper's tables have a place for" in note
+
+
+def test_a_run_that_misses_an_episode_is_refused_by_the_command(make, tmp_path: Path, capsys) -> None:
+    folder = make("a")
+    episodes = read_rollouts(folder / EVALUATION_ROLLOUTS)
+    write_rollouts(folder / EVALUATION_ROLLOUTS, episodes[:-1])
+    assert main([str(folder), "--out", str(tmp_path / "out")]) == exit_codes.USER_ERROR
+    assert "has 0 episodes in run-1, must have 1" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_a_run_is_refused_by_the_command(tmp_path: Path, capsys) -> None:
+    assert main([str(tmp_path)]) == exit_codes.USER_ERROR
+    assert "params.yaml: cannot be read" in capsys.readouterr().err

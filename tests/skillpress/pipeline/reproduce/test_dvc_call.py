@@ -1,0 +1,59 @@
+"""What a failed stage ends a command with: its own code where that means something, never DVC's 255."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillpress.core.errors import ParamsError
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.reproduce.dvc_call import call_dvc, check_stages
+
+PROGRAM = (
+    "import sys; from skillpress.pipeline.reproduce.dvc_call import call_dvc; "
+    "sys.exit(call_dvc(sys.argv[1:]))"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Stages that end with each code, and one that DVC itself cannot run."""
+    ends = {code: f"  ends{code}:\n    cmd: exit {code}\n" for code in (0, 1, 2, 7, 130)}
+    killed = "  killed:\n    cmd: kill -9 $$\n"
+    lacks = "  lacks:\n    cmd: exit 0\n    deps: [nowhere]\n"
+    (tmp_path / "dvc.yaml").write_text("stages:\n" + "".join(ends.values()) + killed + lacks)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run([sys.executable, "-m", "dvc", "init", "-q"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("stage", "code"),
+    [
+        ("ends0", 0),
+        ("ends1", 1),
+        ("ends2", exit_codes.USER_ERROR),
+        ("ends7", 1),
+        ("ends130", exit_codes.INTERRUPTED),
+        ("killed", 1),
+        ("lacks", 1),
+    ],
+)
+def test_a_stages_code_is_the_commands(project: Path, stage: str, code: int, repository: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(repository)!r}); {PROGRAM}", stage],
+        cwd=project, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+
+
+def test_a_misspelt_stage_is_refused_with_the_one_that_was_meant(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    for refuse in (call_dvc, check_stages):
+        with pytest.raises(ParamsError, match=r"no stage .ends13.; there are ends0, .*mean .ends130."):
+            refuse(["ends13"])

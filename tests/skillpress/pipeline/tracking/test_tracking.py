@@ -1,0 +1,167 @@
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+
+from skillpress.experiment.params import Params, load_params
+from skillpress.pipeline.tracking import runs
+from skillpress.pipeline.tracking.identity import pipeline_run_id
+from skillpress.pipeline.tracking.runs import KEY, StageRun, create_database
+
+DVC_YAML = "stages:\n  train:\n    cmd: x\n    deps: [data/tasks, skillpress/skills]\n"
+DVC_LOCK = """\
+schema: '2.0'
+stages:
+  make:
+    cmd: y
+    outs:
+    - path: data/tasks
+      md5: 1234abcd.dir
+"""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tracking database for this module; making one takes seconds."""
+    folder = tmp_path_factory.mktemp("tracking")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlruns/mlflow.db")
+    create_database()
+    patch.undo()
+    return f"sqlite:///{folder}/mlruns/mlflow.db"
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, database: str, monkeypatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
+    monkeypatch.chdir(tmp_path)
+    Path("dvc.yaml").write_text(DVC_YAML)
+    Path("dvc.lock").write_text(DVC_LOCK)
+
+
+@pytest.fixture
+def params(repository: Path, request: pytest.FixtureRequest) -> Params:
+    """Parameters with a seed of this test's own, so that tests share no experiment."""
+    seed = crc32(request.node.name.encode())
+    return load_params(repository / "params.yaml").model_copy(update={"seed": seed})
+
+
+def test_processes_that_create_the_database_at_once_take_turns(tmp_path: Path, repository: Path) -> None:
+    environment = {
+        **os.environ,
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/new/mlflow.db",
+        "PYTHONPATH": str(repository),
+    }
+    command = [sys.executable, "-m", "skillpress.pipeline.tracking.runs"]
+    both = [subprocess.Popen(command, env=environment, cwd=repository) for _ in range(3)]
+    assert [process.wait() for process in both] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://user:hunter2@127.0.0.1:1/mlflow",
+        "postgresql://user:hunt/er2@127.0.0.1/mlflow",
+        "postgresql://user:hunter2@127.0.0.1:port/mlflow",
+        "postgresql+nothing://user:hunter2@127.0.0.1/mlflow",
+        "postgress://user:hunter2@127.0.0.1/mlflow",
+        "postgresql:/user:hunter2@127.0.0.1/mlflow",
+        "mysql+nothing://user:hunter2@127.0.0.1/mlflow",
+        "http://user:hunter2@127.0.0.1:1",
+    ],
+)
+def test_a_database_that_cannot_be_used_is_an_error_of_one_line_without_its_password(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(MlflowException, match="MLFLOW_TRACKING_URI cannot be used: ") as refused:
+        create_database()
+    shown = "".join(traceback.format_exception(refused.value))
+    assert len(str(refused.value).splitlines()) == 1
+    assert "hunt" not in shown
+
+
+def test_stages_with_the_same_parameters_share_a_parent_and_others_do_not(params: Params) -> None:
+    first, second = StageRun("make", params, "key-m"), StageRun("train", params, "key-t")
+    other = StageRun("make", params.model_copy(update={"seed": params.seed + 1}), "key-m")
+    assert first.parent_id == second.parent_id != other.parent_id
+    assert first.run_id != second.run_id
+
+
+def test_the_parent_holds_every_parameter_flat_and_the_stage_its_ties_to_dvc_and_prefect(
+    params: Params, monkeypatch
+) -> None:
+    monkeypatch.setenv(runs.FLOW_RUN_VARIABLE, "flow-1")
+    run = StageRun("train", params, "key-t")
+    client = MlflowClient()
+    parent, nested = client.get_run(run.parent_id).data, client.get_run(run.run_id).data
+    assert parent.params["skills.max_phrase_length"] == "4"
+    assert parent.params["environment.name"] == "countdown"
+    assert nested.tags["mlflow.parentRunId"] == run.parent_id
+    assert nested.tags["pipeline_run_id"] == parent.tags["pipeline_run_id"] == pipeline_run_id(params)
+    assert nested.tags["dvc.stage"] == "train"
+    assert nested.tags["dvc.dep.data/tasks"] == "1234abcd.dir"
+    assert "dvc.rev" in nested.tags
+    assert nested.tags[KEY] == "key-t"
+    assert nested.tags["prefect.flow_run_id"] == "flow-1"
+
+
+def test_a_killed_stage_goes_on_in_its_own_run_and_logs_no_step_twice(params: Params) -> None:
+    killed = StageRun("train", params, "key-t")
+    for step in (1, 2, 3):
+        killed.log_metrics({"success": step / 10}, step)
+    resumed = StageRun("train", params, "key-t")
+    for step in (3, 4):  # its checkpoint was taken after step 2
+        resumed.log_metrics({"success": step / 10}, step)
+    resumed.finish("FINISHED")
+    history = MlflowClient().get_metric_history(resumed.run_id, "success")
+    assert resumed.run_id == killed.run_id
+    assert [(point.step, point.value) for point in history] == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4)]
+
+
+def test_a_finished_stage_or_one_with_another_key_gets_a_new_run(params: Params) -> None:
+    finished = StageRun("train", params, "key-t")
+    finished.finish("FINISHED")
+    unfinished = StageRun("train", params, "key-t")
+    other = StageRun("train", params, "key-u")
+    assert len({finished.run_id, unfinished.run_id, other.run_id}) == 3
+
+
+def test_a_stage_killed_on_a_dirty_tree_whose_code_was_edited_then_writes_no_step_into_the_old_run(
+    params: Params,
+) -> None:
+    """The revision is one and the same, ``<commit>-dirty``; the key tells the trees apart."""
+    killed = StageRun("train", params, "before the edit")
+    killed.log_metrics({"success": 0.1}, 1)
+    edited = StageRun("train", params, "after the edit")
+    edited.log_metrics({"success": 0.9}, 1)
+    client = MlflowClient()
+    values = [[p.value for p in client.get_metric_history(run.run_id, "success")] for run in (killed, edited)]
+    assert values == [[0.1], [0.9]]
+
+
+def test_a_killed_stage_goes_on_in_its_run_at_another_revision_that_decides_nothing(
+    params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit of the README, say."""
+    killed = StageRun("train", params, "key-t")
+    monkeypatch.setattr(runs, "revision", lambda: "another")
+    assert StageRun("train", params, "key-t").run_id == killed.run_id
+
+
+def test_a_summary_and_files_stand_on_the_experiments_own_run_too(params: Params, tmp_path: Path) -> None:
+    run = StageRun("train", params, "key-t")
+    run.log_summary({"trained/pass_at_1": 0.5})
+    page = tmp_path / "report.html"
+    page.write_text("<html>")
+    run.log_file(page)
+    client = MlflowClient()
+    assert client.get_run(run.parent_id).data.metrics == {"trained/pass_at_1": 0.5}
+    assert [item.path for item in client.list_artifacts(run.parent_id)] == ["report.html"]

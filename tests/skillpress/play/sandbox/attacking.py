@@ -1,0 +1,113 @@
+"""How an attack on a sandbox is tried, against each kind of walls; imported by the files of attacks."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
+
+ROOT = Path(__file__).parents[4]
+SECRET = "the-key-of-the-host"
+SOON = Limits(seconds=3, grace_seconds=60)
+"""A deadline that code which can be interrupted lives through, however busy the machine is."""
+SHARP = Limits(seconds=0.5, grace_seconds=0.2)
+"""A deadline for code that has to be killed."""
+PATIENT_SECONDS = 60.0
+
+SYSCALL = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    failed = libc.syscall(number, *map(ctypes.c_long, arguments)) < 0
+    return errno.errorcode[ctypes.get_errno()] if failed else "done"
+"""
+FRAME = """
+import json, os, struct
+wire = next(n for n in range(256) if os.path.exists(p := f"/proc/self/fd/{n}") and "socket" in os.readlink(p))
+def frame(body):
+    body = body.encode() if isinstance(body, str) else body
+    os.write(wire, struct.pack(">I", len(body)) + body)
+"""
+NUMBER = """
+import sys
+frame_of_request = sys._getframe()
+while "request" not in frame_of_request.f_locals: frame_of_request = frame_of_request.f_back
+number = frame_of_request.f_locals["request"]["number"]
+"""
+"""What the host calls the request that runs: code in the interpreter itself can look it up."""
+
+x86_64 = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="system calls have other numbers elsewhere"
+)
+
+
+BACKEND: Backend = "bubblewrap"
+"""Of the test that runs."""
+NOT_HELD: dict[Backend, set[str]] = {
+    "bubblewrap": set(),
+    "sandlock": {
+        "memory_of_waiting_messages",
+        "host_file_names",
+        "names_that_are_no_text",
+        "host_packages",
+        "host_paths",
+    },
+}
+"""Rows whose test fails with these walls, and must."""
+
+
+@pytest.fixture(params=["bubblewrap", "sandlock"], autouse=True)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attack is tried against all walls of which the docs have a column."""
+    if request.param == "sandlock":
+        needed = pytest.importorskip("skillpress.play.sandbox.sandlock")
+        if reason := needed.refusal(platform.release(), needed.landlock_version()):
+            pytest.skip(reason)
+        pytest.importorskip("sandlock")
+    monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
+    if request.node.originalname.removeprefix("test_attack_") in NOT_HELD[request.param]:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="docs/sandbox.md says so"))
+
+
+def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Sandbox:
+    """A sandbox behind the walls of this test."""
+    return Sandbox.start(limits, tools, backend=BACKEND)
+
+
+def attack(code: str, limits: Limits | None = None) -> Execution:
+    """What the agent is told of one attack in a sandbox of its own."""
+    with start(limits) as sandbox:
+        return sandbox.execute(code)
+
+
+def assert_ended(execution: Execution, *words: str) -> None:
+    """It was told that its state is lost, and why."""
+    assert execution.error is not None
+    assert "variables, files and processes are lost" in execution.error
+    for word in words:
+        assert word in execution.error
+
+
+def assert_goes_on(sandbox: Sandbox) -> None:
+    """The sandbox is as good as before."""
+    assert sandbox.execute("6 * 7").result == "42"
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, within a minute."""
+    until = time.monotonic() + PATIENT_SECONDS
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False

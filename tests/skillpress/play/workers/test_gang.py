@@ -1,0 +1,89 @@
+"""Ranks over a cluster, as far as no cluster is needed: what a node does, and what is refused.
+
+Two nodes, and the loss of either, are tried in ``experiment/test_launched_training.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import rank_work
+
+from skillpress.play.workers.gang import Gang, LostError, _Rank, run_gang
+from skillpress.play.workers.gang_node import RankHost, RankStart
+from skillpress.play.workers.gang_work import ForeignNodeError, read_work, source_key, write_work
+from skillpress.play.workers.ranks import Message, free_port
+from skillpress.play.workers.ray_cluster import ClusterError, connected
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> tuple[Path, str]:
+    """A file of work and its hash."""
+    file, digest, _ = write_work(rank_work.square, tmp_path / "work.pickle")
+    return Path(file), digest
+
+
+def start(work: tuple[Path, str], rank: int, source: str) -> RankStart:
+    modules = os.pathsep.join([str(Path(rank_work.__file__).parent), str(Path(__file__).parents[4])])
+    variables = {"PYTHONPATH": modules, "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
+    variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    command = ("skillpress.play.workers.gang_rank", str(work[0]), work[1], source)
+    return RankStart(rank, command, variables, str(work[0].parent), "logs/rank.log")
+
+
+def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]:
+    """What a node hands on of one rank."""
+    said = RankHost().run([start(work, rank, source)])
+    return [each if isinstance(each, int) else pickle.loads(each) for _, each in said]
+
+
+def test_a_node_hands_on_what_its_rank_says_and_how_it_ended(work: tuple[Path, str]) -> None:
+    messages = heard(work, 3, source_key())
+    assert messages == [Message("begun"), Message("report", 4), Message("done", 9), 0]
+    assert (work[0].parent / "logs" / "rank.log").exists()
+
+
+def test_a_rank_with_other_code_than_its_starter_refuses(work: tuple[Path, str]) -> None:
+    refusal, code = heard(work, 3, "another")
+    assert code == 0 and isinstance(refusal, Message)
+    assert isinstance(refusal.value, ForeignNodeError)
+    assert f"holds other code ({source_key()}) than the program that started" in str(refusal.value)
+
+
+def test_a_rank_that_does_not_see_its_starters_disk_refuses(work: tuple[Path, str]) -> None:
+    file, digest = work
+    with pytest.raises(ForeignNodeError, match="must share the folder"):
+        read_work(file.with_name("elsewhere"), digest, source_key())
+    file.write_bytes(b"another machine's")
+    with pytest.raises(ForeignNodeError, match="must share the folder"):
+        read_work(file, digest, source_key())
+
+
+def test_a_rank_that_ends_before_its_work_is_lost_by_name_node_and_log() -> None:
+    rank = _Rank(1, Path("logs/rank-1.log"), node="left (1 CPU)")
+    with pytest.raises(LostError, match=r"rank 1 on node left \(1 CPU\) ended with exit code -9; its log is"):
+        rank.hear(-9)
+
+
+def test_a_rank_that_is_done_may_end() -> None:
+    rank = _Rank(1, Path("logs/rank-1.log"))
+    rank.hear(pickle.dumps(Message("done", 5)))
+    rank.hear(0)
+    assert rank.ended and rank.result == 5
+
+
+def test_an_address_that_is_none_is_refused_and_so_is_one_where_nobody_answers() -> None:
+    for address in ("auto", "ray://node0:10001", "node0"):
+        with pytest.raises(ClusterError, match="is no HOST:PORT"), connected(address):
+            pass
+    with pytest.raises(ClusterError, match="nobody answers at"), connected(f"127.0.0.1:{free_port()}"):
+        pass
+
+
+def test_nodes_that_cannot_share_the_ranks_evenly_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="2 nodes cannot share 3 processes evenly"):
+        run_gang(rank_work.square, 3, Gang("node0:6379", nodes=2), tmp_path)
+    assert not list(tmp_path.iterdir())
