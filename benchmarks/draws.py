@@ -43,8 +43,8 @@ from skillpress.core.interface import Sampling
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Task, Trajectory, read_tasks
-from skillpress.experiment import Experiment
 from skillpress.experiment.collection import share_of
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.sampler import MIXING, drawn_from

@@ -31,7 +31,7 @@ import transformers
 
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import SCRATCH, check_params, merge, read_yaml
 from skillpress.learn.training.samples import Samples, microbatch_rows, pack, step_samples
 from skillpress.models.engines.local.engine import LocalEngine

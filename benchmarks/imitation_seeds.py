@@ -41,7 +41,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.trajectory import Task, Trajectory, read_tasks, write_tasks
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.imitation.dataset import Sample, demonstrated
 from skillpress.learn.imitation.demonstrations import demonstrate

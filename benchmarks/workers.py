@@ -214,7 +214,7 @@ def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], epi
 def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
     """Everything about one environment."""
     # Imported here, since workers import this module, and an experiment imports torch.
-    from skillpress.experiment import Experiment
+    from skillpress.experiment.experiment import Experiment
 
     experiment = Experiment(params)
     bundle = experiment.bundle

@@ -26,7 +26,9 @@ settings.load_profile("any machine")
 
 # Modules beside tests that serve tests in other folders too.
 _HERE = Path(__file__).parent
-for shared in sorted({file.parent for file in _HERE.rglob("*.py") if not file.name.startswith(("test_", "conftest"))}):
+for shared in sorted(
+    {file.parent for file in _HERE.rglob("*.py") if not file.name.startswith(("test_", "conftest"))}
+):
     sys.path.append(str(shared))
 
 from clone import Clone, reproduced_clone  # noqa: E402

@@ -23,36 +23,48 @@ class Command:
     """One word of the command line."""
 
     module: str
-    """In this package; has ``main(arguments) -> int``."""
+    """Has ``main(arguments) -> int``."""
     summary: str
     """Its line in the help."""
 
 
 COMMANDS = {
-    "run": Command("pipeline.reproduce.__main__", "reproduce an experiment: what changed of its stages"),
-    "evaluate": Command("console.evaluations.evaluate", "let any model play an environment's test tasks"),
+    "run": Command(
+        "skillpress.pipeline.reproduce.__main__", "reproduce an experiment: what changed of its stages"
+    ),
+    "evaluate": Command(
+        "skillpress.console.evaluations.evaluate", "let any model play an environment's test tasks"
+    ),
     "compare": Command(
-        "console.evaluations.compare", "test two evaluations against each other, paired by task"
+        "skillpress.console.evaluations.compare", "test two evaluations against each other, paired by task"
     ),
     "trajectory-ratio": Command(
-        "console.evaluations.trajectory_ratio",
+        "skillpress.console.evaluations.trajectory_ratio",
         "how likely episodes are under one policy against another",
     ),
     "judge-questions": Command(
-        "console.evaluations.judge_questions",
+        "skillpress.console.evaluations.judge_questions",
         "let a model say which training questions are objective, for environment.objectivity",
     ),
     "reverse-parse": Command(
-        "console.reverse_parsing",
+        "skillpress.console.reverse_parsing",
         "let a model find thoughts that lead to known actions, to be imitated",
     ),
-    "view": Command("console.viewing.view", "leaf through episodes in a browser"),
-    "tables": Command("pipeline.finished.paper_tables", "the paper's tables from finished experiments"),
-    "serve": Command("console.serve", "let agents of other libraries play an environment (OpenEnv)"),
-    "export": Command("console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
-    "skills": Command("console.skills", "the routines of any agent, read off its logs"),
-    "serve-model": Command("models.engines.serve", "serve a model with vLLM, with the right options"),
-    "doctor": Command("console.doctor", "what is installed, what works here, and how to get the rest"),
+    "view": Command("skillpress.console.viewing.view", "leaf through episodes in a browser"),
+    "tables": Command(
+        "skillpress.pipeline.finished.paper_tables", "the paper's tables from finished experiments"
+    ),
+    "serve": Command(
+        "skillpress.console.serve", "let agents of other libraries play an environment (OpenEnv)"
+    ),
+    "export": Command("skillpress.console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
+    "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
+    "serve-model": Command(
+        "skillpress.models.engines.serve", "serve a model with vLLM, with the right options"
+    ),
+    "doctor": Command(
+        "skillpress.console.doctor", "what is installed, what works here, and how to get the rest"
+    ),
 }
 
 
@@ -71,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
-        return int(import_module(f"skillpress.{COMMANDS[name].module}").main(rest))
+        return int(import_module(COMMANDS[name].module).main(rest))
     except SystemExit as ended:  # the parser has printed its help, or what is wrong
         return int(ended.code or 0)
     except KeyboardInterrupt:

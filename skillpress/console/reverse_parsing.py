@@ -39,7 +39,7 @@ from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, write
 from skillpress.doors.formats.hugging_face import write_tables
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import ASKED_FOR, OWN_WORDS, Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame

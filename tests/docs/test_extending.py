@@ -50,10 +50,9 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(block)
             if path.suffix == ".py":
-                package = importlib.import_module(".".join(path.parts[:2]))
-                monkeypatch.setattr(
-                    package, "__path__", [*package.__path__, str(tmp_path / Path(*path.parts[:2]))]
-                )
+                room = next(folder for folder in path.parents if (ROOT / folder).is_dir())
+                package = importlib.import_module(".".join(room.parts))
+                monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / room)])
                 imported.append(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
         return tmp_path
 
@@ -65,7 +64,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator:
 def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
     from training_program import job, prepare
 
-    from skillpress.experiment import Experiment
+    from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
     from skillpress.learn.algorithms.batch import one_process
 
@@ -87,7 +86,7 @@ def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
 
 def test_the_engine_samples_for_an_agent_evenly_and_by_seed(install) -> None:
     folder = install("An engine", "ENGINES")
-    from skillpress.experiment import Experiment
+    from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.params import load_params
     from skillpress.play.rollout import requests
 
@@ -112,7 +111,7 @@ def test_the_environment_is_learned_by_imitation_and_played(install, tmp_path: P
     from training_program import job, prepare
 
     from skillpress.environments import bundle
-    from skillpress.experiment import Experiment
+    from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
 
     overlay = yaml.safe_load((folder / "params" / "number_line.yaml").read_text())

@@ -15,7 +15,7 @@ from served import TASKS, served
 from skillpress.console.serve import PORT, _parser
 from skillpress.doors.serving import ServingLimits
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, load_params, merge
 from skillpress.play.rollout import requests
 

@@ -15,7 +15,7 @@ from skillpress.console.evaluations.players import model_of
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Sampling
 from skillpress.core.resume import ResumeStore, SaveTimer
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.play.chat.agent import ChatAgent
 from skillpress.play.chat.client import ChatClient

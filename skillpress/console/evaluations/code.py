@@ -18,4 +18,5 @@ def deciding_code(params: Params) -> list[Path]:
     environment needs beyond it, and the chat agent. Tests hold all to what is imported."""
     stage = read_stage("collect_rollouts", params.model_dump(mode="json"), ROOT / "dvc.yaml")
     library = [path for path in stage.dependencies if path.parts[0] == "skillpress"]
+    library = [path for path in library if path.parts[1] != "pipeline"]
     return [ROOT / path for path in (*library, *bundle(params.environment.name).code, CHAT)]

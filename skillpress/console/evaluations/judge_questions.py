@@ -31,7 +31,7 @@ from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.trajectory import write_table
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
 from skillpress.measure.judge.asking import ask_engine
 from skillpress.measure.judge.objectivity import PROMPT, judge_objectivity

@@ -27,9 +27,9 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
 from skillpress.core.yaml_files import write_yaml
-from skillpress.experiment import Experiment
 from skillpress.experiment.disk import disk
 from skillpress.experiment.estimate import imitation_memory, training_memory
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.fitting import Devices, changed, demand, fits, remedies
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import SCRATCH, Params, check_params

@@ -10,7 +10,7 @@ input) and to Prefect (``prefect.flow_run_id``).
 
 ``python -m skillpress.pipeline.tracking`` creates the database. Processes that would do so at the same
 time take turns, or they would crash in each other's migrations. Artifacts lie in files: beside an SQLite
-database, and under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` where ``MLFLOW_TRACKING_URI`` names a PostgreSQL database.
+database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` where ``MLFLOW_TRACKING_URI`` names a PostgreSQL one.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from skillpress.console.command import main
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
 

@@ -17,7 +17,7 @@ from skillpress.console.command import main
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import read_rollouts, read_tasks, scan_table, write_tasks
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, read_thoughts

@@ -10,7 +10,7 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.text.answer_forms import FORMS
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.play.agents.parsing import tagged

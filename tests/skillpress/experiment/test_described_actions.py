@@ -8,8 +8,8 @@ from pathlib import Path
 from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown.solver import solutions
-from skillpress.experiment import Experiment
 from skillpress.experiment.described_actions import DEMONSTRATIONS, action_metrics
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.models.policy import Policy
 from skillpress.play.workers.distributed import Ranks

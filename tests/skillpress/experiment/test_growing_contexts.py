@@ -13,7 +13,7 @@ import pytest
 from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
 from skillpress.learn.imitation.demonstrations import demonstrate

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.environments import bundle
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import SyncVectorEnv, ThreadVectorEnv, WorkerVectorEnv
 

@@ -12,7 +12,7 @@ import torch
 from training_program import job, parameters, prepare
 
 from skillpress.core.trajectory import Trajectory, read_tasks
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.training.learner import Learner

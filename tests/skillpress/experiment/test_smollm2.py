@@ -17,7 +17,7 @@ import torch
 
 from skillpress.core.trajectory import Task, write_tasks
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.token_weights import token_weights

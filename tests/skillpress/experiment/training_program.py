@@ -19,7 +19,7 @@ from pausing import PausingCheckpoints
 from skillpress.core.resume import content_key
 from skillpress.core.trajectory import write_tasks
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params
 from skillpress.experiment.training import TrainingJob, train
 from skillpress.learn.imitation.dataset import tokenize

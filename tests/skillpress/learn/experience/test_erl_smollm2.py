@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.experiment.training_job import experience
 from skillpress.learn.experience.erl import LEARNED, REQUEST, Internalization

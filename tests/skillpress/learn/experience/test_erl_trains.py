@@ -14,7 +14,7 @@ from training_program import parameters, prepare
 
 from skillpress.core.interface import Completion, Promises, Sampling, StateDict, TokenIds
 from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training_job import experience
 from skillpress.learn.training.training_sample import sampled_steps
 from skillpress.models.engines.batch import BatchEngine

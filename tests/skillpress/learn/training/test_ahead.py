@@ -13,7 +13,7 @@ import pytest
 from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.interface import Environment, Info
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.training.ahead import Rollouts
 from skillpress.learn.training.groups import GroupCollector

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory
 from skillpress.environments.countdown.skills import CountdownProjection
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import RewardParameters, SkillParameters, load_params
 from skillpress.learn.training.reward_shaping import RewardShaper, Shaped
 from skillpress.learn.training.step import TrainingStep

@@ -29,7 +29,7 @@ from training_program import job, parameters, prepare
 
 from skillpress.core.interface import WeightSpan
 from skillpress.core.trajectory import Trajectory, read_tasks
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
 from skillpress.models.engines.launcher import SCRATCH
 from skillpress.models.engines.serve import ModelServer, ServerOptions

@@ -21,7 +21,7 @@ from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.environments.text.prompts import tagged_answer
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.experiment.token_counts import token_counts
 from skillpress.models.policy import Policy, load_policy, save_policy

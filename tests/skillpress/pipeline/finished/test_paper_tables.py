@@ -12,7 +12,7 @@ import yaml
 
 from skillpress.core.trajectory import read_rollouts, write_rollouts, write_tasks
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline import exit_codes

@@ -20,7 +20,7 @@ from skillpress.core.interface import (
     TokenIds,
 )
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.play.agents.parsing import tagged

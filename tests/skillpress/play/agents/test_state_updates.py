@@ -11,7 +11,7 @@ import pytest
 from skillpress.core.interface import AgentState, Info, StateUpdate
 from skillpress.core.registry import STATE_UPDATES, lookup
 from skillpress.core.trajectory import Task
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.play.agents.state_updates import LONGEST_SECTION, Concatenate, Notepad, Window
 

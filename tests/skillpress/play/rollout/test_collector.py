@@ -16,7 +16,7 @@ from skillpress.core.answers import UnansweredError
 from skillpress.core.interface import Completion, Decision, Info, Sampling, TokenIds, WeightSpan
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import CollectionStoppedError, Collector, SyncVectorEnv, requests
 from skillpress.play.rollout.vector import StepResult

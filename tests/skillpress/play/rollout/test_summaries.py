@@ -25,7 +25,7 @@ from skillpress.core.trajectory import (
     write_table,
 )
 from skillpress.environments.bundle import SplitSizes
-from skillpress.experiment import Experiment
+from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.samples import step_samples
