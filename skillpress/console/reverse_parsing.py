@@ -243,7 +243,7 @@ def _wanted(chosen: Namespace, params: Params) -> Wanted:
     """
     environment = bundle(params.environment.name)
     if chosen.tasks_file:
-        there = (task for task in read_tasks(chosen.tasks_file))
+        there: Iterator[Task] = iter(read_tasks(chosen.tasks_file))
     else:
         sizes = SplitSizes(chosen.tasks, params.tasks.validation, params.tasks.test)
         there = environment.make_tasks(params.environment, sizes, params.seed)

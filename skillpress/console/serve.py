@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillpress.console.evaluations.parameters import assigned
 from skillpress.core.arguments import Parser, real, whole
@@ -92,7 +92,7 @@ def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequ
     """
     own = ROOT / "params" / f"{environment}.yaml"
     files = [ROOT / "params.yaml", *(overlays or ([own] if own.is_file() else []))]
-    values = {}
+    values: dict[str, Any] = {}
     for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
         values = merge(values, over)
     params = check_params(values, " + ".join(map(str, files)))

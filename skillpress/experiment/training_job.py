@@ -7,6 +7,7 @@ from contextlib import closing
 
 import torch
 
+from skillpress.core.interface import Ask
 from skillpress.core.registry import TEACHERS, lookup
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, read_tasks
@@ -33,7 +34,6 @@ from skillpress.models.policy import Policy, load_policy
 from skillpress.play.rollout import Collector
 from skillpress.play.workers.distributed import Ranks, join_ranks
 from skillpress.play.workers.ranks import Report
-from skillpress.skills.library.teacher import Ask
 
 ACCOUNT_CHARACTERS = 2
 """Per token of a prompt's budget: so long may the account of an earlier attempt be, about half a prompt."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from skillpress.core.interface import Ask
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import Projection
 from skillpress.learn.training.groups import Collected
@@ -19,7 +20,7 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.library.library import Skill, SkillLibrary, Version, task_class
 from skillpress.skills.library.phrases import Experience, phrase_skills
-from skillpress.skills.library.teacher import Ask, taught_skills, transcript
+from skillpress.skills.library.teacher import taught_skills, transcript
 
 
 @dataclass

@@ -59,7 +59,9 @@ def _runs(pid: int, written: float) -> bool:
     """Whether the process that an entry names still runs; ``written`` is when the list was last written."""
     try:
         process = psutil.Process(pid)
-        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= written + CLOCK_SECONDS
+        return bool(
+            process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= written + CLOCK_SECONDS
+        )
     except psutil.NoSuchProcess:
         return False
 
