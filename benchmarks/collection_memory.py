@@ -34,11 +34,11 @@ from skillpress.core.interface import AgentState, Decision, DecisionRequest, Inf
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import RewardPart, Task, WeightSpan, scan_rollouts, write_sequences
 from skillpress.environments.countdown.skills import CountdownProjection
+from skillpress.measure.analysis.fitted import read_corpus
 from skillpress.measure.evaluation import evaluate, evaluation_steps
 from skillpress.measure.paper import environment_figures
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES
 from skillpress.play.rollout import Collector, EpisodeLog, Requests, SyncVectorEnv, requests, write_in_order
-from tasks.fit_dictionary import read_corpus
 from tasks.project_skills import projected
 
 LONGEST, SLOTS = 5, 64

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lag import changed
-from skillpress.console.playing import play_of
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
@@ -27,6 +26,7 @@ from skillpress.experiment.collection import CollectionJob, play_episodes
 from skillpress.experiment.params import Params, load_params
 from skillpress.measure.evaluation import Comparison, EvaluationSteps, compare, evaluate, evaluation_steps
 from skillpress.pipeline.files import split_file
+from skillpress.pipeline.playing import play_of
 
 
 def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:

@@ -7,19 +7,18 @@ policy, the run and the training step whose weights played in columns of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from skillpress.console.playing import play, play_of
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import join_rollouts, scan_rollouts
 from skillpress.environments import bundle
 from skillpress.learn.training.selected_checkpoint import read_selected
-from skillpress.measure.evaluation import EvaluationSummary, compare, evaluate, evaluation_steps
+from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
+from skillpress.measure.evaluation.budget import budget_rows
 from skillpress.pipeline.files import (
     BASE_POLICY,
     EVALUATION_ROLLOUTS,
@@ -34,6 +33,7 @@ from skillpress.pipeline.files import (
     load_tasks,
     write_curve,
 )
+from skillpress.pipeline.playing import play, play_of
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
@@ -61,7 +61,7 @@ def main(stage: Stage) -> None:
         )
         for first, second in PAIRS
     }
-    figures = {policy: headline(summary) for policy, summary in summaries.items()}
+    figures = {policy: summary.headline() for policy, summary in summaries.items()}
     evaluation = {
         "checkpoint": asdict(selected),
         "policies": {policy: summary.to_json() for policy, summary in summaries.items()},
@@ -69,29 +69,10 @@ def main(stage: Stage) -> None:
     }
     write_json(RESULTS / "evaluation.json", evaluation)
     write_json(RESULTS / "metrics.json", figures)
-    write_curve(RESULTS / "budget.csv", budget_rows(summaries))
+    write_curve(
+        RESULTS / "budget.csv", budget_rows({policy: summary.budget for policy, summary in summaries.items()})
+    )
     stage.run.log_summary({f"{policy}/{k}": v for policy, row in figures.items() for k, v in row.items()})
     stage.run.log_episodes(EVALUATION_ROLLOUTS, BASE_POLICY)
     stage.run.register_policy(POLICY)
     stage.store.clear()
-
-
-def headline(summary: EvaluationSummary) -> dict[str, float]:
-    """The few figures by which experiments are compared at a glance."""
-    figures = {
-        "pass_at_1": summary.pass_at_1.mean,
-        "pass_at_1_low": summary.pass_at_1.low,
-        "pass_at_1_high": summary.pass_at_1.high,
-        f"sc_at_{summary.votes}": summary.self_consistency.mean,
-        "budget_area": summary.budget.area,
-    }
-    figures |= {f"within_{budget}_steps": share for budget, share in summary.budget.points.items()}
-    return figures | {
-        figure.key: figure.value for figure in summary.behavior if figure.table and figure.value is not None
-    }
-
-
-def budget_rows(summaries: Mapping[str, EvaluationSummary]) -> Iterator[dict[str, float]]:
-    """One row per step budget, one column per policy: the share won within so many steps."""
-    for step, shares in enumerate(zip(*(s.budget.success for s in summaries.values()), strict=True), 1):
-        yield {"steps": float(step), **dict(zip(summaries, shares, strict=True))}

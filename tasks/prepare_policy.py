@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
 from skillpress.environments import bundle
-from skillpress.experiment.imitation import (
-    ImitationJob,
-    ImitationProgress,
-    ImitationResult,
-    imitate_demonstrations,
-)
+from skillpress.experiment import imitation
 from skillpress.pipeline.files import BASE_POLICY, RESULTS, load_tasks, split_file, write_curve
 
 if TYPE_CHECKING:
@@ -30,18 +25,14 @@ def main(stage: Stage) -> None:
         result = warm_start(stage)
     else:
         result = as_it_is(stage)
-    losses, metrics = result.losses, {"parameters": float(result.parameters)}
-    if losses:
-        last = losses[-(len(losses) // 10 + 1) :]
-        metrics |= {
-            "loss": sum(last) / len(last),
-            "updates": float(len(losses)),
-            "peak_learning_rate": result.peak_rate,
-        }
-    if result.thoughts:
-        metrics["thoughts"] = float(result.thoughts)
+    losses, metrics = result.losses, result.metrics()
     if stage.params.policy.domain_tokens:
-        metrics |= _token_counts(stage)
+        from skillpress.core.trajectory import read_tasks
+        from skillpress.experiment.experiment import Experiment
+        from skillpress.experiment.token_counts import token_counts
+
+        train = read_tasks(split_file("train"))
+        metrics |= token_counts(Experiment(stage.params), str(BASE_POLICY), train)
     shown = [number for number in range(1, len(losses) + 1) if reported(number, len(losses))]
     write_curve(RESULTS / "imitation.csv", [{"update": float(n), "loss": losses[n - 1]} for n in shown])
     write_json(RESULTS / "imitation.json", metrics)
@@ -49,34 +40,25 @@ def main(stage: Stage) -> None:
     stage.store.clear()
 
 
-def _token_counts(stage: Stage) -> dict[str, float]:
-    """What domain tokens save."""
-    from skillpress.core.trajectory import read_tasks
-    from skillpress.experiment.experiment import Experiment
-    from skillpress.experiment.token_counts import token_counts
-
-    return token_counts(Experiment(stage.params), str(BASE_POLICY), read_tasks(split_file("train")))
-
-
-def as_it_is(stage: Stage) -> ImitationResult:
+def as_it_is(stage: Stage) -> imitation.ImitationResult:
     """Write the starting policy without any imitation."""
     from skillpress.experiment.experiment import Experiment
     from skillpress.models.policy import save_policy
 
     policy = Experiment(stage.params).starting_policy()
     save_policy(policy, BASE_POLICY)
-    return ImitationResult([], policy.parameters)
+    return imitation.ImitationResult([], policy.parameters)
 
 
-def warm_start(stage: Stage) -> ImitationResult:
+def warm_start(stage: Stage) -> imitation.ImitationResult:
     """Imitate demonstrations of the training tasks."""
-    job = ImitationJob(stage.params, split_file("train"), BASE_POLICY, stage.store)
+    job = imitation.ImitationJob(stage.params, split_file("train"), BASE_POLICY, stage.store)
     count = stage.params.imitation.demonstrations
     done: dict[int, int] = {}
     with ExitStack() as shown:
         progress = shown.enter_context(stage.progress(count, "demonstration"))
 
-        def on_progress(rank: int, at: ImitationProgress) -> None:
+        def on_progress(rank: int, at: imitation.ImitationProgress) -> None:
             nonlocal progress
             if at.loss is None:
                 done[rank] = at.done
@@ -89,7 +71,7 @@ def warm_start(stage: Stage) -> ImitationResult:
             if reported(at.done, at.total):
                 stage.run.log_metrics({"loss": at.loss}, step=at.done)
 
-        return imitate_demonstrations(job, on_progress)
+        return imitation.imitate_demonstrations(job, on_progress)
 
 
 def reported(done: int, total: int) -> bool:

@@ -42,6 +42,18 @@ class ImitationResult:
     peak_rate: float = 0.0
     """The largest learning rate of an update."""
 
+    def metrics(self) -> dict[str, float]:
+        """``loss`` is the mean over the last tenth of the updates; what an imitation lacks is left out."""
+        found = {"parameters": float(self.parameters)}
+        if self.losses:
+            last = self.losses[-(len(self.losses) // 10 + 1) :]
+            found |= {
+                "loss": sum(last) / len(last),
+                "updates": float(len(self.losses)),
+                "peak_learning_rate": self.peak_rate,
+            }
+        return found | ({"thoughts": float(self.thoughts)} if self.thoughts else {})
+
 
 @dataclass(frozen=True)
 class ImitationProgress:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillpress.console.evaluations.folder import EvaluationFolder
-from skillpress.console.viewing.experiment import PARAMETERS, known_phrases, rollout_source, stated_projection
 from skillpress.core.errors import UserError
 from skillpress.pipeline.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS
+from skillpress.pipeline.finished.episodes import PARAMETERS, known_phrases, rollout_source, stated_projection
 from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.source import SourceFiles
 

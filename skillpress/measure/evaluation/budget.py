@@ -8,6 +8,7 @@ one step and 0 when none is ever solved.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -44,3 +45,9 @@ def success_against_budget(episodes: pl.DataFrame, max_steps: int) -> BudgetCurv
     success = tuple((cumulative / episodes.height).to_list())
     points = {budget: success[budget - 1] for budget in BUDGET_POINTS if budget <= max_steps}
     return BudgetCurve(success, sum(success) / max_steps, points, episodes.height)
+
+
+def budget_rows(curves: Mapping[str, BudgetCurve]) -> Iterator[dict[str, float]]:
+    """One row per step budget, one column per policy: the share won within so many steps."""
+    for step, shares in enumerate(zip(*(curve.success for curve in curves.values()), strict=True), 1):
+        yield {"steps": float(step), **dict(zip(curves, shares, strict=True))}

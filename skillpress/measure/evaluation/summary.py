@@ -51,6 +51,20 @@ class EvaluationSummary:
         written: dict[str, Any] = TypeAdapter(EvaluationSummary).dump_python(self, mode="json")
         return written
 
+    def headline(self) -> dict[str, float]:
+        """The few figures by which experiments are compared at a glance."""
+        figures = {
+            "pass_at_1": self.pass_at_1.mean,
+            "pass_at_1_low": self.pass_at_1.low,
+            "pass_at_1_high": self.pass_at_1.high,
+            f"sc_at_{self.votes}": self.self_consistency.mean,
+            "budget_area": self.budget.area,
+        }
+        figures |= {f"within_{budget}_steps": share for budget, share in self.budget.points.items()}
+        return figures | {
+            figure.key: figure.value for figure in self.behavior if figure.table and figure.value is not None
+        }
+
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> EvaluationSummary:
         """The summary that :meth:`to_json` wrote.

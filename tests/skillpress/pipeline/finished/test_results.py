@@ -11,8 +11,8 @@ import pytest
 from skillpress.core.errors import StorageError
 from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.finished.evaluation_file import checkpoint
+from skillpress.pipeline.finished.report import BENCHMARK
 from skillpress.pipeline.finished.results import comparisons, scaling
-from tasks.report import BENCHMARK
 
 
 def test_the_committed_benchmark_reaches_a_million_sequences_and_says_where_it_was_measured(

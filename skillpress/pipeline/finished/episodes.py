@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from skillpress.measure.analysis.mdl_report import ARROW, read_phrases
 from skillpress.pipeline.files import (
     BASE_POLICY,
     DICTIONARY,
+    EVALUATION_ROLLOUTS,
     HISTORY,
     PHRASES,
     SPLITS,
@@ -26,7 +28,10 @@ from skillpress.pipeline.files import (
     UNSEEN,
     split_file,
 )
+from skillpress.show.viewer.catalogue import Catalogue
+from skillpress.show.viewer.embedded import episodes_page
 from skillpress.show.viewer.phrases import KnownPhrases
+from skillpress.show.viewer.sample import sample
 from skillpress.show.viewer.source import SourceFiles
 from skillpress.skills.dictionary import Skills, load_fitted
 from skillpress.skills.history import read_history
@@ -107,3 +112,11 @@ def _bits(path: Path) -> dict[Skills, float]:
         return {}
     rows = read_phrases(path).drop_nulls("bits_saved").select("phrase", "bits_saved").rows()
     return {tuple(phrase.split(ARROW)): bits for phrase, bits in rows}
+
+
+def some_episodes(home: Path, title: str, seed: int) -> str:
+    """A page with a sample of the evaluation's episodes and of those that training learned from."""
+    sources = [rollout_source(home, path, path.stem) for path in (EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS)]
+    with closing(Catalogue(title, sources, known_phrases(home))) as catalogue:
+        chosen = sample(catalogue.table(), seed)
+        return episodes_page(catalogue, chosen.groups, chosen.note)

@@ -1,0 +1,78 @@
+"""One task as it was won before training and after: the example of the report."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from skillpress.core.trajectory import Task, Trajectory, iterate_rollouts
+from skillpress.environments import bundle
+from skillpress.environments.bundle import Projection
+from skillpress.measure.evaluation import EvaluationSteps
+from skillpress.measure.evaluation.episodes import episode_table
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, START, TRAINED
+from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.show.report import Example, ExampleStep
+from skillpress.skills.dictionary import SkillDictionary
+
+READABLE = 12
+"""Steps in the longest episode that is still shown as an example."""
+
+
+def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Example]:
+    """One task as it was won before training and after, cut into phrases.
+
+    Of the tasks that both policies won in at most ``READABLE`` steps, the one on which training saved
+    the most steps (the first by id among equals); none when there is no such task.
+    """
+    before, after = (shortest_wins(run.unchecked_steps(policy)) for policy in (START, TRAINED))
+    saved = pl.col("length") - pl.col("length_after")
+    both = before.join(after, on="task_id", suffix="_after").sort(-saved, "task_id")
+    if not both.height:
+        return []
+    chosen = both.row(0, named=True)
+    task = next(task for task in run.tasks if task.task_id == chosen["task_id"])
+    environment = bundle(run.environment)
+    words, _ = environment.make(run.params.environment).reset(task)
+    return [
+        example(
+            title,
+            f"Task {task.task_id}. {words}",
+            environment.projection_of(run.params.environment),
+            task,
+            played(policy, task, chosen[f"run{after}"], chosen[f"rollout_index{after}"]),
+            dictionary,
+        )
+        for title, policy, after in (("Before training", START, ""), ("After training", TRAINED, "_after"))
+    ]
+
+
+def shortest_wins(steps: EvaluationSteps) -> pl.DataFrame:
+    """A row for each task that was won: the episode of its shortest win (the first among equals), where
+    that is readable."""
+    wins = episode_table(steps).filter("won", pl.col("length") <= READABLE)
+    return wins.sort("length", maintain_order=True).unique("task_id", keep="first")
+
+
+def played(policy: str, task: Task, run: int, rollout: int) -> Trajectory:
+    """One episode of the evaluation, without tokens."""
+    wanted = {"policy": policy, "task_id": task.task_id, "run": run, "rollout_index": rollout}
+    this = pl.all_horizontal(pl.col(name) == value for name, value in wanted.items())
+    (trajectory,) = iterate_rollouts(EVALUATION_ROLLOUTS, this, tokens=False)
+    return trajectory
+
+
+def example(
+    title: str,
+    told: str,
+    projection: Projection,
+    task: Task,
+    trajectory: Trajectory,
+    dictionary: SkillDictionary | None,
+) -> Example:
+    """A trajectory as the report shows it."""
+    labels = projection(task, trajectory)
+    steps = [
+        ExampleStep(step.action, label, step.invalid is not None)
+        for step, label in zip(trajectory.steps, labels, strict=True)
+    ]
+    return Example.of(f"{title} ({len(steps)} steps)", told, steps, dictionary)
