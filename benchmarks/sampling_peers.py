@@ -7,7 +7,6 @@ from importlib.util import find_spec
 
 import torch
 
-from benchmarks.chunked_engine import ChunkedEngine
 from skillpress.core.interface import Completion, Engine, Sampling, TokenIds
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.decoding import GrowingDecoder
@@ -25,25 +24,24 @@ VLLM_CACHE_GIB = 16.0
 
 
 def samplers(policy: Policy, full: bool, longest: int, rows: int) -> dict[str, Sampler]:
-    """Both forms of the local engine, for which no token ends a response.
+    """The local engine and ``generate``, for which no token ends a response.
 
     Args:
-        full: the others too: the engine without static shapes, ``generate``, vLLM.
+        full: the others too: the engine without static shapes, and vLLM.
         longest: tokens of a prompt and its response.
         rows: prompts at once.
     """
-    made = {"before": _never_stopped(ChunkedEngine(policy)), "now": _never_stopped(LocalEngine(policy))}
+    made = {"local": _never_stopped(LocalEngine(policy)), "transformers": _transformers(policy)}
     if full:
         growing = LocalEngine(policy)
         growing.decoder = GrowingDecoder()
         made["growing"] = _never_stopped(growing)
-        made["transformers"] = _transformers(policy)
         if find_spec("vllm"):
             made["vllm"] = _vllm(policy, longest, rows)
     return made
 
 
-def _never_stopped(engine: ChunkedEngine | LocalEngine) -> Sampler:
+def _never_stopped(engine: LocalEngine) -> Sampler:
     engine.stop = torch.tensor([], dtype=torch.long, device=engine.model.device)
     return lambda prompts, new: engine.generate(prompts, Sampling(max_new_tokens=new), range(len(prompts)))
 

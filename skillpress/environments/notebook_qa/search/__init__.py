@@ -1,8 +1,7 @@
 """What an agent may look up: ``search`` over paragraphs, and ``read`` of all that stands under a title.
 
 ``backend.py`` is the contract that every search keeps; ``tantivy_search.py`` keeps it on an index of the
-disk (made by ``index.py``), ``opensearch.py`` on a server; ``cached.py`` remembers what any of them has
-answered.
+disk (made by ``index.py``); ``cached.py`` remembers what a search has answered.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from sampled import assert_alike, policy_of, prompts_of
 from tiny import tiny_policy
 from transformers import DynamicCache
 
-from benchmarks.chunked_engine import ChunkedEngine
 from skillpress.core.interface import Sampling
 from skillpress.models.engines.local import decoding_cache
 from skillpress.models.engines.local import engine as local
@@ -22,20 +21,11 @@ from skillpress.models.engines.local.grouped_attention import NAME
 SAMPLING = Sampling(max_new_tokens=8)
 
 
-@settings(deadline=None, max_examples=15)
-@given(st.integers(1, 60), st.integers(0, 99), st.sampled_from([1, 2, 8]))
-def test_what_was_one_chunk_before_is_sampled_as_before_bit_for_bit(count: int, seed: int, new: int) -> None:
-    policy, prompts = tiny_policy(), [p for p in prompts_of(count, seed=seed) for _ in range(2)]
-    sampling = Sampling(max_new_tokens=new)
-    before = ChunkedEngine(policy).generate(prompts, sampling, range(len(prompts)))
-    assert LocalEngine(policy).generate(prompts, sampling, range(len(prompts))) == before
-
-
 @pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3", "GPT2", "Cohere2", "Gemma3Text", "Mistral"])
 def test_rows_of_several_passes_are_decoded_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sliding windows, shared heads and rows that move among them."""
     policy, prompts = policy_of(name), prompts_of(24, 20)
-    expected = ChunkedEngine(policy).generate(prompts, SAMPLING, range(24))
+    expected = [LocalEngine(policy).generate([prompt], SAMPLING, [n])[0] for n, prompt in enumerate(prompts)]
     assert len({len(completion.token_ids) for completion in expected}) > 2, "rows stop at different times"
     monkeypatch.setattr(local, "PREFILL_TOKENS", 50)
     monkeypatch.setattr(decoding_cache, "MOVED_IN_ORDER", 0)
