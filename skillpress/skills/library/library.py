@@ -16,7 +16,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_text
 from skillpress.core.trajectory import Task
 
-SCHEMA = "skillpress.skills.library/1"
+SCHEMA = "skillpress.library/1"
 GENERAL = ""
 """The class of skills that are for every task: S_g."""
 FILE = "library.json"

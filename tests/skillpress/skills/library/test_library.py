@@ -69,7 +69,7 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(content | {"versions": [{"step": 1}]}))
     with pytest.raises(StorageError, match="damaged library"):
         read_library(file)
-    file.write_text(json.dumps(content | {"schema": "skillpress.skills.library/0"}))
+    file.write_text(json.dumps(content | {"schema": "skillpress.library/0"}))
     with pytest.raises(StorageError, match=r"schema is 'skillpress\.library/0'"):
         read_library(file)
 
