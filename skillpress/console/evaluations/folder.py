@@ -27,7 +27,7 @@ from skillpress.core.yaml_files import read_yaml_file, write_yaml
 from skillpress.doors.formats.texts import TOKENIZER
 from skillpress.measure.evaluation import BehaviorFigure, EvaluationSummary
 
-SCHEMA = "skillpress/measure/evaluation/1"
+SCHEMA = "skillpress/evaluation/1"
 
 
 class FolderError(UserError):
