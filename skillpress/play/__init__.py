@@ -1,4 +1,4 @@
-"""How episodes are played: agents, the collector, vector environments, workers, sandboxes, chat servers.
+"""Playing episodes: agents, the collector, vector environments, workers, sandboxes and chat servers.
 
-It imports ``skills`` and ``core``.
+This package imports ``skills`` and ``core``.
 """

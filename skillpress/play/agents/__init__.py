@@ -1,4 +1,4 @@
-"""Agents: reading actions in responses, remembering, judging steps, and acting."""
+"""Agents: they parse actions from responses, remember, judge their steps, and act."""
 
 from __future__ import annotations
 

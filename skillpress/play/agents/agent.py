@@ -1,14 +1,15 @@
-"""The language agent: one policy, one environment's wording, one memory, one judgement of itself.
+"""The language agent: one policy, one environment's prompts, one memory and one reward for its own steps.
 
     X_k --prompt, policy--> v_k --decode--> th_k --parse--> A_k --environment--> O_{k+1} --f_agent--> X_{k+1}
 
-X_k is handed in and out, so one agent plays any number of episodes. It remembers only what it has asked
-its engine and not yet heard.
+The caller passes X_k in and gets X_{k+1} back, so one agent plays any number of episodes. The agent itself
+remembers only the requests that its engine has not answered yet.
 
-Where its state update asks for summaries (``interface.SummarizingUpdate``) some decisions are its own: a
-prompt asks for a summary in place of an action, and no environment is told. So is a reflection on an earlier
-attempt at the task (``interface.Reflection``), which then stands above all prompts of the episode. With every
-such prompt the agent says what it would have been without: what is learned there can be taught here.
+If the state update asks for summaries (``interface.SummarizingUpdate``), the agent makes some decisions for
+itself: a prompt asks for a summary instead of an action, and the environment does not see it. The same holds
+for a reflection on an earlier attempt at the task (``interface.Reflection``), which is then placed above all
+prompts of the episode. For every prompt with such knowledge, the decision also records the prompt without it,
+so that a policy can be trained to do without the knowledge.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from skillpress.play.agents.decide import decide
 _UNASKED = Decision(
     prompt_ids=(), response_ids=(), logprobs=(), parsed=ParsedAction("", "", "prompt_too_long")
 )
-"""In a state whose prompt does not fit."""
+"""The decision in a state whose prompt does not fit the budget."""
 
 
 _Kind = Literal["action", "summary", "reflection"]
@@ -49,44 +50,47 @@ _Kind = Literal["action", "summary", "reflection"]
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be answered in one state."""
+    """One question to the engine: the prompt for one state."""
 
     prompt: TokenIds | None
-    """None where it does not fit."""
+    """None if the prompt does not fit."""
     kind: _Kind
-    """What it asks for."""
+    """What the prompt asks for."""
     plain: TokenIds | None = None
-    """The prompt without the state's knowledge; None where there is none."""
+    """The prompt without the state's knowledge; None if the state has no knowledge."""
 
 
 @dataclass
 class LanguageAgent:
-    """Acts by sampling from a language model."""
+    """An agent that acts by sampling from a language model."""
 
     prompter: Prompter
     parse: Parser
     state_update: StateUpdate
     reward: StepReward
     decode: Callable[[TokenIds], str]
-    """Response token ids to text, without special tokens."""
+    """Converts response token ids to text, without special tokens."""
     engine: Engine
-    """The agent's own: what is sampled there, the agent has asked for."""
+    """The agent's own engine. It answers this agent's requests and no others."""
     sampling: Sampling
     reflection: Reflection | None = None
-    """How it reflects on earlier attempts; None where it is given none."""
+    """How the agent reflects on earlier attempts; None if it is never given one."""
     _asked: dict[int, _Asked] = field(default_factory=dict, init=False, repr=False)
-    """Key to what the engine has not answered."""
+    """The requests that the engine has not answered yet, by key."""
     _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
-    """Decisions in states whose prompt does not fit: the engine is not asked."""
+    """Decisions in states whose prompt does not fit; the engine is not asked for them."""
 
     @property
     def lockstep(self) -> bool:
-        """As the engine."""
+        """Same as the engine's promise."""
         return self.engine.promises.lockstep
 
     def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
-        """(thought, action) for one state; the action is empty when none could be read, and where a summary
-        is due, which is then the thought."""
+        """Return (thought, action) for one state.
+
+        The action is empty if none could be parsed. It is also empty if a summary is due; the thought is then
+        the summary.
+        """
         (decision,) = decide(self, [state], [seed])
         return decision.parsed.thought, decision.parsed.action
 
@@ -111,7 +115,7 @@ class LanguageAgent:
         return found
 
     def abort(self) -> None:
-        """Forget what was asked, the engine too."""
+        """Forget all open requests, here and in the engine."""
         self._asked.clear()
         self._mute.clear()
         self.engine.abort()
@@ -123,11 +127,12 @@ class LanguageAgent:
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """The agent's reward for its step, from what it wrote and what the environment answered."""
+        """The agent's reward for its step, computed from its response and the environment's answer."""
         return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """X_{k+1}; after a state without a prompt there is nothing to go on from."""
+        """Return X_{k+1}. After a state without a prompt, the next prompt is rebuilt because it has nothing
+        to extend."""
         if decision.summary and state.attempt:
             return replace(state, attempt="", knowledge=self._own.knowledge(decision.parsed))
         if decision.summary and isinstance(self.state_update, SummarizingUpdate):
@@ -151,7 +156,7 @@ class LanguageAgent:
         return self.reflection
 
     def _questions(self, states: Sequence[AgentState]) -> list[_Asked]:
-        """The prompt for each, with what it asks for and what it would be without knowledge."""
+        """For each state: the prompt, what it asks for, and the same prompt without knowledge."""
         kinds = self._kinds(states)
         shown = [replace(state, knowledge=state.attempt) if state.attempt else state for state in states]
         knowing = [row for row, state in enumerate(states) if state.knowledge]
@@ -161,8 +166,11 @@ class LanguageAgent:
         return [_Asked(prompts[row], kind, plain.get(row)) for row, kind in enumerate(kinds)]
 
     def _kinds(self, states: Sequence[AgentState]) -> list[_Kind]:
-        """What each is asked for: a reflection where there is an attempt, a summary where one is due or its
-        prompt nearly full, or an action."""
+        """What each prompt asks for.
+
+        A reflection if the state has an attempt; a summary if one is due or the prompt is nearly full;
+        otherwise an action.
+        """
         kinds: list[_Kind] = ["reflection" if state.attempt else "action" for state in states]
         update = self.state_update
         if isinstance(update, SummarizingUpdate):
@@ -173,7 +181,7 @@ class LanguageAgent:
         return kinds
 
     def _prompts(self, states: Sequence[AgentState], kinds: Sequence[_Kind]) -> list[TokenIds | None]:
-        """One prompt per state that asks for this."""
+        """One prompt per state, asking for the given kind."""
         found: list[TokenIds | None] = [None] * len(states)
         for kind in dict.fromkeys(kinds):
             rows = [row for row, each in enumerate(kinds) if each == kind]
@@ -183,7 +191,7 @@ class LanguageAgent:
         return found
 
     def _request(self, kind: _Kind) -> str:
-        """What stands below a prompt that asks for this."""
+        """The request below a prompt of this kind."""
         if kind == "reflection":
             return self._own.request
         if kind == "summary" and isinstance(self.state_update, SummarizingUpdate):

@@ -1,14 +1,14 @@
-"""From states to prompts within a budget of tokens.
+"""Render states as prompts within a budget of tokens.
 
-A prompt is made anew from its state, or goes on from the tokens of the last one and its response
-(``AgentState.context``); one that would outgrow the budget so is made anew.
+A prompt is either rebuilt from its state or extends the previous prompt and response
+(``AgentState.context``). If extending it would exceed the budget, it is rebuilt.
 
-Where a prompt made anew does not fit, what earlier turns said is shortened, the oldest turn first: long
-observations and actions keep their ends. Where all of them are short and it still does not fit, the oldest
-turns are left out. Nothing else is cut: what is seen now, the task, notes and the admissible actions stand in
-every such prompt whole, and above them what the agent was given to play with (``AgentState.knowledge``). A
-state whose prompt does not fit even without a past gets no prompt; its agent has then nothing to ask, which
-is a step without an action (``prompt_too_long``).
+If a rebuilt prompt does not fit, earlier turns are shortened, the oldest first: long observations and actions
+keep both ends. If all turns are short and the prompt still does not fit, the oldest turns are dropped.
+Nothing else is cut: every rebuilt prompt contains the current observation, the task, the notes and the
+admissible actions in full, and above them the knowledge that the agent was given (``AgentState.knowledge``).
+A state whose prompt does not fit even without any turns gets no prompt. The agent then cannot ask its engine,
+and the step has no action (``prompt_too_long``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from skillpress.core.interface import AgentState, Rendering, TokenIds, Turn
 from skillpress.play.agents.shortening import shortened
 
 LONGEST_PAST = 1000
-"""Characters of an earlier observation or action that are always shown; text games say less, code may print
-more."""
+"""Earlier observations and actions of at most this many characters are never shortened. Those of text games
+are shorter than this; the output of code may be longer."""
 
 MOST = 0.75
-"""Of the budget. A prompt that takes more is nearly full: what it shows can still be summed up, the next one
-perhaps not."""
+"""A fraction of the budget. A prompt that takes more is nearly full: its turns can still be summarized now,
+but perhaps not at the next step."""
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,25 @@ class Prompter:
     encode: Callable[[Sequence[str]], list[TokenIds]]
     """Prompt texts to token ids, chat template included where the model has one."""
     budget: int
-    """Tokens in a prompt at most."""
+    """Maximum number of tokens in a prompt."""
     extend: Callable[[Sequence[TokenIds], Sequence[str]], list[TokenIds]] | None = None
-    """(prompts with their responses, what is said next) to longer prompts that begin with those very tokens;
-    None where every prompt is made anew."""
+    """Maps (prompts with their responses, the texts that follow) to longer prompts that begin with exactly
+    those tokens. None if every prompt is rebuilt."""
     request: str = ""
-    """What else is asked for, below what the rendering says; such prompts are made anew."""
+    """An additional request, placed below the rendering's text. Prompts with a request are always rebuilt."""
 
     def __call__(self, states: Sequence[AgentState]) -> list[TokenIds | None]:
-        """One prompt per state; None where there is none that fits."""
+        """One prompt per state; None for a state whose prompt cannot be made to fit."""
         grown = self._grown(states)
         others = iter(self._anew([state for row, state in enumerate(states) if row not in grown]))
         return [grown[row] if row in grown else next(others) for row in range(len(states))]
 
     def nearly_full(self, states: Sequence[AgentState]) -> list[bool]:
-        """Whether each state's prompt, made anew with all of its turns, takes most of the budget."""
+        """For each state, whether its prompt, rebuilt with all turns, takes most of the budget."""
         return [len(prompt) > MOST * self.budget for prompt in self._encoded(states)]
 
     def _grown(self, states: Sequence[AgentState]) -> dict[int, TokenIds]:
-        """Row to prompt of the states whose prompts go on from the last ones and fit."""
+        """Row to prompt, for the states whose prompt extends the previous one and fits."""
         contexts = {row: state.context for row, state in enumerate(states) if state.context is not None}
         if self.extend is None or self.request or not contexts:
             return {}
@@ -76,7 +76,7 @@ class Prompter:
         return self.encode([f"{known}{text}{below}" for known, text in zip(above, said, strict=True)])
 
     def _shortened(self, state: AgentState) -> TokenIds | None:
-        """The prompt with as much of the newest turns as fits."""
+        """The prompt with as many of the newest turns as fit."""
         least = 2 * len(state.history)
         if not least or len(self._with_less(state, least)) > self.budget:
             return None
@@ -86,8 +86,8 @@ class Prompter:
         return self._with_less(state, less)
 
     def _with_less(self, state: AgentState, less: int) -> TokenIds:
-        """The prompt with the oldest ``less`` turns shortened; of n turns, where ``less`` is n + d, with all
-        of them shortened and the oldest d left out."""
+        """The prompt with the oldest ``less`` turns shortened. If ``less`` is n + d for n turns, all n are
+        shortened and the oldest d are dropped."""
         turns = state.history
         short, left_out = turns[:less], max(0, less - len(turns))
         history = (*map(_short, short), *turns[len(short) :])[left_out:]

@@ -1,4 +1,4 @@
-"""All at once: one decision per state, from any agent."""
+"""Ask an agent for several decisions at once: one per state."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from skillpress.core.answers import ask
 from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest
 
 SECONDS = 600.0
-"""From one decision to the next at most, where the caller says nothing."""
+"""Maximum wait from one decision to the next, unless the caller sets another."""
 
 
 def decide(
     agent: Agent, states: Sequence[AgentState], seeds: Sequence[int], seconds: float = SECONDS
 ) -> list[Decision]:
-    """One decision per state, in order; the agent must have nothing else to decide.
+    """Return one decision per state, in order. The agent must have no other open requests.
 
     Raises:
-        UnansweredError: the agent decided nothing for so many seconds; what is left is aborted, as after
-            any other error.
+        UnansweredError: the agent decided nothing for ``seconds``. Open requests are aborted, as after any
+            other error.
     """
     asked = zip(states, seeds, strict=True)
     return ask(agent, [DecisionRequest(key, state, seed) for key, (state, seed) in enumerate(asked)], seconds)

@@ -1,8 +1,8 @@
-"""The floor of every table: an agent that draws its actions at random.
+"""The random baseline: an agent that draws its actions uniformly.
 
-It draws uniformly from the actions that the environment's folder offers its explorer (for Countdown:
-the legal operations, and ``reset`` when one number is left). On small environments it wins surprisingly
-often, so that a success rate means little without it.
+It draws from the actions that the environment's package offers an explorer (for Countdown: the legal
+operations, and ``reset`` when one number is left). On small environments it wins surprisingly often, so a
+success rate means little unless this one is known.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from skillpress.core.trajectory import RewardPart
 
 @dataclass
 class RandomExplorer:
-    """Uniform over ``choices``; thinks nothing, remembers nothing, and has no tokens."""
+    """Draws uniformly from ``choices``. It has no thoughts, no memory and no tokens."""
 
     choices: Callable[[Info], Sequence[str]]
     """The environment bundle's ``explorer_actions``."""
     reward: StepReward
     lockstep: ClassVar[bool] = False
-    """A draw takes no time: nobody has to wait for others."""
+    """False: a draw takes no time, so the agent's requests need not be batched."""
     _drawn: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """Draw at once."""
+        """Draw an action for each request immediately."""
         self._drawn += [
             (
                 asked.key,
@@ -43,25 +43,25 @@ class RandomExplorer:
         ]
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """All that was asked."""
+        """The decisions for all requests so far."""
         found, self._drawn = self._drawn, []
         return found
 
     def abort(self) -> None:
-        """Forget what was drawn."""
+        """Forget the drawn decisions."""
         self._drawn.clear()
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Does nothing: the agent holds no resources."""
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """The same judgement as a language agent's."""
+        """The same reward as a language agent's."""
         return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """What is seen now, and nothing else."""
+        """The next state holds the current observation and nothing else."""
         return AgentState(task=state.task, observation=observation, info=info)
 
     def _draw(self, state: AgentState, seed: int) -> str:

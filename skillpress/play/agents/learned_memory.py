@@ -1,23 +1,24 @@
-"""f_agent that is learned with the policy: what it writes in its answer, it reads in the next prompt.
+"""f_agent learned together with the policy: what the policy writes in its answer, it reads in the next
+prompt.
 
 Section 1.2 of *Language as a Universal Interface for Reinforcement Learning Agents* asks for memory modules
-that "jointly optimize memory selection with the policy itself". Here the module is the policy: every thought
-holds a memory, f_agent copies it into the next state, and all else of the thought is forgotten.
+that "jointly optimize memory selection with the policy itself". Here the policy is the memory module: every
+thought contains a memory, f_agent copies it into the next state, and the rest of the thought is forgotten.
 
     th_k = (..., memory_k),   X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1}) = (O_{k+1}, last turns, memory_k)
 
 Memory tokens are sampled tokens of a response like any other. They have log-probabilities, ratios and the
-advantage of their step, so that the loss that trains the action trains what is kept. What they are worth
-shows in later steps alone: an advantage by the whole return reaches them, one by the step's own reward does
-not.
+advantage of their step, so the loss that trains the action also trains the memory. A memory pays off only in
+later steps: an advantage computed from the whole return reaches it, an advantage computed from the step's own
+reward does not.
 
-For a compact vocabulary the memory is ``length`` words of an alphabet ``m0 m1 ...`` in front of the action;
-what they mean, training finds. In text it is what stands in ``<memory>`` within ``<think>``, ``length``
-characters of it.
+In a compact vocabulary the memory is ``length`` words of an alphabet ``m0 m1 ...`` in front of the action,
+and training decides what they mean. In text it is the content of ``<memory>`` within ``<think>``, at most
+``length`` characters of it.
 
-A demonstrator remembers what it did, so that imitation gives the memory a use to begin with: in text its last
-actions, as many as there is room for; in words the code of its action, crc32 mod the alphabet, and behind it
-what stood in the memory before, without its last word.
+Demonstrators remember their actions, so that a policy trained by imitation starts with a use for the memory.
+In text they write as many of their last actions as fit. In words they write the code of their action (crc32
+modulo the alphabet's size), followed by the previous memory without its last word.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from skillpress.play.agents.parsing import plain
 from skillpress.play.agents.state_updates import Window
 
 WORD = re.compile(r"m\d+")
-"""A word of the memory's alphabet."""
+"""Matches a word of the memory's alphabet."""
 OPEN, CLOSE = "<memory>", "</memory>"
 END_OF_THOUGHT = "</think>"
 
@@ -45,61 +46,62 @@ of yours does.
 
 
 class Memory(Protocol):
-    """One way to write a memory."""
+    """A way to write a memory."""
 
     @property
     def parser(self) -> str | None:
-        """What reads answers with it; None leaves that to the rendering."""
+        """The name of the parser for answers with this memory; None to use the rendering's."""
         ...
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """The prompt with what is kept in it, and with what else the policy must be told."""
+        """Return the prompt with the kept memory, and with instructions for writing it where the policy needs
+        them."""
         ...
 
     def following(self, thought: str, kept: str) -> str:
-        """What is kept after a thought; what was kept before, where it says nothing."""
+        """The memory after a thought. If the thought contains none, the previous memory is kept."""
         ...
 
     def written(self, action: str, kept: str) -> str:
-        """What a demonstrator writes, which is what is then kept."""
+        """The memory that a demonstrator writes, which is also what is kept."""
         ...
 
     def answer(self, response: str, written: str) -> str:
-        """A response with that in it."""
+        """The response with the written memory in it."""
         ...
 
 
 @dataclass(frozen=True)
 class MemoryWords:
-    """Words in front of a compact action: ``m3 m0 +12``."""
+    """A memory of words in front of a compact action: ``m3 m0 +12``."""
 
     length: int
-    """Words in the memory."""
+    """Number of words in the memory."""
     alphabet: int
-    """Different words."""
+    """Number of different words."""
     parser: ClassVar[str] = "memory"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The alphabet; the first word fills a memory in which nothing was written."""
+        """The alphabet. The first word fills a memory that has not been written yet."""
         return tuple(f"m{number}" for number in range(self.alphabet))
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """The memory closes the prompt."""
+        """The prompt, followed by the memory."""
         return f"{prompt} {kept or self._blank}"
 
     def following(self, thought: str, kept: str) -> str:
-        """The newest ``length`` words that were written, in this answer or before."""
+        """The newest ``length`` words written in this answer or earlier ones."""
         written = [word for word in thought.split() if WORD.fullmatch(word)]
         return " ".join([*(kept or self._blank).split(), *written][-self.length :])
 
     def written(self, action: str, kept: str) -> str:
-        """The action's code, then what stood in front before."""
+        """The action's code, followed by the previous memory."""
         before = (kept or self._blank).split()
         return " ".join([f"m{crc32(action.encode()) % self.alphabet}", *before][: self.length])
 
     def answer(self, response: str, written: str) -> str:
-        """The words, then the action."""
+        """The memory's words, followed by the response."""
         return f"{written} {response}"
 
     @property
@@ -109,31 +111,33 @@ class MemoryWords:
 
 @dataclass(frozen=True)
 class MemoryText:
-    """A part of the thought: ``<think>... <memory>the key is upstairs</memory></think>``."""
+    """A memory as part of the thought: ``<think>... <memory>the key is upstairs</memory></think>``."""
 
     length: int
-    """Characters that are kept."""
+    """Maximum number of characters kept."""
     parser: ClassVar[None] = None
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """Text renderings show notes; below stands how to write them."""
+        """The prompt with instructions for writing the memory below it. Text renderings already show the
+        notes."""
         return f"{prompt}\n{REQUEST.format(length=self.length)}"
 
     def following(self, thought: str, kept: str) -> str:
-        """What stands between the last ``<memory>`` and ``</memory>``, on one line and cut to its length."""
+        """The text between the last ``<memory>`` and ``</memory>``, on one line and cut to ``length``
+        characters."""
         _, opened, rest = thought.rpartition(OPEN)
         text, closed, _ = rest.partition(CLOSE)
         return " ".join(text.split())[: self.length].rstrip() if opened and closed else kept
 
     def written(self, action: str, kept: str) -> str:
-        """The last actions, the newest last."""
+        """The last actions that fit, newest last."""
         done = [*filter(None, kept.split("; ")), " ".join(action.split())]
         while len(done) > 1 and len("; ".join(done)) > self.length:
             del done[0]
         return "; ".join(done)[: self.length].rstrip()
 
     def answer(self, response: str, written: str) -> str:
-        """In the thought, at its end."""
+        """The response with the memory at the end of its thought."""
         thought, end, rest = response.partition(END_OF_THOUGHT)
         if not end:
             raise ValueError(f"a memory stands in a thought, and {response!r} has none")
@@ -142,10 +146,10 @@ class MemoryText:
 
 @dataclass(frozen=True)
 class Learned:
-    """Keeps the last ``turns`` turns, and as notes what the policy wrote in its memory."""
+    """Keeps the last ``turns`` turns, and the policy's memory as notes."""
 
     turns: int | None
-    """None keeps all."""
+    """Number of turns to keep; None keeps all."""
     memory: Memory
     grows: ClassVar[bool] = False
 
@@ -159,35 +163,35 @@ class Learned:
 
 @dataclass(frozen=True)
 class Remembering:
-    """A rendering with a memory in its prompts and answers (``interface.RememberingRendering``)."""
+    """A rendering whose prompts and answers contain a memory (``interface.RememberingRendering``)."""
 
     rendering: Rendering
     memory: Memory
 
     @property
     def parser(self) -> str:
-        """The memory's, or the rendering's own."""
+        """The memory's parser, or the rendering's if the memory has none."""
         return self.memory.parser or self.rendering.parser
 
     @property
     def history(self) -> int | None:
-        """As the rendering."""
+        """Same as the rendering's."""
         return self.rendering.history
 
     def prompt(self, state: AgentState) -> str:
-        """With what is kept."""
+        """The rendering's prompt with the kept memory."""
         return self.memory.prompt(self.rendering.prompt(state), state.notes)
 
     def continuation(self, state: AgentState) -> str:
-        """As the rendering; no prompt of a memory's goes on so."""
+        """Same as the rendering's. Prompts with a memory are never extended."""
         return self.rendering.continuation(state)
 
     def response(self, action: str, info: Info) -> str:
-        """As a demonstrator answers who remembers nothing yet."""
+        """The response of a demonstrator whose memory is still empty."""
         return self._answer("", action, info)[1]
 
     def remembered(self, state: AgentState, action: str, info: Info) -> tuple[str, str]:
-        """(thought, response) of a demonstrator in this state."""
+        """Return (thought, response) of a demonstrator in this state."""
         return self._answer(state.notes, action, info)
 
     def _answer(self, kept: str, action: str, info: Info) -> tuple[str, str]:
@@ -197,9 +201,10 @@ class Remembering:
 
 
 def in_front(response: str) -> ParsedAction:
-    """Words of a memory, which are the thought, then the action; the parser ``memory``.
+    """The parser ``memory``: words of a memory, which become the thought, followed by the action.
 
-    Invalid: as :func:`skillpress.play.agents.parsing.plain` of what follows the memory.
+    Invalid for the same reasons as :func:`skillpress.play.agents.parsing.plain`, applied to the text after
+    the memory.
     """
     words = response.split()
     memory = list(takewhile(WORD.fullmatch, words))
@@ -207,5 +212,5 @@ def in_front(response: str) -> ParsedAction:
 
 
 def learned(turns: int | None, memory: Memory = MemoryText(500)) -> Learned:
-    """The last ``turns`` turns, and what the policy chose to keep."""
+    """Keep the last ``turns`` turns and the policy's own memory."""
     return Learned(turns, memory)

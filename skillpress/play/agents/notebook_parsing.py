@@ -1,11 +1,11 @@
 """A_k = Parser(th_k) for agents that act by code, in L0's format: ``<think>…</think><code>…</code>``.
 
-The action is Python of many lines, so that little of what ``parsing.py`` asks of an action holds here: line
-breaks are part of it, and only what no interpreter can be sent is refused. Whether the code makes sense is
-the interpreter's to say.
+The action is Python code of many lines, so few of the rules of ``parsing.py`` apply: line breaks are allowed,
+and only text that cannot be sent to an interpreter is refused. Whether the code makes sense is for the
+interpreter to decide.
 
-A response ends, in L0's sense, with its first ``</code>``: what comes then is the interpreter's ``<output>``.
-No engine stops there, so a response may go on, and what it goes on with is judged here.
+In L0 a response ends with its first ``</code>``, and the interpreter's ``<output>`` follows. Engines here do
+not stop at ``</code>``, so a response may continue, and this parser judges the continuation.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from textwrap import dedent
 from skillpress.core.interface import ParsedAction
 
 LONGEST_CODE = 20_000
-"""Characters of a code block at most."""
+"""Maximum number of characters in a code block."""
 FENCE = "```"
-"""Opens and closes a block of code in Markdown."""
+"""Marks the start and the end of a code block in Markdown."""
 _UNSENDABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters that are no space, and halves of characters, which no UTF-8 holds."""
+"""Matches control characters other than whitespace, and lone surrogates, which UTF-8 cannot encode."""
 _OUTPUT = re.compile("</?output>")
 
 
 def notebook(response: str) -> ParsedAction:
-    """``<think>thought</think><code>code</code>``.
+    """Parse ``<think>thought</think><code>code</code>``.
 
-    Tags inside the thought do not count, so a policy may think about code; the first ``</code>`` ends the
-    code, wherever it stands. Other words around the two elements are ignored. The code loses the margin
-    that all its lines share, and a Markdown fence where there is one around all of it: both are habits that
-    change nothing of what it says.
+    Tags inside the thought do not count, so a policy may think about code. The first ``</code>`` ends the
+    code, wherever it is. Other text around the two elements is ignored. The code loses the indentation that
+    all its lines share, and a Markdown fence around all of it. Both are habits that do not change what the
+    code does.
 
-    Invalid, and nothing is carried out: ``missing_thought``, ``missing_action``, ``unclosed`` (a thought or
-    code without its end, as where the response is cut off), ``two_actions``, ``empty``, ``too_long``,
-    ``unprintable``. Invalid, but the code is carried out: ``wrote_output``, where the response goes on with
-    an output of its own making; the environment's answers instead, and what follows is not read.
+    Invalid, and nothing is executed: ``missing_thought``, ``missing_action``, ``unclosed`` (a thought or code
+    without its end tag, for example because the response was cut off), ``two_actions``, ``empty``,
+    ``too_long``, ``unprintable``. Invalid, but the code is executed: ``wrote_output``, if the response
+    continues with an output that the policy made up. The environment gives the real output, and the
+    continuation is not read.
     """
     before, opened, answer = response.partition("<think>")
     if not opened:
@@ -61,7 +62,8 @@ def notebook(response: str) -> ParsedAction:
 
 
 def _checked(thought: str, code: str) -> ParsedAction:
-    """The code without fence, margin and empty lines around it, or why it cannot be run."""
+    """The code without its fence, shared indentation and surrounding empty lines, or the reason it cannot be
+    run."""
     if len(code) > LONGEST_CODE:
         return ParsedAction(thought, "", "too_long")
     if _UNSENDABLE.search(code):
@@ -71,7 +73,7 @@ def _checked(thought: str, code: str) -> ParsedAction:
 
 
 def _unfenced(code: str) -> str:
-    """What stands in the one Markdown block that ``code`` consists of; else ``code``."""
+    """The content of the Markdown block if ``code`` is exactly one block; otherwise ``code``."""
     text = code.strip()
     parts = text.split(FENCE)
     language, line_ends, inside = parts[1].partition("\n") if len(parts) == 3 else ("", "", "")

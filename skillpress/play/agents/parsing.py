@@ -1,9 +1,9 @@
-"""A_k = Parser(th_k): from a response to a thought and an action.
+"""A_k = Parser(th_k): parse a response into a thought and an action.
 
-Parsers are total: any text, however broken, yields an action or a typed reason why there is none,
-because a policy in training writes everything. A lenient one may yield both: an action to carry out,
-and what was wrong with its format. They take time linear in the text's length. Whether the action
-makes sense is the environment's to say.
+Parsers are total: any text, however broken, yields an action or a typed reason why there is none, because a
+policy in training writes all kinds of text. A lenient parser may yield both: an action to carry out, and what
+was wrong with its format. Parsers take time linear in the text's length. Whether an action makes sense is for
+the environment to decide.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from skillpress.core.interface import ParsedAction
 from skillpress.core.markup import behind_thought
 
 LONGEST_ACTION = 1000
-"""Characters of an action at most; no environment has one a tenth as long."""
+"""Maximum number of characters in an action. No environment has an action a tenth as long."""
 TAIL = 30
-"""Characters at a text's end that the lenient parser takes for the action where tags are missing."""
+"""The lenient parser takes this many characters at the end of the text as the action if tags are missing."""
 CHINESE = re.compile("[\u4e00-\u9fff]")
-"""A character of the block of common Chinese characters; a policy drifts into them."""
+"""Matches a character of the block of common Chinese characters. Policies may drift into Chinese."""
 
 
 def plain(response: str) -> ParsedAction:
-    """The whole response, stripped, is the action; behind its thought where it begins with ``<think>``.
+    """The whole response, stripped, is the action. If it begins with ``<think>``, the action follows the
+    thought.
 
     Invalid: ``unclosed`` (the thought has no end), ``empty``, ``too_long``, ``unprintable``.
     """
@@ -31,11 +32,11 @@ def plain(response: str) -> ParsedAction:
 
 
 def tagged(response: str) -> ParsedAction:
-    """``<think>thought</think><action>action</action>``, as verl-agent asks for.
+    """Parse ``<think>thought</think><action>action</action>``, the format that verl-agent asks for.
 
-    What stands between and around the tags is ignored. Tags inside the thought do not count, so a
-    policy may think about actions. Invalid: ``missing_thought``, ``missing_action``,
-    ``two_actions``, ``empty``, ``too_long``, ``unprintable``.
+    Text between and around the tags is ignored. Tags inside the thought do not count, so a policy may think
+    about actions. Invalid: ``missing_thought``, ``missing_action``, ``two_actions``, ``empty``, ``too_long``,
+    ``unprintable``.
     """
     thought, answer = element("think", response)
     if answer is None:
@@ -50,17 +51,16 @@ def tagged(response: str) -> ParsedAction:
 
 
 def lenient(response: str) -> ParsedAction:
-    """verl-agent's own reading for ALFWorld: there is nearly always something to carry out.
+    """verl-agent's own parser for ALFWorld, which nearly always finds an action to carry out.
 
-    The text is lower-cased. The action stands between the first ``<action>`` and the first
-    ``</action>``, wherever they are, or is the text's last 30 characters where one of them is missing.
-    Wrong, but carried out all the same: ``missing_action`` (the tail), ``missing_thought`` (``<think>`` or
-    ``</think>`` is nowhere in the text) and ``chinese``. An empty element is well-formed: it is the
-    environment that refuses it.
+    The text is lower-cased. The action is the text between the first ``<action>`` and the first
+    ``</action>``, wherever they are. If one of them is missing, it is the last 30 characters of the text.
+    These answers are invalid but carried out anyway: ``missing_action`` (the last 30 characters),
+    ``missing_thought`` (the text contains no ``<think>`` or no ``</think>``) and ``chinese``. An empty
+    element is well-formed; the environment refuses it.
 
-    Two things differ from verl-agent, where no game can tell: characters that cannot be printed, line
-    breaks among them, become spaces and the action is stripped; and nothing is carried out that is
-    ``too_long``.
+    Two things differ from verl-agent, and no game can notice them: unprintable characters, including line
+    breaks, become spaces and the action is stripped; and an action that is ``too_long`` is not carried out.
     """
     thought = element("think", response)[0].strip()
     text = response.lower()
@@ -79,18 +79,19 @@ def lenient(response: str) -> ParsedAction:
 
 
 def _one_line(text: str) -> str:
-    """The text with a space for every character that cannot be printed, stripped."""
+    """The text, stripped, with a space in place of every unprintable character."""
     return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def element(tag: str, text: str) -> tuple[str, str | None]:
-    """What the first element of this name holds, and the text after it; None where there is none."""
+    """Return (content, following text) of the first element of this name; the text is None if there is no
+    element."""
     content, closed, rest = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return content, rest if closed else None
 
 
 def checked(thought: str, action: str) -> ParsedAction:
-    """The stripped action, or why it cannot be sent: ``empty``, ``too_long``, ``unprintable``."""
+    """The stripped action, or the reason it cannot be sent: ``empty``, ``too_long``, ``unprintable``."""
     action = action.strip()
     if not action:
         return ParsedAction(thought, "", "empty")

@@ -1,14 +1,14 @@
-"""The agent's judgement of its own step, in parts; the environment returns facts and no reward.
+"""The agent's reward for its own step, in parts. The environment returns facts and no reward.
 
     success   R · [won], credited to the whole trajectory
     invalid   - penalty · [invalid]
-    a measure weight · the fact of that name that the environment states (``Info.measures``), or that the
-              agent knows itself: ``format`` is 1 for a response in the right format, else 0
+    a measure weight · a fact that the environment states by name (``Info.measures``) or that the agent
+              knows itself: ``format`` is 1 for a response in the right format, else 0
 
-The paper's R is 10 and its penalty for an invalid action 0.01 (appendix D). What counts as invalid and
-what the penalty is credited to are choices: verl-agent penalises the format alone and takes the penalty
-off that step's own score; spread over the trajectory, every step answers for every mistake. Shaping by
-segmentation cost is added at training time, since it needs the dictionary.
+The paper's R is 10 and its penalty for an invalid action is 0.01 (appendix D). Which actions count as invalid
+and which steps the penalty is credited to are settings. verl-agent penalises only a wrong format and
+subtracts the penalty from that step's own score. If the penalty is spread over the trajectory, every step
+pays for every mistake. Shaping by segmentation cost is added at training time, since it needs the dictionary.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from skillpress.core.interface import FORMAT_MEASURE, FORMAT_REASONS, AgentState
 from skillpress.core.trajectory import Credit, RewardPart
 
 INVALID = "invalid"
-"""The part that takes off for what is invalid."""
+"""The name of the reward part that penalises invalid actions."""
 
 
 @dataclass(frozen=True)
 class WeightedMeasure:
-    """What a measured fact is worth."""
+    """The weight of a measured fact and the steps that it is credited to."""
 
     weight: float
     credit: Credit
@@ -34,23 +34,25 @@ class WeightedMeasure:
 
 @dataclass(frozen=True)
 class OutcomeReward:
-    """A reward for success, a little taken off for each action not carried out, and measured facts."""
+    """A reward for success, a small penalty for each action not carried out, and rewards for measured
+    facts."""
 
     success: float
-    """R, given once, on the step that wins."""
+    """R, given once, at the step that wins."""
     invalid_penalty: float
-    """Taken off for every invalid action; not negative."""
+    """Subtracted for every invalid action; not negative."""
     invalid_counts: Literal["any", "format"] = "any"
-    """What is invalid: any action that was not carried out, or only a response that broke the format."""
+    """Which actions are invalid: any action that was not carried out, or only a response in the wrong
+    format."""
     invalid_credit: Credit = "trajectory"
-    """What the penalty counts for."""
+    """The steps that the penalty is credited to."""
     measures: Mapping[str, WeightedMeasure] = field(default_factory=dict)
-    """By name; a step for which the environment states no such fact gets 0."""
+    """Weights by the name of the measure. A step gets 0 if the environment states no such fact for it."""
 
     def __call__(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """See ``interface.StepReward``; the state and the observation are not looked at."""
+        """See ``interface.StepReward``. The state and the observation are ignored."""
         reason = parsed.invalid or info.invalid
         invalid = reason in FORMAT_REASONS if self.invalid_counts == "format" else reason is not None
         facts = {**info.measures, FORMAT_MEASURE: float(parsed.invalid not in FORMAT_REASONS)}

@@ -1,12 +1,13 @@
-"""Long texts in a prompt: both ends are kept, and what lies between is counted."""
+"""Shorten long texts in a prompt: keep both ends and count the characters between them."""
 
 from __future__ import annotations
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text of at most ``longest`` characters, or its two ends around a note of how much was left out.
+    """Return the text itself if it has at most ``longest`` characters, otherwise its two ends around a note.
 
-    The note comes on top; a text that the note would not make shorter stays whole.
+    The note says how many characters were left out, and it is not counted in ``longest``. If the note would
+    make the text longer, the text is returned unchanged.
     """
     head, tail = text[: longest - longest // 2], text[max(0, len(text) - longest // 2) :]
     cut = f"{head}\n[... {len(text) - longest} characters left out ...]\n{tail}"

@@ -1,9 +1,9 @@
 """f_agent: what the agent keeps of its past, X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1}).
 
-Every step is conditioned on its own state, so a state update may forget. The default keeps a window
-of turns, as agents with rebuilt prompts do. ``concatenate`` keeps everything, as chats do: the next prompt is
-the last one, the response to it and what was observed since, token by token. Then an engine has most of a
-prompt computed already, and training computes an episode once in place of every step's prompt.
+Every step is conditioned on its own state, so a state update may forget. The default keeps a window of turns,
+as agents with rebuilt prompts do. ``concatenate`` keeps everything, as chats do: the next prompt is the
+previous prompt, its response and the new observation, token by token. The engine has then already computed
+most of each prompt, and training computes an episode once instead of once per step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skillpress.core.interface import AgentState, HasNotepad, Info, StateUpdate,
 from skillpress.play.agents.shortening import shortened
 
 LONGEST_SECTION = 2000
-"""Characters of a notepad's section that are shown; the agent may print the rest."""
+"""Maximum number of characters of a notepad section that a prompt shows; the agent may print the rest."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Window:
     """Keeps the last ``turns`` turns."""
 
     turns: int | None
-    """None keeps all."""
+    """Number of turns to keep; None keeps all."""
     grows: ClassVar[bool] = False
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
-        """The next state; the turn just taken is its newest."""
+        """The next state; its newest turn is the one just taken."""
         kept = (*state.history, Turn(state.observation, thought, action))
         history = kept if self.turns is None else kept[-self.turns :] if self.turns else ()
         return AgentState(
@@ -41,8 +41,8 @@ class Window:
 class Concatenate(Window):
     """Keeps every token, in ``AgentState.context``.
 
-    A prompt that would outgrow its budget begins anew, with the last ``turns`` turns as a window shows
-    them, and grows again from there.
+    A prompt that would exceed its budget is rebuilt with the last ``turns`` turns, as a window shows them,
+    and is extended again from there.
     """
 
     grows: ClassVar[bool] = True
@@ -50,20 +50,20 @@ class Concatenate(Window):
 
 @dataclass(frozen=True)
 class Observations:
-    """Keeps the last ``turns`` turns whole, and of every step its thought and action, as notes.
+    """Keeps the last ``turns`` turns in full, and the thought and action of every step as notes.
 
-    What was seen is long and soon out of date; what was thought and done is short and says why. Notes
-    have one numbered line per step, and are not shortened when a prompt outgrows its budget.
+    Observations are long and soon out of date; thoughts and actions are short and give the reasons. The notes
+    have one numbered line per step and are not shortened when a prompt exceeds its budget.
     """
 
     turns: int | None
-    """Turns whose observations are shown; None keeps all."""
+    """Number of turns whose observations are shown; None keeps all."""
     grows: ClassVar[bool] = False
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
-        """The next state; its notes have one line more."""
+        """The next state; its notes are one line longer."""
         recent = Window(self.turns)(state, thought, action, observation, info)
         said, done = " ".join(thought.split()), " ".join(action.split()) or "(none)"
         line = f"Thought: {said} Action: {done}" if said else f"Action: {done}"
@@ -73,21 +73,22 @@ class Observations:
 
 @dataclass(frozen=True)
 class Notepad:
-    """Keeps the last ``turns`` turns, and as notes what stands in the notepad that the environment shows.
+    """Keeps the last ``turns`` turns, and the content of the environment's notepad as notes.
 
-    The notepad is the environment's (L0: an object in the agent's interpreter) and the agent writes it by its
-    actions, so that what is kept beyond the turns is the agent's own choice. The notes are as the notepad
-    stands now, whole but for what is longer than ``LONGEST_SECTION``, and so is what a prompt shows of it.
+    The notepad belongs to the environment (L0: an object in the agent's interpreter) and the agent writes it
+    by its actions, so the agent chooses what is kept beyond the turns. The notes always equal the current
+    notepad, except that each section is shortened to ``LONGEST_SECTION`` characters; prompts show the same
+    text.
     """
 
     turns: int | None
-    """None keeps all."""
+    """Number of turns to keep; None keeps all."""
     grows: ClassVar[bool] = False
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
-        """The next state; an environment that has no notepad now leaves no notes."""
+        """The next state. Its notes are empty if the environment shows no notepad."""
         recent = Window(self.turns)(state, thought, action, observation, info)
         pages = info.state.notepad if isinstance(info.state, HasNotepad) else {}
         sections = [
@@ -99,25 +100,25 @@ class Notepad:
 
 
 def window(turns: int | None) -> StateUpdate:
-    """The last ``turns`` turns; everything where a rendering names no limit (None)."""
+    """Keep the last ``turns`` turns; None, for renderings without a limit, keeps all."""
     return Window(turns)
 
 
 def concatenate(turns: int | None) -> StateUpdate:
-    """Everything, token by token; the last ``turns`` turns in a prompt that begins anew."""
+    """Keep everything, token by token; a rebuilt prompt shows the last ``turns`` turns."""
     return Concatenate(turns)
 
 
 def observations(turns: int | None) -> StateUpdate:
-    """The last ``turns`` observations, with the thoughts and actions of all steps."""
+    """Keep the last ``turns`` observations, and the thoughts and actions of all steps."""
     return Observations(turns)
 
 
 def environment(turns: int | None) -> StateUpdate:
-    """Nothing but what the environment shows now: for renderings in which that is the whole state."""
+    """Keep only the current observation, for renderings in which it is the whole state."""
     return Window(0)
 
 
 def notepad(turns: int | None) -> StateUpdate:
-    """The last ``turns`` turns, with the notepad that the environment shows as notes."""
+    """Keep the last ``turns`` turns, and the environment's notepad as notes."""
     return Notepad(turns)

@@ -1,17 +1,17 @@
 """A_k = Parser(th_k) for structured answers: JSON, XML, and a plan above the action.
 
-A vocabulary is a choice of the agent's (*Language as a Universal Interface for Reinforcement Learning
-Agents*, section 1.1): structured, where the form says which part is which whatever characters are in it;
-hierarchical, where a word of a higher level, the plan, is chosen before the action that carries it out.
+The vocabulary is the agent's choice (*Language as a Universal Interface for Reinforcement Learning Agents*,
+section 1.1). A structured one marks its parts unambiguously, whatever characters they contain. A hierarchical
+one chooses a word of a higher level, the plan, before the action that carries it out.
 
     json      {"thought": "...", "action": "open fridge 1"}
     xml       <step><thought>...</thought><action>open fridge 1</action></step>
     planned   <think>...</think><plan>open</plan><action>open fridge 1</action>
 
-As all parsers they are total, take linear time, and ignore what stands around an answer. A thought in
-``<think>`` that the response begins with is passed over: reasoning models begin so. Left out: plans that
-the environment carries out in several steps. A step stays one action of the environment's; the plan stays the
-policy's own, a part of its thought.
+Like all parsers, these are total, take linear time, and ignore text around an answer. They skip a thought in
+``<think>`` at the start of a response, because reasoning models begin with one. Left out: plans that the
+environment carries out in several steps. Each step is still one action of the environment, and the plan is
+only part of the policy's thought.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from skillpress.core.markup import behind_thought
 from skillpress.play.agents.parsing import checked, element, tagged
 
 LONGEST_ANSWER = 20_000
-"""Characters of an answer that is looked into."""
+"""The parser looks at no more than this many characters of an answer."""
 PLAN = "Plan: "
-"""Stands before the plan, in the thought's last line."""
+"""Precedes the plan in the last line of the thought."""
 
 MARKERS: Mapping[str, tuple[str, ...]] = {
     "tagged": ("<think>", "</think>", "<action>", "</action>"),
@@ -37,15 +37,15 @@ MARKERS: Mapping[str, tuple[str, ...]] = {
     "xml": ("<step><thought>", "</thought><action>", "</action></step>"),
     "planned": ("<think>", "</think>", "<plan>", "</plan>", "<action>", "</action>"),
 }
-"""Parser to what its answers are put together with."""
+"""Maps each parser to the fixed texts of its answers."""
 
 
 def json_object(response: str) -> ParsedAction:
-    """The first JSON object, with the texts ``thought`` and ``action``; other keys are ignored.
+    """Parse the first JSON object, with the texts ``thought`` and ``action``; other keys are ignored.
 
-    Invalid: ``unclosed`` (it or the thought before it begins and has no end), ``missing_thought``,
-    ``missing_action`` (or either is no text), ``two_actions`` (the key is there twice), ``empty``,
-    ``too_long``, ``unprintable``.
+    Invalid: ``unclosed`` (the object or the thought before it begins and has no end), ``missing_thought``,
+    ``missing_action`` (the key is missing or its value is not a text), ``two_actions`` (the key occurs
+    twice), ``empty``, ``too_long``, ``unprintable``.
     """
     _, answer = behind_thought(response)
     if answer is None:
@@ -62,7 +62,7 @@ def json_object(response: str) -> ParsedAction:
     thought, action = found.get("thought"), found.get("action")
     if not isinstance(thought, str):
         return ParsedAction("", "", "missing_thought")
-    thought = thought.encode(errors="replace").decode()  # JSON can write half a character; no file takes it
+    thought = thought.encode(errors="replace").decode()  # JSON can encode a lone surrogate; no file takes it
     if not isinstance(action, str):
         return ParsedAction(thought.strip(), "", "missing_action")
     if [key for key, _ in pairs].count("action") > 1:
@@ -71,14 +71,14 @@ def json_object(response: str) -> ParsedAction:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=list)
-"""Keeps the pairs of an object, equal keys included."""
+"""Keeps an object's pairs in order, including repeated keys."""
 
 
 def xml(response: str) -> ParsedAction:
-    """``<step>`` with ``<thought>`` and ``<action>`` in this order; ``&lt;``, ``&gt;`` and ``&amp;`` are
-    read.
+    """Parse ``<step>`` with ``<thought>`` and ``<action>`` in this order; ``&lt;``, ``&gt;`` and ``&amp;``
+    are decoded.
 
-    No XML parser: there is nothing in it that could name a file. Invalid: ``missing_thought``,
+    It does not use an XML parser, so an answer cannot refer to files. Invalid: ``missing_thought``,
     ``missing_action``, ``two_actions``, ``unclosed``, ``empty``, ``too_long``, ``unprintable``.
     """
     _, answer = behind_thought(response)
@@ -100,10 +100,10 @@ def xml(response: str) -> ParsedAction:
 
 
 def planned(response: str) -> ParsedAction:
-    """As ``tagged``, with ``<plan>`` between the thought and the action, which is read as part of the
+    """Parse as ``tagged``, with ``<plan>`` between the thought and the action; the plan becomes part of the
     thought.
 
-    Invalid: as ``tagged``, and ``missing_plan``, where the action is not carried out.
+    Invalid: the same as ``tagged``, and ``missing_plan``. The action is not carried out in either case.
     """
     parsed = tagged(response)
     if parsed.invalid:

@@ -1,13 +1,13 @@
-"""f_agent by the policy itself: it sums up its past in its own words, and goes on from them.
+"""f_agent by the policy itself: it summarizes its past in its own words and continues from the summary.
 
-Turns are kept until there are as many as a prompt shows, or until it is nearly full. Then the policy is asked
-for a summary and no action, in the very prompt that it would have acted on; what it answers stands in later
-prompts as its notes, and the turns are gone. The environment hears nothing of it.
+Turns are kept until there are as many as a prompt shows, or until the prompt is nearly full. Then the policy
+is asked for a summary instead of an action, below the same prompt on which it would have acted. Later prompts
+show its answer as notes, and the turns are dropped. The environment does not see the summary.
 
     X_k --"sum up"--> summary --> X'_k = (X_k without turns, the summary as notes) --> A_k --> O_{k+1}
 
-A summary is sampled as actions are, and is trained as they are: it answers for what the episode came to after
-it. So the policy learns what is worth keeping.
+Summaries are sampled and trained in the same way as actions: a summary's reward is what the episode earns
+after it. So the policy learns what is worth keeping.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ But do not act yet. The past steps above and what you noted before will not be s
 down in plain words all that you need of them: what you found out, what you tried and what came of it, and
 what is still to be done. What you write now becomes your notes.
 """
-"""Stands below the prompt, whose last words say how to act."""
+"""Placed below the prompt, whose last words say how to act."""
 
 
 @dataclass(frozen=True)
 class Summarize:
-    """Keeps all turns until they are summed up."""
+    """Keeps all turns until they are summarized."""
 
     turns: int | None
-    """So many are summed up, or fewer where they fill the prompt; None waits until they do."""
+    """Number of turns to summarize, fewer if they fill the prompt; None waits until they do."""
     grows: ClassVar[bool] = False
     request: ClassVar[str] = REQUEST
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
-        """The next state, with one turn more."""
+        """The next state, with one more turn."""
         return Window(None)(state, thought, action, observation, info)
 
     def due(self, state: AgentState) -> bool:
@@ -50,16 +50,16 @@ class Summarize:
         return written(response)
 
     def summed_up(self, state: AgentState, summary: ParsedAction) -> AgentState:
-        """The state without its turns; what is no summary leaves the notes as they were.
+        """The state without its turns. If the summary is invalid, the notes stay as they were.
 
-        So a policy that writes none loses its past and is asked no second time.
+        So a policy that writes no valid summary loses its past and is not asked a second time.
         """
         return replace(state, history=(), notes=summary.thought if summary.invalid is None else state.notes)
 
 
 def written(response: str) -> ParsedAction:
-    """What the agent wrote for itself, as a thought: all that stands behind ``</think>``, or all where it
-    thought nothing.
+    """The agent's text as a thought: everything after ``</think>``, or the whole response if it has no
+    thought.
 
     Invalid: ``unclosed`` (a thought without its end), ``empty``.
     """
@@ -70,5 +70,5 @@ def written(response: str) -> ParsedAction:
 
 
 def summarize(turns: int | None) -> Summarize:
-    """Summaries by the policy, of ``turns`` turns or of what fills a prompt."""
+    """Let the policy summarize every ``turns`` turns, or whenever the prompt is full."""
     return Summarize(turns)
