@@ -1,4 +1,4 @@
-"""Many episodes at once: the collector that keeps every slot busy, and where its environments live."""
+"""Many episodes at once: the collector, which keeps every slot busy, and the environments in the slots."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Episodes in flight: each goes on as soon as its agent or its environment has answered.
+"""Play many episodes at once; each continues as soon as its agent or its environment has answered.
 
-A collector moves every episode between two parties, both of which are asked and answer when they can: the
-agent for a decision, the environment for a step. An episode that ends leaves its slot to the next one
-waiting, so nobody waits for the longest episode of a batch, and no token is ever sampled for an episode that
-is over: decisions per environment step are exactly 1, but for those that an agent makes for itself (it sums
-up its past, or reflects on an earlier attempt, and is asked again at once; no environment is told).
-Trajectories depend neither on the number of slots nor on the process that an environment lives in
-(``vector.py``), nor on who answers first.
+A collector moves every episode back and forth between two parties: the agent, which is asked for a decision,
+and the environment, which is asked for a step. Both answer when they can. When an episode ends, its slot goes
+to the next waiting episode, so the collector never waits for the longest episode of a batch and never samples
+tokens for an episode that has ended. It makes exactly 1 decision per environment step, plus the decisions
+that an agent makes for itself: it may summarize its past or reflect on an earlier attempt, without the
+environment seeing it, and is then asked again immediately. Trajectories depend neither on the number of
+slots, nor on the process that an environment lives in (``vector.py``), nor on the order of answers.
 
-Where the agent decides in this process (``Agent.lockstep``), asking it for one episode would keep the
-others from going on. It is asked for all at once then, when no environment is busy, and the environments
-step together: rounds, in which everything happens in one order.
+If the agent decides in this process (``Agent.lockstep``), asking it for one episode would block the others.
+It is then asked for all episodes at once, when no environment is busy, and the environments step together in
+rounds. Everything then happens in one fixed order.
 """
 
 from __future__ import annotations
@@ -29,43 +29,45 @@ from skillpress.play.rollout.requests import EpisodeRequest
 from skillpress.play.rollout.vector import StepResult, VectorEnvironment
 
 PATIENCE_SECONDS = 1800.0
-"""An agent that decides nothing for so long does not answer any more. Engines have closer deadlines of their
-own; vector environments have one for each step."""
+"""If the agent decides nothing for this long, the collector gives up. Engines have shorter deadlines of their
+own, and vector environments have one for each step."""
 TURN_SECONDS = 0.002
-"""Where both parties are asked they are waited for in turn, so long each."""
+"""While both parties have open requests, the collector waits for each in turn for this long."""
 
 
 Advise = Callable[[Task, str, int], str]
-"""(task, first observation, version of the weights that play) to what the agent is given in that episode."""
+"""Maps (task, first observation, version of the weights that play) to the knowledge that the agent is given
+in that episode."""
 
 
 class CollectionStoppedError(RuntimeError):
-    """Another thread has stopped the collector."""
+    """Another thread stopped the collector."""
 
 
 @dataclass
 class CollectionStatistics:
-    """What a collector has done so far."""
+    """Totals of a collector so far."""
 
     episodes: int = 0
     environment_steps: int = 0
     decisions: int = 0
-    """Responses sampled: steps and summaries; more would mean work for episodes that are over."""
+    """Number of responses sampled: one per step and per summary. More than that would mean work for episodes
+    that have ended."""
     prefilled_tokens: int = 0
-    """Tokens of prompts that the engine computed for them; 0 where it does not count them."""
+    """Number of prompt tokens that the engine computed for them; 0 if the engine does not count them."""
     seconds: float = 0.0
-    """That episodes were played."""
+    """Seconds spent playing episodes."""
     agent_seconds: float = 0.0
-    """Of these, those in which the agent had a decision to make. In the others it, and its engine with it,
+    """The part of ``seconds`` in which the agent had an open request. In the rest, the agent and its engine
     waited for environments."""
 
     def __add__(self, other: CollectionStatistics) -> CollectionStatistics:
-        """What both have done."""
+        """The totals of both."""
         both = zip(astuple(self), astuple(other), strict=True)
         return CollectionStatistics(*(mine + others for mine, others in both))
 
     def __sub__(self, before: CollectionStatistics) -> CollectionStatistics:
-        """What was done since."""
+        """The totals since ``before``."""
         both = zip(astuple(self), astuple(before), strict=True)
         return CollectionStatistics(*(now - then for now, then in both))
 
@@ -84,11 +86,10 @@ class Collector:
         patience: float = PATIENCE_SECONDS,
         advise: Advise | None = None,
     ) -> None:
-        """
-        Args:
-            patience: seconds without any decision after which the agent is given up.
-            advise: knowledge that it is given in every episode, above what the request has; None is none.
-        """
+        """Args:
+        patience: seconds without any decision after which the collector gives up on the agent.
+        advise: returns knowledge that the agent gets in every episode, placed above the request's own
+            knowledge; None for no such knowledge."""
         self.environments, self.agent, self.advise = environments, agent, advise
         self._slots, self._patience = slots, patience
         self.statistics = CollectionStatistics()
@@ -101,15 +102,15 @@ class Collector:
         self.environments.close()
 
     def stop(self) -> None:
-        """Play no more. What another thread is playing ends at its next turn: when the engine or an
+        """Stop playing. A call of ``play`` in another thread ends at its next turn: when the engine or an
         environment has answered, or after a second."""
         self.stopped = True
 
     def collect(self, wanted: Sequence[EpisodeRequest], policy_version: int = 0) -> list[Trajectory]:
-        """Play every requested episode; trajectories come back in the order requested.
+        """Play every requested episode and return the trajectories in the order requested.
 
         Args:
-            wanted: the episodes; their order decides nothing but the order of the result.
+            wanted: the episodes. Their order affects only the order of the result.
             policy_version: recorded with each trajectory.
         """
         finished: dict[int, Trajectory] = {}
@@ -122,11 +123,11 @@ class Collector:
         on_episode: Callable[[int, Trajectory], None],
         policy_version: int = 0,
     ) -> None:
-        """Play every requested episode and keep none of them.
+        """Play every requested episode without keeping any of them.
 
         Args:
-            wanted: the episodes, each with the caller's number for it; read as slots fall free.
-            on_episode: told each finished episode at once, with its number.
+            wanted: the episodes, each with a number chosen by the caller; read as slots become free.
+            on_episode: called with the number and the trajectory of each episode as soon as it has finished.
 
         Raises:
             BrokenEnvironmentError: a task cannot be started, or an environment does not answer.
@@ -137,7 +138,7 @@ class Collector:
         started = time.monotonic()
         try:
             flight.run(self._slots, self._patience)
-        except BaseException:  # Ctrl-C too: what is under way would be taken for answers to later questions
+        except BaseException:  # Ctrl-C too: open requests would be taken for answers to later questions
             self.agent.abort()
             self.environments.abort()
             raise
@@ -147,14 +148,14 @@ class Collector:
 @dataclass
 class _Episode:
     number: int
-    """The caller's."""
+    """The caller's number for the episode."""
     slot: int
     request: EpisodeRequest
     first_observation: str = ""
     state: AgentState | None = None
     """X_k; None until the environment has started."""
     decision: Decision | None = None
-    """What the environment is to answer; None while there is none."""
+    """The decision that the environment is about to answer; None if there is none."""
     steps: list[Step] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
 
@@ -174,23 +175,23 @@ class _Flight:
         self._waiting, self._on_episode, self._policy_version = waiting, on_episode, policy_version
         self._exhausted = False
         self._free: list[int] = []
-        """Slots without an episode, the lowest first."""
+        """Slots without an episode, lowest first."""
         self._episodes: dict[int, _Episode] = {}
-        """Slot to the episode in it, in the order in which they began."""
+        """Slot to its episode, in the order in which the episodes began."""
         self._stepping: set[int] = set()
         """Slots whose environment is busy."""
         self._deciding: dict[int, int] = {}
-        """Key of a request to the agent to the slot it is for."""
+        """Maps the key of each open request to its slot."""
         self._ready: dict[int, None] = {}
-        """Slots whose agent is to be asked, in order."""
+        """Slots for which the agent is to be asked, in order."""
         self._keys = 0
         self._heard = 0.0
-        """When the agent last decided, or was first asked since it had nothing to decide."""
+        """Time of the agent's last decision, or of the first request since it had no open ones."""
         self._occupied = 0.0
-        """Since when the agent has had something to decide."""
+        """Time since when the agent has had an open request."""
 
     def run(self, slots: int, patience: float) -> None:
-        """Play until nothing is left."""
+        """Play until no episode is left."""
         self._free = list(range(slots))
         while True:
             if self._collector.stopped:
@@ -200,7 +201,7 @@ class _Flight:
                 return
             self._observe(self._answers())
             if self._lockstep and self._free and not self._exhausted:
-                continue  # those that begin now belong to the same round
+                continue  # episodes that begin now belong to the same round
             self._ask()
             self._act(self._decisions(patience))
 
@@ -221,7 +222,7 @@ class _Flight:
             self._environments.start(tasks)
 
     def _answers(self) -> list[tuple[int, StepResult]]:
-        """What environments have answered; in lock-step, what all of them answer."""
+        """The answers of environments so far; in lockstep, the answers of all of them."""
         if not self._stepping:
             return []
         if not self._lockstep:
@@ -232,7 +233,7 @@ class _Flight:
         return [(slot, found[slot]) for slot in self._episodes if slot in found]
 
     def _observe(self, answers: Sequence[tuple[int, StepResult]]) -> None:
-        """Take in what environments have answered."""
+        """Process the environments' answers."""
         for slot, answer in answers:
             self._stepping.remove(slot)
             episode = self._episodes[slot]
@@ -251,14 +252,14 @@ class _Flight:
                 self._ready[slot] = None
 
     def _knowledge(self, request: EpisodeRequest, observation: str) -> str:
-        """What the agent is given in an episode that begins with this observation."""
+        """The knowledge that the agent is given in an episode that begins with this observation."""
         if self._collector.advise is None:
             return request.knowledge
         advice = self._collector.advise(request.task, observation, self._policy_version)
         return "\n".join(filter(None, (advice, request.knowledge)))
 
     def _ask(self) -> None:
-        """Hand the agent the states that it is to decide in."""
+        """Give the agent the states in which it is to decide."""
         order = [slot for slot in self._episodes if slot in self._ready] if self._lockstep else self._ready
         asked = []
         for slot in order:
@@ -275,10 +276,10 @@ class _Flight:
             self._agent.submit(asked)
 
     def _decisions(self, patience: float) -> list[tuple[int, Decision]]:
-        """(slot, decision) of what the agent has decided; in lock-step, of all that it was asked.
+        """The agent's decisions as (slot, decision); in lockstep, the decisions for all its open requests.
 
         Raises:
-            UnansweredError: it has not decided anything for ``patience`` seconds.
+            UnansweredError: the agent has decided nothing for ``patience`` seconds.
         """
         found: list[tuple[int, Decision]] = []
         while self._deciding:
@@ -298,7 +299,7 @@ class _Flight:
         return [(slot, decided[slot]) for slot in self._episodes if slot in decided]
 
     def _act(self, decisions: Sequence[tuple[int, Decision]]) -> None:
-        """Send the actions to their environments; an agent that summed up its past is to be asked again."""
+        """Send the actions to their environments. An agent that summarized its past is asked again."""
         actions: dict[int, str] = {}
         for slot, decision in decisions:
             self._statistics.decisions += 1
@@ -313,7 +314,7 @@ class _Flight:
             self._environments.step(actions)
 
     def _sum_up(self, episode: _Episode, decision: Decision) -> None:
-        """Record a summary and go on from it."""
+        """Record a summary and continue from it."""
         state, nothing = episode.state, Info()
         assert state is not None
         parts = self._agent.evaluate_step(state, decision.parsed, "", nothing)
@@ -322,7 +323,7 @@ class _Flight:
         self._ready[episode.slot] = None
 
     def _step(self, episode: _Episode, state: AgentState, answer: StepResult) -> None:
-        """Record the step of one episode, and its trajectory if that ended it."""
+        """Record one step of an episode, and the trajectory if the step ended it."""
         decision, episode.decision = episode.decision, None
         assert decision is not None
         observation, info = answer.observation, answer.info
@@ -357,7 +358,7 @@ class _Flight:
         )
 
     def _silence(self, patience: float) -> str:
-        """Who does not answer, in words."""
+        """The error message for an agent that does not answer."""
         slot = next(iter(self._deciding.values()))
         task = self._episodes[slot].request.task
         return (
@@ -370,7 +371,8 @@ class _Flight:
 def recorded(
     state: AgentState, decision: Decision, info: Info, observation: str, parts: tuple[RewardPart, ...]
 ) -> Step:
-    """The record of a decision in a state, of what was answered to it, and of how the agent judges it."""
+    """Return the record of one decision: its state, the environment's answer, and the agent's reward for
+    it."""
     parsed = decision.parsed
     return Step(
         prompt_ids=decision.prompt_ids,

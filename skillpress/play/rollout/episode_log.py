@@ -1,11 +1,13 @@
-"""The finished episodes of a collection, on disk: none is played twice, and none stays in memory.
+"""The finished episodes of a collection, kept on disk so that no episode is played twice or held in memory.
 
-Finished episodes are written in parts, every few seconds or when there are many. A collection that is
-started again looks which ones are there and plays the others; its result is the same, because no
-trajectory depends on what is played beside it. But for rounding: the model computes other batches then,
-the last digit of a log-probability may differ, and once in some millions of draws another token is drawn.
+Finished episodes are written in parts, every few seconds or whenever there are many. A collection that is
+restarted finds the finished episodes and plays the others. Its result is the same, because no trajectory
+depends on the episodes played beside it. Rounding is the one exception: the model computes different batches
+after a restart, so the last digit of a log-probability may differ, and about once in millions of draws
+another token is drawn.
 
-An episode goes by its number among those wanted. The store's key covers all that decides which those are.
+An episode is identified by its number among those wanted. The store's key covers everything that determines
+which episodes these are.
 """
 
 from __future__ import annotations
@@ -22,21 +24,20 @@ from skillpress.play.rollout.requests import EpisodeRequest
 
 KIND = "episodes"
 NUMBERED_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, **ROLLOUT_SCHEMA}
-"""A part: the rows of its trajectories, each with the trajectory's number."""
+"""Schema of a part: the rows of its trajectories, each with the trajectory's number."""
 UNSAVED_VALUES = 1_000_000
-"""So many tokens and the like may wait in memory for the next part."""
+"""A part is written when this many values (tokens and others) are waiting in memory."""
 STEP_VALUES = 100
-"""What a step counts for beside its tokens."""
+"""Number of values that a step counts for in addition to its tokens."""
 
 
 class EpisodeLog:
-    """One process's finished episodes of an unfinished collection; a context manager, which saves what is
-    new."""
+    """The finished episodes of one process in an unfinished collection. A context manager: on an error it
+    saves the episodes that are not on disk yet."""
 
     def __init__(self, store: ResumeStore, timer: SaveTimer | None = None) -> None:
-        """
-        Args:
-            timer: when to save; None is :class:`SaveTimer`'s own interval.
+        """Args:
+            timer: decides when to save; None uses :class:`SaveTimer`'s own interval.
 
         Raises:
             StorageError: a part is damaged; the message names it.
@@ -45,7 +46,7 @@ class EpisodeLog:
         self._store, self._timer = store, timer or SaveTimer()
         self._part = parts[-1][0] + 1 if parts else 0
         self._finished = bytearray()
-        """A byte for each number, 1 where the episode is finished."""
+        """One byte per number; 1 if that episode is finished."""
         for _, path in parts:
             numbers = scan_table(path, KIND, NUMBERED_SCHEMA).select(pl.col("number").unique())
             for number in numbers.collect()["number"]:
@@ -67,7 +68,7 @@ class EpisodeLog:
         return number < len(self._finished) and bool(self._finished[number])
 
     def add(self, number: int, trajectory: Trajectory) -> None:
-        """Take a finished episode in."""
+        """Add a finished episode."""
         self._mark(number)
         self._unsaved.append((number, trajectory))
         self._values += sum(
@@ -77,7 +78,7 @@ class EpisodeLog:
             self.save()
 
     def save(self) -> None:
-        """Write what is new."""
+        """Write the episodes that are not on disk yet."""
         if self._unsaved:
             frame = rollout_frame(trajectory for _, trajectory in self._unsaved)
             numbers = [number for number, trajectory in self._unsaved for _ in trajectory.decisions]
@@ -94,7 +95,7 @@ class EpisodeLog:
         policy_version: int = 0,
         on_episode: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play those of the numbered episodes that are missing."""
+        """Play those of the numbered episodes that are not finished."""
 
         def finished(number: int, trajectory: Trajectory) -> None:
             self.add(number, trajectory)

@@ -1,8 +1,9 @@
-"""From the parts of episode logs, in the order of finishing, to one file in the order of asking.
+"""Merge the parts of episode logs, in order of finishing, into one file in the order requested.
 
 The file is written in two passes, and neither holds more than a slice of it in memory. The first sorts
-slices: the episodes of consecutive numbers, from those parts that hold any of them. Episodes finish
-about in the order in which they are begun, so that a part serves few slices. The second joins the slices.
+slices: the episodes of consecutive numbers, read from the parts that hold any of them. Episodes finish in
+roughly the order in which they begin, so each part contributes to few slices. The second pass joins the
+slices.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from skillpress.core.trajectory import join_rollouts, scan_table, write_table
 from skillpress.play.rollout.episode_log import KIND, NUMBERED_SCHEMA
 
 SLICE_ROWS = 16_384
-"""Steps in a slice, or those of one episode that has more."""
+"""Number of steps in a slice, or those of a single episode that has more."""
 
 
 def write_in_order(destination: Path, stores: Sequence[ResumeStore], episodes: int, scratch: Path) -> None:
     """Write episodes 0 to ``episodes`` - 1, each from the log of the process that played it.
 
     Args:
-        scratch: a folder to sort in, which is emptied before and removed afterwards.
+        scratch: a folder to sort in. It is emptied first and removed afterwards.
 
     Raises:
-        StorageError: a part is damaged, or an episode is missing or there twice.
+        StorageError: a part is damaged, or an episode is missing or present twice.
     """
     parts = [_Part(path) for store in stores for _, path in store.parts(KIND)]
     steps = np.zeros(episodes, np.int64)
@@ -56,7 +57,7 @@ def write_in_order(destination: Path, stores: Sequence[ResumeStore], episodes: i
 
 
 class _Part:
-    """One file of an episode log, of which only the places are kept."""
+    """One file of an episode log. Only the positions of its episodes are kept in memory."""
 
     def __init__(self, path: Path) -> None:
         self._scan = scan_table(path, KIND, NUMBERED_SCHEMA)
@@ -66,7 +67,7 @@ class _Part:
         self.numbers, self.steps = np.unique(numbers, return_counts=True)
 
     def holds(self, first: int, last: int) -> bool:
-        """Whether an episode from ``first`` to before ``last`` is in it."""
+        """Whether it holds an episode with a number from ``first`` to before ``last``."""
         return bool(np.searchsorted(self.numbers, first) < np.searchsorted(self.numbers, last))
 
     def rows(self, first: int, last: int) -> pl.LazyFrame:
@@ -75,7 +76,7 @@ class _Part:
 
 
 def _slices(steps: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """(first, behind the last) number of episodes whose steps fit into a slice."""
+    """Yield (first number, last number + 1) of consecutive episodes whose steps fit into a slice."""
     ends = np.cumsum(steps)
     first = 0
     while first < len(steps):

@@ -1,7 +1,7 @@
-"""Episodes to play: who plays what, from which seed.
+"""Episodes to play: which policy plays which task, from which seed.
 
-A plan of a hundred thousand episodes is the tasks and a few numbers: each request is made when it is looked
-at, so that a plan takes no memory for its length.
+A plan of a hundred thousand episodes is stored as the tasks and a few numbers. Each request is created when
+it is looked up, so a plan's memory does not grow with its length.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class EpisodeRequest:
     group_id: str
     rollout_index: int
     seed: int
-    """Every sample of the episode derives from it and from the number of its step."""
+    """The seed from which every sample of the episode derives, together with the number of its step."""
     policy: str = ""
-    """What the experiment calls the policy that plays."""
+    """The experiment's name for the policy that plays."""
     run: int = 0
-    """Which of an evaluation's independent runs."""
+    """The number of the independent run, in an evaluation with several."""
     knowledge: str = ""
-    """What the agent is given to play it with, see ``AgentState``."""
+    """The knowledge that the agent is given for this episode, see ``AgentState``."""
     attempt: str = ""
-    """The account of an earlier attempt that it is to reflect on before it acts, see ``AgentState``."""
+    """The record of an earlier attempt that the agent reflects on before it acts, see ``AgentState``."""
 
 
 @dataclass(frozen=True)
 class _Block:
-    """``per_task`` episodes of each task, at one place."""
+    """``per_task`` episodes of each task, seeded from one place."""
 
     tasks: tuple[Task, ...]
     per_task: int
@@ -65,7 +65,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class Requests(Sequence[EpisodeRequest]):
-    """A sequence of requests, a task's episodes one after the other; ``+`` puts one behind another."""
+    """A sequence of requests in which a task's episodes follow each other; ``+`` concatenates two of them."""
 
     blocks: tuple[_Block, ...]
 
@@ -101,12 +101,12 @@ def requests(
     policy: str = "",
     run: int = 0,
 ) -> Requests:
-    """``per_task`` episodes of each task, seeded from where in the experiment they are played.
+    """``per_task`` episodes of each task, seeded from the place in the experiment where they are played.
 
     Args:
-        place: what :func:`skillpress.core.seeds.derive` is given before the task and rollout index. A group's
-            id is made of all of it but the first part, the experiment's seed, and of the task.
-        first: the index of each task's first rollout, where it was played at this place before.
+        place: the arguments that :func:`skillpress.core.seeds.derive` gets before the task and rollout index.
+            A group's id consists of all of them except the first, the experiment's seed, and of the task.
+        first: the index of each task's first rollout, if earlier ones were played at this place.
     """
     return Requests(
         (_Block(tasks=tuple(tasks), per_task=per_task, place=place, first=first, policy=policy, run=run),)

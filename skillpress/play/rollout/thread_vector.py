@@ -1,9 +1,9 @@
-"""Environments that wait instead of compute, one thread for each: sandboxes, servers, devices.
+"""Environments that wait instead of compute (sandboxes, servers, devices), each in a thread of its own.
 
-While one waits the others go on, and the process has its core for other things. A thread cannot be ended
-from outside. One that is late or aborted is left behind with its environment, ends when its call
-returns, and its answer is dropped; the slot gets a new environment. An environment that has a ``close``
-gives back with it what it holds, when its thread ends.
+While one environment waits, the others continue and the process can use its core for other work. A thread
+cannot be ended from outside. A thread that is late or aborted is abandoned together with its environment: it
+ends when its call returns, and its answer is dropped. The slot gets a new environment. When the thread of an
+environment with a ``close`` method ends, it calls this method to release the environment's resources.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from skillpress.core.trajectory import Task
 from skillpress.play.rollout.vector import BrokenEnvironmentError, StepResult
 
 SECONDS = 300.0
-"""For one start or step."""
+"""Maximum time for one start or step."""
 CLOSE_SECONDS = 30.0
-"""For an environment to give back what it holds."""
+"""Maximum time for an environment to release its resources."""
 
 
 @runtime_checkable
 class _Holder(Protocol):
-    """An environment that holds something outside itself."""
+    """An environment that holds resources outside itself."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class _Said:
-    """A thread's answer, or what went wrong."""
+    """A thread's answer, or the exception that it raised."""
 
     slot: _Slot
     answer: StepResult | Exception
@@ -49,20 +49,20 @@ class _Slot:
     number: int
     task: Task
     inbox: queue.SimpleQueue[Task | str | None] = field(default_factory=queue.SimpleQueue)
-    """A task to start, an action to take, None to end."""
+    """A task to start, an action to take, or None to end."""
     thread: threading.Thread | None = None
     asked: str | None = None
-    """What it is at, in words; None while nothing."""
+    """What the thread is doing, in words; None while it is idle."""
     since: float = 0.0
 
     def ask(self, what: Task | str) -> None:
-        """Hand over."""
+        """Hand over a task or an action."""
         self.asked = f"the step {what!r}" if isinstance(what, str) else "its start"
         self.since = time.monotonic()
         self.inbox.put(what)
 
     def serve(self, make: Callable[[], Environment], outbox: queue.SimpleQueue[_Said]) -> None:
-        """The thread's whole life."""
+        """The main loop of the thread."""
         environment: Environment | None = None
         while (what := self.inbox.get()) is not None:
             answer: StepResult | Exception
@@ -73,7 +73,7 @@ class _Slot:
                 else:
                     observation, info = environment.reset(what)
                     answer = StepResult(observation, False, False, info)
-            except Exception as error:  # noqa: BLE001  raised where it is looked for
+            except Exception as error:  # noqa: BLE001  raised again in the thread that reads the answer
                 answer = error
             outbox.put(_Said(self, answer))
         if isinstance(environment, _Holder):
@@ -91,13 +91,13 @@ class ThreadVectorEnv:
     ) -> None:
         """``make`` is called once in each slot's thread; a start or a step may take ``seconds``.
 
-        ``close_shared`` ends what the environments share, when they are closed.
+        ``close`` of this object calls ``close_shared``, which releases what the environments share.
         """
         self._make, self._seconds, self._close_shared = make, seconds, close_shared
         self._slots: dict[int, _Slot] = {}
         self._outbox: queue.SimpleQueue[_Said] = queue.SimpleQueue()
         self._found: list[tuple[int, StepResult]] = []
-        """Answers to be handed out; an error that is raised first leaves them here."""
+        """Answers that have not been returned yet. If an error is raised first, they stay here."""
 
     def start(self, tasks: Mapping[int, Task]) -> None:
         """See ``VectorEnvironment``."""
@@ -123,7 +123,7 @@ class ThreadVectorEnv:
 
         Raises:
             BrokenEnvironmentError: an environment raised an exception, or has not answered in time; the
-                message names task and slot. It is left behind.
+                message names the task and the slot. The environment is abandoned.
         """
         ends = time.monotonic() + wait
         while any(slot.asked for slot in self._slots.values()):
@@ -139,20 +139,20 @@ class ThreadVectorEnv:
         return found
 
     def abort(self) -> None:
-        """Leave behind whoever is at work."""
+        """Abandon every environment that is busy."""
         self._found.clear()
         for number, slot in list(self._slots.items()):
             if slot.asked:
                 self.forget(number)
 
     def forget(self, slot: int) -> None:
-        """See ``SeparateEnvironments``; one that is at work is left behind."""
+        """See ``SeparateEnvironments``. A busy environment is abandoned."""
         left = self._slots.pop(slot, None)
         if left is not None:
             left.inbox.put(None)
 
     def close(self) -> None:
-        """End the threads; those at work end when their call returns."""
+        """End the threads. Busy ones end when their call returns."""
         for slot in self._slots.values():
             slot.inbox.put(None)
         for slot in self._slots.values():

@@ -1,9 +1,10 @@
 """Vector environments: many environments at once, each in a numbered slot.
 
-An episode is begun and acted in by ``start`` and ``step``, which hand over and return at once; what the
-environments say comes from ``completed``. ``SyncVectorEnv`` holds its environments in this process, which
-is right where a step costs microseconds; ``worker_vector.py`` holds those that compute in worker processes,
-``thread_vector.py`` those that wait (for a sandbox, for a server) in threads. A collector cannot tell which.
+``start`` begins episodes and ``step`` acts in them; both hand over their work and return immediately. The
+environments' answers come from ``completed``. ``SyncVectorEnv`` holds its environments in this process, which
+is right if a step takes microseconds. ``worker_vector.py`` runs environments that compute in worker
+processes; ``thread_vector.py`` runs environments that wait (for a sandbox, for a server) in threads. A
+collector treats them all alike.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from skillpress.core.trajectory import Task
 
 
 class BrokenEnvironmentError(RuntimeError):
-    """An environment cannot be started, does not answer in time, or does not keep to its contract; the
-    message names the task."""
+    """An environment cannot be started, does not answer in time, or violates its contract; the message names
+    the task."""
 
     def __init__(self, message: str, slot: int | None = None) -> None:
-        """``slot``: where it was, if whoever raises it knows."""
+        """``slot``: the slot of the environment, if the code that raises the error knows it."""
         super().__init__(message)
         self.slot = slot
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What an environment says after ``reset`` or ``step``."""
+    """An environment's answer to ``reset`` or ``step``."""
 
     observation: str
     terminated: bool
@@ -39,11 +40,12 @@ class StepResult:
 class VectorEnvironment(Protocol):
     """Environments in slots 0, 1, 2 ..., one episode in each.
 
-    A slot is asked for one thing at a time. Every start and step has a deadline of the kind's own.
+    A slot has at most one open request. Every start and step has a deadline, which depends on the
+    implementation.
     """
 
     def start(self, tasks: Mapping[int, Task]) -> None:
-        """Begin an episode of ``tasks[slot]`` in each of these slots, whatever was there before."""
+        """Begin an episode of ``tasks[slot]`` in each of these slots, whatever the slot held before."""
         ...
 
     def step(self, actions: Mapping[int, str]) -> None:
@@ -51,37 +53,38 @@ class VectorEnvironment(Protocol):
         ...
 
     def completed(self, wait: float) -> list[tuple[int, StepResult]]:
-        """(slot, answer) of those that have started or stepped since; waits at most ``wait`` seconds for the
-        first.
+        """Return (slot, answer) for each environment that has finished its start or step since the last call;
+        wait at most ``wait`` seconds for the first.
 
         Raises:
-            BrokenEnvironmentError: a task cannot be started, or an environment is of no more use; the
-                others should be aborted.
+            BrokenEnvironmentError: a task cannot be started, or an environment can no longer be used. The
+                caller should abort the others.
         """
         ...
 
     def abort(self) -> None:
-        """Forget what is under way; nothing of it is ever returned, and its slots can be started anew."""
+        """Forget all open requests. They are never answered, and their slots can be started again."""
         ...
 
     def close(self) -> None:
-        """Give back what the environments hold; they can be used no more."""
+        """Release the environments' resources. The environments cannot be used afterwards."""
         ...
 
 
 class SeparateEnvironments(VectorEnvironment, Protocol):
-    """A vector environment whose slots fail and end one by one: what the others have said is not lost.
+    """A vector environment whose slots fail and end one by one, without losing the answers of the others.
 
-    After a ``BrokenEnvironmentError`` with a slot, that slot can be started anew and the others go on. A
-    collector needs none of this, since a broken environment ends its collection."""
+    After a ``BrokenEnvironmentError`` with a slot, that slot can be started again and the others continue. A
+    collector does not need this, since a broken environment ends its collection.
+    """
 
     def forget(self, slot: int) -> None:
-        """End the episode in a slot that is not busy, and give back what its environment holds."""
+        """End the episode in a slot that is not busy, and release its environment's resources."""
         ...
 
 
 class SyncVectorEnv:
-    """Every slot's environment is an object of this process; its exceptions are raised as they are."""
+    """Holds every slot's environment as an object of this process. Their exceptions are raised unchanged."""
 
     def __init__(self, make: Callable[[], Environment]) -> None:
         self._make = make
@@ -89,7 +92,7 @@ class SyncVectorEnv:
         self._answers: list[tuple[int, StepResult]] = []
 
     def start(self, tasks: Mapping[int, Task]) -> None:
-        """Reset these slots' environments now."""
+        """Reset these slots' environments immediately."""
         for slot, task in tasks.items():
             if slot not in self._environments:
                 self._environments[slot] = self._make()
@@ -97,17 +100,17 @@ class SyncVectorEnv:
             self._answers.append((slot, StepResult(observation, False, False, info)))
 
     def step(self, actions: Mapping[int, str]) -> None:
-        """Step these slots' environments now."""
+        """Step these slots' environments immediately."""
         for slot, action in actions.items():
             self._answers.append((slot, StepResult(*self._environments[slot].step(action))))
 
     def completed(self, wait: float) -> list[tuple[int, StepResult]]:
-        """What the calls since have given."""
+        """The results of the calls since the last ``completed``."""
         answers, self._answers = self._answers, []
         return answers
 
     def abort(self) -> None:
-        """Forget what was not taken."""
+        """Forget the results that were not fetched."""
         self._answers.clear()
 
     def close(self) -> None:

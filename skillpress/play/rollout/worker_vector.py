@@ -1,16 +1,16 @@
-"""Environments that live in worker processes: engines that are slow, leak, crash or cannot be pickled.
+"""Environments in worker processes, for engines that are slow, leak, crash or cannot be pickled.
 
-Each worker holds many environments, and the steps of all that wait for it travel in one message. What an
-episode is stands here, in the parent: its task and its actions so far. When a worker has to be replaced,
-each of its episodes is replayed from them in the successor, just before its next step, and goes on: none is
-lost, none begun twice. The replay must end at the observation that the agent saw.
+Each worker holds many environments, and one message carries the steps of all environments that wait for it.
+This parent process keeps what defines an episode: its task and its actions so far. When a worker is replaced,
+its successor replays each of its episodes just before the episode's next step and then continues it. No
+episode is lost and none is begun twice. The replay must end at the observation that the agent saw.
 
-An action at which ``Limits.attempts`` workers fail (they die, hang, grow without bound, raise an
-exception or answer with garbage) ends its episode: the step is invalid and the episode lost, both by
-the name ``engine_failed``, and a warning says what happened. A task that cannot even be started is an
+An action at which ``Limits.attempts`` workers fail (they die, hang, grow without bound, raise an exception or
+return an unusable answer) ends its episode. The step is recorded as invalid and the episode as lost, both
+with the name ``engine_failed``, and a warning says what happened. A task that cannot be started at all is an
 error, since its episodes would be missing from every table.
 
-How many processes there are changes nothing but the time.
+The number of processes affects only the time.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from skillpress.play.workers.pool import WorkerPool, cores
 from skillpress.play.workers.worker import Failure, Limits
 
 ENGINE_FAILED = "engine_failed"
-"""Outcome of an episode, and reason of a step, at which engines fail again and again."""
+"""The outcome of an episode, and the reason of a step, at which engines fail again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker has to do in one slot: begin or replay an episode if need be, then act."""
+    """A worker's job in one slot: begin or replay an episode if needed, then act."""
 
     slot: int
     task: Task | None
-    """To start; None where the slot's environment has it already."""
+    """The task to start; None if the slot's environment already plays it."""
     past: tuple[str, ...] = ()
     """The actions to replay after the start."""
     seen: str | None = None
-    """What the environment said last; None at the first start."""
+    """The environment's last observation; None at the first start."""
     action: str | None = None
-    """The action to take then; None only at the first start."""
+    """The action to take next; None only at the first start."""
 
 
 @dataclass
 class _Episode:
-    """What can be replayed."""
+    """The record from which an episode can be replayed."""
 
     task: Task
     seen: str | None = None
     actions: list[str] = field(default_factory=list)
-    """Those that were answered."""
+    """The actions that were answered."""
     next: str | None = None
-    """The action that is to be answered; None while there is none."""
+    """The action that is waiting for its answer; None if there is none."""
     home: int | None = None
-    """The generation of the worker that holds its environment; None where none does."""
+    """The generation of the worker that holds the episode's environment; None if no worker holds it."""
 
 
 class WorkerVectorEnv:
@@ -68,12 +68,13 @@ class WorkerVectorEnv:
         processes: int | None = None,
         limits: Limits = Limits(),  # noqa: B008  frozen
     ) -> None:
-        """``make`` is pickled and called in the workers; as many as cores where none are asked for."""
+        """``make`` is pickled and called in the workers. The number of processes defaults to the number of
+        cores."""
         self._size = processes or cores()
         self.pool = WorkerPool(partial(_HostedEnvironments, make), self._size, limits)
         self._episodes: dict[int, _Episode] = {}
         self._unheard: list[tuple[int, StepResult | Failure]] = []
-        """What workers have answered and nobody was told; an error that is raised first leaves it here."""
+        """Workers' answers that have not been returned yet. If an error is raised first, they stay here."""
 
     def start(self, tasks: Mapping[int, Task]) -> None:
         """See ``VectorEnvironment``."""
@@ -98,12 +99,12 @@ class WorkerVectorEnv:
         return [(slot, self._heard(slot, answer)) for slot, answer in answers]
 
     def abort(self) -> None:
-        """Replace the workers that are at work."""
+        """Replace the busy workers."""
         self._unheard.clear()
         self.pool.abort()
 
     def forget(self, slot: int) -> None:
-        """See ``SeparateEnvironments``. Its environment stays in its worker, for the slot's next episode."""
+        """See ``SeparateEnvironments``. The environment stays in its worker for the slot's next episode."""
         self._episodes.pop(slot, None)
 
     def close(self) -> None:
@@ -111,10 +112,11 @@ class WorkerVectorEnv:
         self.pool.close()
 
     def _submit(self, slots: Iterable[int], job: Callable[[int], Job]) -> None:
-        """Give each worker its slots' jobs, from another place on than the other workers.
+        """Give each worker its slots' jobs, each worker beginning at a different place in the list.
 
-        A task's episodes stand side by side. Workers that all began with the first task would each make
-        what its first start leaves on the disk for the others (a translated game, a compiled one).
+        A task's episodes are next to each other. If all workers began with the first task, each would produce
+        the files that the task's first start leaves on disk for the others (a translated game, a compiled
+        game).
         """
         work: dict[int, list[int]] = {}
         for slot in slots:
@@ -124,7 +126,7 @@ class WorkerVectorEnv:
             self.pool.submit(worker, {slot: partial(job, slot) for slot in (*mine[first:], *mine[:first])})
 
     def _heard(self, slot: int, answer: StepResult | Failure) -> StepResult:
-        """Take down what an episode's environment has said."""
+        """Record an environment's answer in its episode."""
         episode = self._episodes[slot]
         if isinstance(answer, Failure):
             assert episode.next is not None, "a task that cannot be started is an error"
@@ -177,7 +179,7 @@ class _HostedEnvironments:
 
 
 def checked(answer: StepResult) -> StepResult:
-    """The answer itself, if it is one that a trajectory can hold.
+    """Return the answer itself if a trajectory can hold it.
 
     Raises:
         BrokenEnvironmentError: a field has the wrong type, or a text is not valid Unicode.
