@@ -1,11 +1,10 @@
-"""Agents whose model is only reached through a chat-completions server: text in, text out.
+"""Agents whose model can be reached only through a chat-completions server: text in, text out.
 
-It is a folder of its own, apart from ``agents/``, because nothing is ever trained from such episodes: they
-have no tokens and no log-probabilities, and an edit here reruns no stage (except for a training with a
-teacher).
+This package is separate from ``agents/`` because nothing is ever trained from such episodes: they have no
+tokens and no log-probabilities. An edit here therefore reruns no stage, except a training with a teacher.
 
-    agent.py        the agent; it asks by client.py
-    client.py       one question, until it is answered; connection.py sends it, form.py says in which form
-    outcomes.py     what can come of a question; answers.py and refusals.py read it in a server's reply
-    offers.py       what a server says of its models; server.py is where it is, journal.py what it has cost
+    agent.py        the agent; it asks through client.py
+    client.py       one question, until it is answered; connection.py sends it, form.py builds its parameters
+    outcomes.py     the possible outcomes of a question; answers.py and refusals.py parse them from replies
+    offers.py       what a server says about its models; server.py holds its address, journal.py its cost
 """

@@ -1,8 +1,8 @@
-"""The chat agent: a text-only model as an ``interface.Agent``, to be evaluated and never trained.
+"""The chat agent: a text-only model as an ``interface.Agent``, for evaluation and never for training.
 
-What it is shown, how its answers are read, what it remembers and how it judges itself are the same parts as a
-language agent's. It has no tokens: its decisions carry no ids and no log-probabilities. Every state that it
-is asked about is the *future* of a decision, so that many states wait for one server at the same time.
+Its rendering, parser, state update and reward are the same parts as a language agent's. It has no tokens: its
+decisions carry no ids and no log-probabilities. Each requested decision is a *future*, so many states can
+wait for one server at the same time.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.outcomes import Answer
 
 PARTING_SECONDS = 3.0
-"""Time that answers under way are given at the end: they are paid for, and the client notes their cost."""
+"""Time that open requests get to finish at the end: they are paid for, and the client notes their cost."""
 
 
 class ChatAgent:
     """Acts by asking a server."""
 
     lockstep: ClassVar[bool] = False
-    """Each answer comes by itself."""
+    """False: each answer arrives on its own."""
 
     def __init__(
         self,
@@ -48,16 +48,14 @@ class ChatAgent:
         reward: StepReward,
         at_once: int,
     ) -> None:
-        """
-        Args:
-            at_once: requests under way at most.
-        """
+        """Args:
+        at_once: maximum number of open requests."""
         self._client, self._rendering, self._parse = client, rendering, parse
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
         self._asked: dict[int, Future[Decision]] = {}
         self._requests: set[Future[None]] = set()
-        """Requests under way, including those whose answer is no longer wanted."""
+        """Open requests, including those whose answer is no longer wanted."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """See ``interface.Agent``."""
@@ -72,20 +70,21 @@ class ChatAgent:
         """See ``interface.Agent``.
 
         Raises:
-            ChatError: the server refused a request, or did not answer in time.
+            ChatError: the server refused a request or did not answer in time.
         """
         wait_for(list(self._asked.values()), wait, FIRST_COMPLETED)
         done = [key for key, answer in self._asked.items() if answer.done()]
         return [(key, self._asked.pop(key).result()) for key in done]
 
     def abort(self) -> None:
-        """Forget what is not answered; what was sent already is paid for and thrown away."""
+        """Forget all open requests. Requests that were already sent are paid for, and their answers are
+        dropped."""
         for answer in self._asked.values():
             answer.cancel()
         self._asked.clear()
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)
         wait_for(set(self._requests), PARTING_SECONDS)
@@ -94,18 +93,19 @@ class ChatAgent:
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """The same judgement as a language agent's."""
+        """The same reward as a language agent's."""
         return self._reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """X_{k+1}."""
+        """Return X_{k+1}."""
         update, parsed = self._state_update, decision.parsed
         if decision.summary and isinstance(update, SummarizingUpdate):
             return update.summed_up(state, parsed)
         return update(state, parsed.thought, parsed.action, observation, info)
 
     def _answer(self, answer: Future[Decision], request: DecisionRequest) -> None:
-        """Ask the server, in a thread; an error is the answer too. The client keeps the deadline."""
+        """Ask the server, in a thread. An exception becomes the future's result; the client enforces the
+        deadline."""
         if not answer.set_running_or_notify_cancel():
             return
         try:
@@ -124,7 +124,7 @@ class ChatAgent:
 
 
 def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
-    """What the parser reads; a thought that the server sent apart counts as if it stood before the text."""
+    """Parse an answer. A thought that the server sent separately counts as if it preceded the text."""
     parsed = parse(answer.text)
     if answer.thought and parsed.invalid == "missing_thought":
         parsed = parse(f"<think>{answer.thought}</think>{answer.text}")
@@ -132,8 +132,8 @@ def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
 
 
 def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
-    """The answer with the server's reason where it did not end by itself; the parser's reason would
-    mislead."""
+    """The parsed answer, with the server's reason as ``invalid`` if the answer did not end by itself. The
+    parser's reason would be misleading."""
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
 
 

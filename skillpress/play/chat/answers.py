@@ -1,8 +1,8 @@
 """Read the reply to a chat completion.
 
-Recognised beside the plain protocol: errors in replies of HTTP 200, content as a list of parts, reasoning
-under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that were not asked for,
-and usage that is missing or makes no sense.
+Besides the plain protocol, this module recognises errors in replies with HTTP 200, content as a list of
+parts, reasoning under ``reasoning_content``, ``reasoning`` or in parts, refusals, tool calls, streams that
+were not requested, and usage that is missing or implausible.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ BROKEN = frozenset(
         "engine_error", "insufficient_system_resource", "network_error",
     }
 )  # fmt: skip
-"""Finish reasons, in small letters. With those of ``BROKEN`` a server says that it could not go on. All
-others, and none, mean that the model stopped by itself."""
+"""Finish reasons, in lower case. With those of ``BROKEN`` a server says that it could not continue. All other
+reasons, and none, mean that the model stopped by itself."""
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
-"""Fields of a message that hold reasoning; the first that is not empty counts."""
+"""Fields of a message that may hold reasoning; the first one that is not empty counts."""
 TEXTS = ("text", "content", "value")
-"""Fields of a part that hold its text."""
+"""Fields of a part that may hold its text."""
 LONGEST_CALL = 4000
-"""Characters that are kept of a tool call."""
+"""Maximum number of characters kept of a tool call."""
 DEEPEST = 8
-"""Parts inside parts that are looked into."""
+"""Maximum depth of nested parts that is read."""
 MOST_TOKENS = 1 << 40
-"""A server that counts more has miscounted, and sums of such counts would fit into no column."""
+"""A server that reports more tokens has miscounted, and sums of such counts would not fit into any column."""
 NOT_JSON = object()
 
 
 def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
-    """What a reply to a chat completion is.
+    """Return the outcome that a reply to a chat completion represents.
 
     Args:
-        sent: the parameters of the request beside model and messages.
+        sent: the request's parameters, apart from model and messages.
     """
     found = parsed(reply.body)
     if reply.status // 100 != 2 or error_of(found) is not None:
@@ -74,7 +74,7 @@ def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
 
 
 def parsed(body: bytes) -> Any:
-    """The JSON value of a body, ``NOT_JSON`` where it holds none; of a stream, its chunks put together."""
+    """The JSON value of a body, or ``NOT_JSON``. A stream's chunks are merged first."""
     text = body.decode("utf-8-sig", errors="replace")
     try:
         return json.loads(text)
@@ -85,7 +85,7 @@ def parsed(body: bytes) -> Any:
 
 
 def _put_together(events: Iterable[str]) -> Any:
-    """The completion whose chunks are these; ``NOT_JSON`` where the last one is missing."""
+    """The completion made of these chunks; ``NOT_JSON`` if the last one is missing."""
     parts: dict[str, list[Any]] = {}
     usage, finish, ended = None, None, False
     for event in events:
@@ -112,7 +112,8 @@ def _put_together(events: Iterable[str]) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    """What the chunks say of one field: their texts or lists put together, else the last value."""
+    """Merge what the chunks say about one field: texts and lists are joined, otherwise the last value
+    counts."""
     said = [value for value in values if value is not None]
     if said and all(isinstance(value, str) for value in said):
         return "".join(said)
@@ -136,10 +137,11 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
     declined = _text(message.get("refusal")) or declined
     call = message.get("tool_calls") or message.get("function_call")
     if not text.strip() and THOUGHT_END in thought:
-        # A server that keeps reasoning apart took the whole answer for it, since no "<think>" came first.
+        # A server that separates reasoning took the whole answer for reasoning, since no "<think>" came
+        # first.
         text, thought = thought, ""
     if THOUGHT_END in text and THOUGHT not in text.partition(THOUGHT_END)[0]:
-        text = THOUGHT + text  # the prompt has opened the thought, and the server does not set it apart
+        text = THOUGHT + text  # the prompt has opened the thought, and the server does not separate it
     told, spoken = behind_thought(text)
     silent = spoken is not None and not spoken.strip()
     ended: Ended = "whole"
@@ -153,7 +155,7 @@ def _answer(choice: Mapping[str, Any], usage: Usage) -> Answer | Failed:
 
 
 def _content(content: Any) -> tuple[str, str, str]:
-    """(text, reasoning, refusal) of a message's content, a text or a list of parts."""
+    """Return (text, reasoning, refusal) of a message's content, which is a text or a list of parts."""
     if isinstance(content, str):
         return content, "", ""
     found = {"text": "", "thought": "", "refusal": ""}
@@ -169,7 +171,8 @@ def _content(content: Any) -> tuple[str, str, str]:
 
 
 def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), depth: int = 0) -> str:
-    """The text of a string, of a list of parts, or of the first of these fields that has some."""
+    """The text of a string or of a list of parts; of a mapping, the text of the first of these fields that
+    has one."""
     if isinstance(value, str):
         return value
     if depth == DEEPEST:
@@ -182,7 +185,7 @@ def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), 
 
 
 def _usage(found: Any) -> Usage:
-    """Counts under the names of chat completions, or under the newer ones of some servers."""
+    """The counts under the names of chat completions, or under the newer names that some servers use."""
     if not isinstance(found, Mapping):
         return Usage()
     first, second = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
@@ -190,7 +193,7 @@ def _usage(found: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    """The number of tokens; None for a value that cannot be one."""
+    """The number of tokens; None for a value that cannot be a count."""
     counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
     return value if counts else None
 

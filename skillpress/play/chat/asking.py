@@ -1,6 +1,6 @@
-"""Putting prompts to a server that is asked, as judges and teachers are.
+"""Put prompts to a server, as judges and teachers do.
 
-The seed of a prompt derives from its text, so that an answer does not depend on what else is asked.
+The seed of a prompt derives from its text, so an answer does not depend on the other prompts.
 """
 
 from __future__ import annotations

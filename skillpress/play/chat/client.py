@@ -1,13 +1,13 @@
-"""One question to a chat-completions server, asked until it is answered or its time is up.
+"""One question to a chat-completions server, repeated until it is answered or its time is up.
 
-What is lost on the way, slow, or answered with a failure is asked again after a growing pause; a server
-that says how long to wait makes *all* requests wait for so long; what no retry can help (a wrong key, an
-unknown model) ends at once. A parameter that the server refuses is left out from then on: by the requests
-that were under way too, since each is written again for every attempt. Every answer's tokens are written to
-a file as soon as they are counted.
+A question that is lost, slow or answered with a failure is asked again after a growing pause. A server that
+says how long to wait makes *all* requests wait that long. An error that no retry can fix (a wrong key, an
+unknown model) ends the question at once. A parameter that the server refuses is omitted from then on, also
+from open requests, since each attempt builds its request again. The token counts of every answer are written
+to a file as soon as they arrive.
 
-The key is read from the environment variable that is named, sent to that server alone, and written nowhere:
-an error that quotes it has it blotted out.
+The key is read from the named environment variable, sent only to that server, and written nowhere: if an
+error quotes it, it is replaced.
 """
 
 from __future__ import annotations
@@ -35,46 +35,47 @@ from skillpress.play.chat.server import ENDPOINT, ChatError, ChatServer
 Found = TypeVar("Found")
 
 LEAST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.1, 0.5, 30.0
-"""Seconds before the second attempt, which double with every further one, up to the longest; where the server
-says how long, that, but never less than the least."""
+"""The shortest pause before another attempt, the pause before the second attempt, and the longest pause, in
+seconds. Pauses double with every attempt up to the longest. If the server names a pause, that one is used,
+but never less than the shortest."""
 SHARE_OF_DEADLINE = 1 / 3
 """The share of a request's time that one attempt may take; then the request is sent again."""
 REACH_SECONDS = 20.0
-"""A server that is there answers anything within it."""
+"""A server that is running answers within this time."""
 FOREIGN_ATTEMPTS = 3
-"""After so many replies that do not belong to the protocol, and no answer ever, the address is wrong."""
+"""After this many replies that do not belong to the protocol, and no valid answer ever, the address is
+wrong."""
 TEMPLATE_TOKENS = 256
-"""Tokens that a chat template adds to a prompt, at most. No prompt has more tokens than bytes beside them."""
+"""Maximum number of tokens that a chat template adds to a prompt. Apart from them, a prompt has at most as
+many tokens as bytes."""
 
 
 class ChatClient:
     """Asks one server; safe to use from many threads."""
 
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
-        """
-        Args:
-            journal: file to which every answer's tokens are appended.
-        """
+        """Args:
+        journal: file to which every answer's token counts are appended."""
         self.server, self._base, self._sampling = server, server.base, sampling
         self._journal, self._connection = Journal(journal), Connection(server.headers)
         self._form = Form(frozenset(server.omit))
         self._context: int | None = None
-        """Where known, and as long as the server counts tokens for us."""
+        """The context length in tokens, if known and as long as the server counts tokens for us."""
         self._answered = False
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._not_before = 0.0  # on the monotonic clock; moved by the server's own pauses
 
     def meet(self, patiently: bool = False) -> None:
-        """Find out whether a server is there, and what it says of the model.
+        """Check that the server is running, and read what it says about the model.
 
-        Requests are repeated until their deadline, because a server may be away for minutes in the middle of
-        an evaluation. Before the first one a wrong address is the likelier reason.
+        Later requests are repeated until their deadline, because a server may be away for minutes in the
+        middle of an evaluation. Before the first request, a wrong address is more likely.
 
         Args:
-            patiently: wait for it as for any answer, where this is not the first use of the address.
+            patiently: wait as long as for any answer, for an address that has been used before.
 
         Raises:
-            ChatError: nobody answers, or the model's context has no room for the longest response.
+            ChatError: no server answers, or the model's context has no room for the longest response.
         """
         offers_at = self._offers_in_time if patiently else self._offers_at
         offers = offers_at(self._base)
@@ -86,10 +87,10 @@ class ChatClient:
                 self._heard_of(offer)
 
     def served_model(self) -> str:
-        """The one model that the server offers.
+        """The name of the only model that the server offers.
 
         Raises:
-            ChatError: it offers several, or cannot be asked.
+            ChatError: the server offers several models, or cannot be asked.
         """
         offers = self._until_answered("GET models", 0, self._ask_for_models)
         if len(offers) != 1:
@@ -98,7 +99,7 @@ class ChatClient:
         return offers[0].name
 
     def ask(self, prompt: str, seed: int, what: str) -> Answer:
-        """The model's answer to a prompt.
+        """Return the model's answer to a prompt.
 
         Args:
             what: names the request in errors, such as ``task 54=1,2,28,80, step 3``.
@@ -114,15 +115,15 @@ class ChatClient:
         return answer
 
     def reply(self, prompt: str, seed: int, what: str) -> str:
-        """The text of an answer; empty where there is none, as for a prompt that is too long.
+        """The text of an answer; empty if there is none, for example because the prompt is too long.
 
         Raises:
-            ChatError: as :meth:`ask`.
+            ChatError: as for :meth:`ask`.
         """
         return self.ask(prompt, seed, what).text
 
     def close(self) -> None:
-        """End the connections; requests under way fail and are not repeated."""
+        """Close the connections. Open requests fail and are not repeated."""
         self._closed.set()
         self._connection.close()
 
@@ -167,7 +168,7 @@ class ChatClient:
         return Failed(f"HTTP {reply.status} without a list of models", foreign=True)
 
     def _ask_once(self, prompt: str, seed: int, seconds: float) -> Answer | Failed:
-        """One attempt, in the form that the server is known to take by now."""
+        """One attempt, in the form that the server is currently known to accept."""
         fields = self._form.fields(self._sampling, seed)
         messages, end = [{"role": "user", "content": prompt}], time.monotonic() + seconds
         if self._is_too_long(prompt, messages, seconds):
@@ -184,7 +185,7 @@ class ChatClient:
             return Failed(str(error))
 
     def _left_out(self, refused: Unsupported) -> Failed:
-        """Ask again without the parameter; another request may have learned the same meanwhile."""
+        """Ask again without the parameter. Another request may have found the same in the meantime."""
         with self._lock:
             if refused.parameter in self._form.fields(self._sampling, 0):
                 form = self._form.without(refused.parameter)
@@ -198,7 +199,8 @@ class ChatClient:
     def _is_too_long(self, prompt: str, messages: list[dict[str, str]], seconds: float) -> bool:
         """Whether the server counts more tokens than its context has room for.
 
-        It is asked only about prompts that could be too long, and never again after it has not answered.
+        The server is asked only about prompts that could be too long, and never again once it has failed to
+        answer.
         """
         context = self._context
         if context is None or self._form.omits_limit:
@@ -216,7 +218,8 @@ class ChatClient:
         return tokens > room
 
     def _until_answered(self, what: str, seed: int, once: Callable[[float], Found | Failed]) -> Found:
-        """What ``once`` gives in so many seconds, after as many attempts as the deadline has room for."""
+        """Return the result of ``once``, which gets a number of seconds, after as many attempts as the
+        deadline allows."""
         deadline = self.server.deadline_seconds
         end = time.monotonic() + deadline
         pause, foreign, last = 0.0, 0, "the server told other requests to wait for longer"
@@ -239,7 +242,7 @@ class ChatClient:
         raise AssertionError("attempts have no end")
 
     def _check(self, what: str, failed: Failed, foreign: int) -> None:
-        """Raise where another attempt would not help, after so many foreign replies in a row."""
+        """Raise if another attempt would not help, given the number of foreign replies in a row."""
         if foreign >= FOREIGN_ATTEMPTS and not self._answered:
             raise self._error(f"answers, but with no chat completion; is the address right? {failed.reason}")
         if failed.again:
@@ -255,7 +258,7 @@ class ChatClient:
         raise self._error(f"{what} was refused with {failed.reason}{remedy}")
 
     def _pause(self, failed: Failed, seed: int, attempt: int) -> float:
-        """Seconds before the next attempt; all requests wait where the server means all."""
+        """Seconds before the next attempt. If the server's pause is for everyone, all requests wait."""
         if failed.pause is None:
             return backoff(seed, attempt)
         if failed.everyone:
@@ -268,6 +271,7 @@ class ChatClient:
 
 
 def backoff(seed: int, attempt: int) -> float:
-    """Seconds before the next attempt: doubled each time, drawn from the upper half of that."""
+    """Seconds before the next attempt. The upper bound doubles each time, and the pause is drawn from its
+    upper half."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
     return longest * (1 - derive(seed, "pause", attempt) % 1000 / 2000)

@@ -1,8 +1,8 @@
-"""HTTP to one server, where every request ends by its time, whatever the server does.
+"""HTTP to one server. Every request ends at its deadline, whatever the server does.
 
-Time-outs of HTTP clients count from one byte to the next, so a server that sends a byte now and then holds
-its client for ever. Here requests are tasks of an event loop in a thread of its own, and a task is
-cancelled when its time is up, be it in the middle of the name's resolution, of the headers or of the body.
+The time-outs of HTTP clients count from one byte to the next, so a server that sends a byte now and then can
+hold its client for ever. Here requests are tasks of an event loop in its own thread, and a task is cancelled
+when its time is up, even during name resolution, the headers or the body.
 """
 
 from __future__ import annotations
@@ -17,32 +17,30 @@ from typing import Any
 import httpx
 
 LARGEST_BODY = 16 * 2**20
-"""Bytes of a reply at most; the longest answers have a hundredth of it."""
+"""Maximum number of bytes in a reply; the longest answers have a hundredth of it."""
 
 
 class LostError(Exception):
-    """No whole reply came; the message says why."""
+    """No complete reply arrived; the message says why."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server sent, unread."""
+    """A server's reply, not interpreted yet."""
 
     status: int
     headers: Mapping[str, str]
-    """Names in small letters."""
+    """Header names in lower case."""
     body: bytes
 
 
 class Connection:
-    """Safe to use from many threads. No redirect is followed: prompts and key go to the named server
-    alone."""
+    """A connection that many threads can use. It follows no redirects, so prompts and the key reach only the
+    named server."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """
-        Args:
-            headers: sent with every request.
-        """
+        """Args:
+        headers: sent with every request."""
         self._loop, self._lock, self._closed = asyncio.new_event_loop(), threading.Lock(), False
         self._client = httpx.AsyncClient(
             headers=dict(headers), timeout=None, limits=httpx.Limits(max_connections=None)
@@ -51,12 +49,12 @@ class Connection:
         self._thread.start()
 
     def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
-        """The reply to one request.
+        """Send one request and return its reply.
 
         Raises:
-            LostError: it did not come whole within ``seconds``, or the connection was closed meanwhile.
+            LostError: no complete reply arrived within ``seconds``, or the connection was closed meanwhile.
         """
-        with self._lock:  # what is scheduled before the loop ends is cancelled by ``close``
+        with self._lock:  # tasks scheduled before the loop ends are cancelled by ``close``
             if self._closed:
                 raise LostError("the connection is closed")
             sent = asyncio.run_coroutine_threadsafe(self._send(method, url, body, seconds), self._loop)
@@ -70,7 +68,7 @@ class Connection:
             raise LostError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """End everything under way."""
+        """End all open requests."""
         with self._lock:
             if self._closed:
                 return

@@ -1,9 +1,9 @@
-"""Which parameters a request carries: all that the server has not refused.
+"""The parameters of a request: all those that the server has not refused.
 
-Servers differ in what they take. Some models call the longest response ``max_completion_tokens``, some
-allow no ``temperature``, some APIs refuse every field that they do not know. A form is one way to write the
-request; a refusal leads to the next form, which all requests use from then on, those that were refused in
-the old one included.
+Servers accept different parameters. Some models call the longest response ``max_completion_tokens``, some do
+not allow ``temperature``, and some APIs refuse every field that they do not know. A form is one way to write
+the request. A refusal leads to the next form, which all requests use from then on, including those that were
+refused in the old form.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 from skillpress.core.interface import Sampling
 
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
-"""What nearly every server calls the longest response, and what some models call it instead."""
+"""The usual name of the longest response, and the name that some models use instead."""
 OMITTABLE = (LIMIT, "temperature", "top_p", "top_k", "seed")
-"""What a request can do without."""
+"""Parameters that can be omitted from a request."""
 SEEDS = 2**31
-"""Servers take seeds below it."""
+"""Servers accept seeds below this."""
 EVERY_TOKEN = -1
-"""``top_k`` of vLLM and SGLang that keeps every token."""
+"""Value of ``top_k`` with which vLLM and SGLang keep every token."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a request is written."""
+    """A way to write a request."""
 
     omitted: frozenset[str] = frozenset()
-    """Out of ``OMITTABLE``."""
+    """Omitted parameters, out of ``OMITTABLE``."""
     limit: str = LIMIT
-    """The name of the longest response."""
+    """The name of the parameter for the longest response."""
     explicit: bool = False
-    """Whether values that change nothing are sent too. vLLM and SGLang replace missing ones by the
-    model's ``generation_config.json``, so there ``top_p`` 1 has to be said."""
+    """Whether to send values that have no effect too. vLLM and SGLang replace missing values by those of the
+    model's ``generation_config.json``, so they must be sent ``top_p`` 1 explicitly."""
 
     @property
     def omits_limit(self) -> bool:
@@ -56,7 +56,7 @@ class Form:
         }
 
     def without(self, refused: str) -> Form | None:
-        """The form to use after a parameter was refused; None where there is no other."""
+        """The form to use after a parameter was refused; None if no form is left."""
         if refused == LIMIT:
             return replace(self, limit=NEWER_LIMIT)
         return replace(self, omitted=self.omitted | {refused}) if refused in OMITTABLE else None

@@ -1,6 +1,6 @@
-"""What a server's answers have cost and how they ended, kept in a file as they come.
+"""A file with the cost and the ending of a server's answers, written as they arrive.
 
-So what an interrupted evaluation has cost is not forgotten. One line of JSON for each answer, and one for
+It keeps the cost of an evaluation that is interrupted. It has one line of JSON for each answer and one for
 each parameter that the server refused.
 """
 
@@ -20,22 +20,22 @@ from skillpress.play.chat.outcomes import Answer, Usage
 
 COUNTS = tuple(field.name for field in fields(Usage))
 UNCOUNTED = "uncounted"
-"""Answers of which the server did not count all tokens, in the result of :func:`spent`."""
+"""Key in the result of :func:`spent`: the number of answers for which the server did not count all tokens."""
 
 
 class Journal:
-    """Safe to write to from many threads."""
+    """A journal that many threads can write to."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()
 
     def answered(self, answer: Answer) -> None:
-        """Note how an answer ended, and its tokens where the model was asked."""
+        """Record how an answer ended, and its token counts if the model was asked."""
         asked = answer.ended != "prompt_too_long"
         self._write({**(asdict(answer.usage) if asked else {}), "ended": answer.ended})
 
     def left_out(self, parameter: str) -> None:
-        """Note that the server refuses a parameter."""
+        """Record that the server refuses a parameter."""
         self._write({"left_out": parameter})
 
     def _write(self, values: Mapping[str, Any]) -> None:
@@ -47,8 +47,11 @@ class Journal:
 
 
 def spent(file: Path) -> dict[str, int]:
-    """``requests`` that were answered, the tokens that the server counted for them, and the requests of which
-    it did not count all (``uncounted``), over all uses of the file."""
+    """The totals over all uses of the file.
+
+    ``requests`` is the number of answered requests, the token counts are the server's, and ``uncounted`` is
+    the number of requests for which it did not count all tokens.
+    """
     totals = dict.fromkeys(("requests", *COUNTS, UNCOUNTED), 0)
     for line in _lines(file):
         if COUNTS[0] in line:
@@ -61,17 +64,17 @@ def spent(file: Path) -> dict[str, int]:
 
 
 def endings(file: Path) -> Counter[str]:
-    """How many answers ended how (``outcomes.Ended``)."""
+    """How many answers ended in each way (``outcomes.Ended``)."""
     return Counter(line["ended"] for line in _lines(file) if "ended" in line)
 
 
 def parameters_left_out(file: Path) -> tuple[str, ...]:
-    """The parameters that the server refused, by name."""
+    """The names of the parameters that the server refused."""
     return tuple(sorted({line["left_out"] for line in _lines(file) if "left_out" in line}))
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines; a last one that a killed process left unfinished is passed over."""
+    """The lines, except an unfinished last one that a killed process left."""
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     for line in text.splitlines():
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What a server says of its models before any is asked (``GET models``)."""
+"""What a server says about its models before any of them is asked (``GET models``)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ class Offer:
 
     name: str
     context: int | None
-    """Tokens of a prompt and its response together, where the server says so (vLLM, SGLang)."""
+    """Maximum number of tokens of a prompt and its response together, if the server says so (vLLM,
+    SGLang)."""
     own_defaults: bool
     """Whether the server replaces sampling parameters that are not sent by those of the model's
     ``generation_config.json``, as vLLM and SGLang do."""
 
 
 def read_offers(reply: Reply) -> tuple[Offer, ...] | None:
-    """The models of a server; None where the reply lists none."""
+    """The models of a server; None if the reply lists none."""
     found = parsed(reply.body)
     listed = found.get("data") if isinstance(found, Mapping) and reply.status == 200 else None
     if not isinstance(listed, list):

@@ -1,9 +1,9 @@
-"""What can come of one question to a server.
+"""The possible outcomes of one question to a server.
 
-A reply is one of three things. The model answered, well or badly: an :class:`Answer`, which is a step of an
-episode. The server failed: :class:`Failed`, which is never a step. Or the server takes the question only in
-another form: :class:`Unsupported`. ``answers.py`` and ``refusals.py`` make these from what servers send; no
-other module looks at a reply.
+A reply is one of three things. The model answered, well or badly: an :class:`Answer`, which becomes a step of
+an episode. The server failed: :class:`Failed`, which never becomes a step. Or the server accepts the question
+only in another form: :class:`Unsupported`. ``answers.py`` and ``refusals.py`` make these from servers'
+replies; no other module looks at a reply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the server counted them; None where it did not say."""
+    """Token counts reported by the server; None if it reported none."""
 
     prompt_tokens: int | None = None
     response_tokens: int | None = None
@@ -31,33 +31,33 @@ class Usage:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered."""
+    """A model's answer."""
 
     text: str
-    """The answer without its thought; empty where the model said nothing."""
+    """The answer without its thought; empty if the model said nothing."""
     thought: str = ""
-    """What the server sent apart as the model's reasoning. For a refusal, its words; for a tool call without
-    reasoning, the call as JSON."""
+    """The reasoning that the server sent separately. For a refusal, the text of the refusal; for a tool call
+    without reasoning, the call as JSON."""
     ended: Ended = "whole"
     usage: Usage = Usage()
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The server did not answer."""
+    """A question that the server did not answer."""
 
     reason: str
-    """What happened, in words that fit behind a colon."""
+    """What happened, in words that can follow a colon."""
     again: bool = True
     """Whether the same request may succeed later."""
     pause: float | None = None
-    """Seconds to wait before that, as the server asks; None where it does not say."""
+    """Seconds that the server asks to wait before the next attempt; None if it names no pause."""
     everyone: bool = False
-    """Whether the pause is for all requests to this server."""
+    """Whether the pause applies to all requests to this server."""
     denied: bool = False
-    """Whether it is about who asks."""
+    """Whether the failure concerns the user: the key, the account or its permissions."""
     foreign: bool = False
-    """Whether the reply does not belong to this protocol: a web page, or JSON of another kind."""
+    """Whether the reply does not belong to this protocol: a web page, or other JSON."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ Outcome = Answer | Failed | Unsupported
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode."""
+    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
     return _HALF_SURROGATE.sub("\ufffd", text)
 
 
 def in_one_line(text: str) -> str:
-    """The text as any terminal can show it: without line breaks and control characters."""
+    """The text in a form that any terminal can show: without line breaks and control characters."""
     return " ".join("".join(char if char.isprintable() else " " for char in readable(text)).split())

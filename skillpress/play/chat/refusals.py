@@ -1,14 +1,14 @@
 """What a server's error means for the question.
 
-Servers say the same things in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
-as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; with the error
-of another server quoted inside. So it is not a server's form that is recognised here but the kind of its
-complaint, from its code or type where these are known and from its words where they are not:
+Servers report the same errors in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
+as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; or with the
+error of another server quoted inside. So this module does not recognise the form but the kind of the error:
+by its code or type if these are known, otherwise by its words:
 
     the prompt is too long         a step without an action
     a filter declined the prompt   a step that was refused
-    a parameter is not supported   the request is written without it
-    too busy, failing, loading     asked again, after the pause that the server names
+    a parameter is not supported   the request is repeated without it
+    too busy, failing, loading     the request is repeated after the pause that the server names
     anything else                  the end: a wrong key, an unknown model, no credit
 """
 
@@ -39,8 +39,8 @@ FILTERED = frozenset(
     }
 )  # fmt: skip
 WITHOUT_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-"""Codes and types, in small letters. What ``WITHOUT_CREDIT`` says does not pass by itself, though it comes
-with HTTP 429."""
+"""Codes and types, in lower case. The errors in ``WITHOUT_CREDIT`` do not pass by themselves, although they
+come with HTTP 429."""
 
 _CONTEXT = r"(?:context[ _-]?(?:length|size|window|limit|overflow)|n_ctx)"
 _SAYS_TOO_LONG = tuple(
@@ -61,7 +61,7 @@ _SAYS_TOO_LONG = tuple(
     )
 )
 _SAYS_RESPONSE_TOO_LONG = re.compile(r"completion tokens|output tokens|greater than max_model_len")
-"""Complaints about a prompt may have these words too, and then name input tokens."""
+"""Errors about a prompt may contain these words too; they then also mention input tokens."""
 _STATED_CONTEXT = re.compile(r"context length (?:is|of) (?:only )?(\d+)")
 _SAYS_FILTERED = re.compile(
     r"content (?:management |safety |usage |filtering )?policy|flagged (?:as|by|for|input)|safety system"
@@ -71,7 +71,7 @@ _SAYS_OF_OTHERS = re.compile(
     r"rate[ _-]?limit|per[ -](?:second|minute|hour|day|month)|daily|monthly|\bquota|\b[rt]p[md]\b|\bqueue"
     r"|temporar|unavailable|tim(?:ed|e)[ -]?out|overload|\b(?:account|organi[sz]ation|api key)\b"
 )
-"""Complaints about how busy the server is or about who asks, whatever else they say of prompts and
+"""Matches errors about how busy the server is or about the user, whatever else they say about prompts and
 policies."""
 _SAYS_UNSUPPORTED = re.compile(
     r"unsupported|unknown|unrecogni[sz]ed|unexpected|forbidden|disallowed|prohibited|deprecated"
@@ -85,33 +85,33 @@ _SAYS_UNSUPPORTED = re.compile(
     r"|only \S+ is (?:allowed|supported)|only be (?:set to )?(?:1\b|the default)"
 )
 LONGEST_READ = 20_000
-"""Characters of an error that its kind is looked for in."""
+"""Maximum number of characters of an error in which its kind is looked for."""
 LONGEST_REASON = 300
-"""Characters of a server's words in an error of ours."""
+"""Maximum number of characters of a server's text in our error messages."""
 ECHOES = frozenset({"input", "messages", "prompt", "ctx", "url"})
-"""Fields of an error that repeat the request; their words are not the server's."""
+"""Fields of an error that repeat the request; their text is not the server's."""
 DEEPEST = 12
-"""Values inside values that are looked into."""
+"""Maximum depth of nested values that is read."""
 BUSY = frozenset({408, 409, 425, 429, 498, 499})
-"""Statuses below 500 that pass by themselves; the last two are those of servers without room and of gateways
+"""Statuses below 500 that pass by themselves. The last two come from servers without room and from gateways
 that lost a client."""
 OF_OTHERS = BUSY | {401, 402, 503, 504, 524, 529}
-"""Statuses that say nothing of the prompt, whatever their words are."""
+"""Statuses that say nothing about the prompt, whatever their text is."""
 NEVER = frozenset({501, 505})
-"""Statuses from 500 on that do not."""
+"""Statuses from 500 on that do not pass by themselves."""
 NAMED = {
     "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403, "not_found_error": 404,
     "model_not_found": 404, "rate_limit_error": 429, "rate_limit_exceeded": 429, "overloaded_error": 529,
 }  # fmt: skip
-"""Codes and types, in small letters, to the status that they usually come with."""
+"""Maps codes and types, in lower case, to the status that they usually come with."""
 UPSTREAM_FAILED = 502
-"""The status of an error that came with HTTP 200 and names none: a gateway passes on that another server
+"""The status of an error that came with HTTP 200 and names none: a gateway reports that another server
 failed."""
 
 
 def error_of(found: Any) -> Any:
-    """The error that a JSON value states; None where it states none."""
-    if isinstance(found, list):  # as Gemini's interface wraps it
+    """The error in a JSON value; None if it contains none."""
+    if isinstance(found, list):  # Gemini's interface wraps it in a list
         return next((error_of(each) for each in found if isinstance(each, Mapping)), None)
     if not isinstance(found, Mapping):
         return None
@@ -121,14 +121,14 @@ def error_of(found: Any) -> Any:
 
 
 def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
-    """What an error means.
+    """Return what an error means.
 
     Args:
         found: the JSON value of the reply, or the part of it that holds the error.
-        sent: the parameters of the request beside model and messages.
+        sent: the request's parameters, apart from model and messages.
     """
     said = error_of(found)
-    if not isinstance(said, (Mapping, list)):  # its words are beside "error", or there is no "error"
+    if not isinstance(said, (Mapping, list)):  # its text is beside "error", or there is no "error"
         said = found
     texts = [readable(text) for text in _texts(said)]
     words = "\n".join(texts).lower()[:LONGEST_READ]
@@ -155,9 +155,9 @@ def read_error(reply: Reply, found: Any, sent: Mapping[str, Any]) -> Outcome:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from now or until a date; None where it says neither.
+    """Seconds that the server asks to wait, given as a number or as a date; None if it gives neither.
 
-    A date is counted from the ``Date`` of the answer, since the server's clock need not be ours.
+    A date is counted from the ``Date`` of the answer, since the server's clock may differ from ours.
     """
     for name, share in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError):
@@ -187,7 +187,7 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _status(status: int, said: Any, marks: Collection[str]) -> int:
-    """The status of an error; where it came with HTTP 200, the status that it names."""
+    """The status of an error. If it came with HTTP 200, the status that it names."""
     if status != 200:
         return status
     named = str(said.get("code", said.get("status")) if isinstance(said, Mapping) else None)
@@ -199,7 +199,7 @@ def _status(status: int, said: Any, marks: Collection[str]) -> int:
 def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
     if any(mark in TOO_LONG for mark in marks):
         return True
-    if status == 413:  # unless it is the account that allows no request of this size
+    if status == 413:  # unless the account does not allow requests of this size
         return "rate_limit" not in words and "rate limit" not in words
     if _SAYS_RESPONSE_TOO_LONG.search(words) and "input tokens" not in words:
         return False
@@ -207,14 +207,15 @@ def _is_too_long(status: int, words: str, marks: Collection[str]) -> bool:
 
 
 def _says(status: int, words: str, patterns: Iterable[re.Pattern[str]]) -> bool:
-    """Whether the words are about this prompt, and one of the patterns is in them."""
+    """Whether the words are about this prompt and match one of the patterns."""
     if status in OF_OTHERS or _SAYS_OF_OTHERS.search(words):
         return False
     return any(pattern.search(words) for pattern in patterns)
 
 
 def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
-    """A prompt that does not fit, unless no prompt could: the response alone fills the context."""
+    """The outcome for a prompt that does not fit. If the response alone fills the context, no prompt can fit,
+    and the question has failed."""
     stated = _STATED_CONTEXT.search(words)
     longest = max((sent[name] for name in sent if name.startswith("max_")), default=0)
     if stated and int(stated[1]) <= longest:
@@ -223,7 +224,7 @@ def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Fail
 
 
 def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | None:
-    """The parameter that the error says is not supported; None where it says something else."""
+    """The parameter that the error calls unsupported; None if it says something else."""
     if not _SAYS_UNSUPPORTED.search(words):
         return None
     param = said.get("param") if isinstance(said, Mapping) else None
@@ -236,20 +237,21 @@ def _refused_parameter(said: Any, words: str, sent: Mapping[str, Any]) -> str | 
 
 
 def _places(words: str, names: Collection[str]) -> dict[str, int]:
-    """Each of the names that the words hold, with its first place in them."""
+    """Each of the names that occur in the words, with its first position."""
     spelt = {name: name.replace("_", "[ _-]?") for name in names}  # some servers say "topK"
     found = {name: re.search(rf"\b{pattern}\b", words) for name, pattern in spelt.items()}
     return {name: match.start() for name, match in found.items() if match}
 
 
 def _short(texts: Collection[str], reply: Reply) -> str:
-    """The error's own words in one line that any terminal can show."""
+    """The error's own words on one line that any terminal can show."""
     body = reply.body[: 4 * LONGEST_REASON].decode("utf-8", errors="replace")
     return in_one_line(" ".join(dict.fromkeys(texts)) or body)[:LONGEST_REASON] or "no reason given"
 
 
 def _remedy(words: str, sent: Mapping[str, Any]) -> str:
-    """What to do about a parameter that is named as wrong, though not as one that is not supported."""
+    """What to do about a parameter whose value the error calls wrong, without calling the parameter
+    unsupported."""
     named = next(iter(_places(words, sent)), "")
     if named.startswith("max_"):
         return f"; max_new_tokens is {sent[named]}, set it lower"

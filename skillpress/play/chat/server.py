@@ -1,4 +1,4 @@
-"""Where a model is asked, and what is refused before anything is sent there."""
+"""The address of a model's server, and the checks made before anything is sent there."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from skillpress.core.errors import UserError
 from skillpress.play.chat.form import OMITTABLE
 
 ENDPOINT = "/chat/completions"
-"""Below a server's base; an address that ends with it is taken for its base."""
+"""The endpoint below a server's base. An address that ends with it is shortened to its base."""
 CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
-"""Environment variable with further headers, one ``Name: value`` a line, for gateways that want theirs."""
+"""Environment variable with additional headers, one ``Name: value`` per line, for gateways that need them."""
 NAME = re.compile("[a-z0-9!#$%&'*+.^_`|~-]+")
-"""Of a header, in small letters."""
+"""Matches a header's name, in lower case."""
 SHORTEST_SECRET = 8
-"""Characters of a header's value that may be a secret. Blotting out shorter ones would garble every error."""
+"""Minimum number of characters of a header value that may be a secret. Replacing shorter ones would garble
+every error message."""
 
 
 class ChatError(UserError):
-    """The server refused a request or did not answer in time; the message names both."""
+    """The server refused a request or did not answer in time; the message names the server and the
+    request."""
 
 
 @dataclass(frozen=True)
 class ChatServer:
-    """One model behind one address, and how long to wait for it."""
+    """One model at one address, and how long to wait for it."""
 
     url: str
-    """Base of the interface, as in ``http://127.0.0.1:8000/v1``."""
+    """Base address of the interface, such as ``http://127.0.0.1:8000/v1``."""
     model: str = ""
-    """What the server calls the model."""
+    """The server's name for the model."""
     key_variable: str = ""
-    """Environment variable that holds the key; empty sends none."""
+    """Environment variable that holds the key; if empty, no key is sent."""
     deadline_seconds: float = 600.0
-    """For one answer, all attempts and pauses together."""
+    """Maximum time for one answer, all attempts and pauses together."""
     omit: tuple[str, ...] = ()
-    """Parameters of the sampling that this server is never sent, out of ``OMITTABLE``."""
+    """Sampling parameters that are never sent to this server, out of ``OMITTABLE``."""
 
     @property
     def base(self) -> str:
@@ -46,16 +48,16 @@ class ChatServer:
         return self.url.rstrip("/").removesuffix(ENDPOINT)
 
     def check(self) -> None:
-        """Refuse what cannot be used before anything is asked.
+        """Refuse a server that cannot be used, before anything is asked.
 
         Raises:
-            ChatError: the address is wrong or holds a secret, the key cannot be sent, or a parameter that is
-                to be left out does not exist.
+            ChatError: the address is wrong or holds a secret, the key cannot be sent, or a parameter to omit
+                does not exist.
         """
         try:
             parts = urlsplit(self.url)
             known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # a port or a bracket that is wrong
+        except ValueError:  # a wrong port or bracket
             known = False
         if not known or not self.url.isprintable() or " " in self.url:
             shown = "what is given, which holds an @," if "@" in self.url else repr(self.url)
@@ -87,18 +89,18 @@ class ChatServer:
 
     @property
     def key(self) -> str:
-        """The key from the environment; empty where none is to be sent."""
+        """The key from the environment; empty if none is to be sent."""
         return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What every request carries. The key wins over a custom header of its name."""
+        """The headers of every request. The key takes precedence over a custom header of the same name."""
         lines = (line.partition(":") for line in os.environ.get(CUSTOM_HEADERS, "").splitlines())
         custom = {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
         return {**custom, "authorization": f"Bearer {self.key or 'none'}"}
 
     def without_secrets(self, text: str) -> str:
-        """The text with the key and the values of custom headers blotted out."""
+        """The text with the key and the values of custom headers replaced."""
         others = (value for value in self.headers.values() if len(value) >= SHORTEST_SECRET)
         for secret in filter(None, (self.key, *others)):
             text = text.replace(secret, "***")
