@@ -1,4 +1,5 @@
-"""Walls around the code that an agent writes: Bubblewrap sandboxes, and a warm pool of them."""
+"""Walls around the code that an agent writes: Bubblewrap sandboxes, and a pool that keeps some of them
+ready."""
 
 from __future__ import annotations
 

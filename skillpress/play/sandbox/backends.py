@@ -1,4 +1,4 @@
-"""The ways to build a sandbox, by name. None is ever taken in another's place."""
+"""The backends that can build a sandbox, by name. None of them ever replaces another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from skillpress.play.sandbox.jupyter import Jupyter
 from skillpress.play.sandbox.sandlock import Sandlock
 
 Backend = Literal["bubblewrap", "jupyter", "sandlock"]
-"""Namespaces and seccomp; the same with a Jupyter kernel inside; Landlock and seccomp, which is weaker."""
+"""``bubblewrap``: namespaces and seccomp. ``jupyter``: the same with a Jupyter kernel inside. ``sandlock``:
+Landlock and seccomp, which is weaker."""
 
 BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
     "bubblewrap": Bubblewrap,
@@ -20,7 +21,7 @@ BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
 
 
 def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
-    """The kind of walls that a backend builds.
+    """Return the class of walls that a backend builds.
 
     Raises:
         UserError: there is no such backend.

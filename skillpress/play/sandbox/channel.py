@@ -1,4 +1,4 @@
-"""The host's end of one sandbox: what it says, what it prints, and whether it lives."""
+"""The host's end of one sandbox: its messages, its output, and whether it is alive."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from skillpress.play.sandbox.output import Captured
 
 READ_BYTES = 1 << 16
 CREDENTIALS = struct.Struct("3i")
-"""Process, user and group of who sent a message, as the kernel says it."""
+"""Process, user and group of a message's sender, as reported by the kernel."""
 
 
 class Channel:
-    """Reads messages and output side by side, so that neither can block the other."""
+    """Reads messages and output concurrently, so that neither can block the other."""
 
     def __init__(self, connection: socket.socket, stdout: int, stderr: int, process: int) -> None:
-        """``connection`` has told who sends since before there was anybody; ``process`` is a descriptor that
-        becomes readable when the sandbox has ended; the others are descriptors of its output."""
+        """``connection`` must report senders' credentials since before a process could write to it.
+        ``process`` is a descriptor that becomes readable when the sandbox has ended. The others are the
+        descriptors of its output."""
         self._connection = connection
         self._frames = FrameReader()
         self._waiting: deque[Said] = deque()
@@ -39,7 +40,7 @@ class Channel:
         self.taken = 0
         """Bytes of messages since ``capture``."""
         self.sender = 0
-        """The process that wrote what was read first, as this process sees its number."""
+        """Pid, as seen by this process, of the process that wrote the first message."""
 
     @property
     def printed(self) -> int:
@@ -47,15 +48,19 @@ class Channel:
         return sum(output.total for output in self._outputs.values())
 
     def capture(self, characters: int) -> tuple[Captured, Captured]:
-        """From now on stdout and stderr go here, of which so many characters each are shown."""
+        """Start to collect stdout and stderr in the returned objects, which show up to ``characters`` of
+        each."""
         stdout, stderr = Captured(characters), Captured(characters)
         self._outputs = {self._stdout: stdout, self._stderr: stderr}
         self.taken = 0
         return stdout, stderr
 
     def send(self, message: Message, seconds: float) -> bool:
-        """Whether the sandbox took the message in time; part of it may be on its way where not. One that has
-        ended takes everything: ``receive`` tells its end."""
+        """Send a message, and return whether the sandbox took it in time.
+
+        If not, part of it may already be sent. A sandbox that has ended takes everything: ``receive`` reports
+        its end.
+        """
         self._connection.settimeout(max(seconds, 0.001))
         try:
             self._connection.sendall(encode(message))
@@ -66,13 +71,14 @@ class Channel:
         return True
 
     def receive(self, until: float) -> Said | None:
-        """The next message; None when the sandbox has ended, at that time, or when something was printed.
+        """Return the next message. None if the sandbox has ended, the time ``until`` is reached, or output
+        arrived.
 
-        A sandbox that never stops sending gets a message from every call, whatever the time is, so the
-        caller looks at its limits after each.
+        A sandbox that never stops sending produces a message for every call, whatever the time is. So the
+        caller checks its limits after each call.
 
         Raises:
-            FrameError: what came is no message.
+            FrameError: the bytes received are not a message.
         """
         if self._waiting:
             return self._waiting.popleft()
@@ -84,14 +90,14 @@ class Channel:
         return self._waiting.popleft() if self._waiting else None
 
     def drain(self) -> None:
-        """Read what has been printed so far, though not what is being printed now without end."""
+        """Read the output printed so far, but not output that keeps being printed without end."""
         for descriptor in self._outputs:
             for _ in range(4):  # a pipe holds no more
                 if not self._read_output(descriptor):
                     break
 
     def close(self) -> None:
-        """Close the host's ends that are this object's own."""
+        """Close the descriptors that belong to this object."""
         self._selector.close()
         self._connection.close()
 
@@ -108,8 +114,8 @@ class Channel:
         self._waiting.extend(map(understood, self._frames.feed(data)))
 
     def _first(self) -> bytes:
-        """The first bytes, and who sent them. Later reads leave no room for what may travel beside bytes,
-        such as descriptors, so that the kernel drops it."""
+        """Read the first bytes and their sender's credentials. Later reads leave no space for ancillary data,
+        such as descriptors, so the kernel drops it."""
         space = socket.CMSG_SPACE(CREDENTIALS.size)
         data, ancillary, _, _ = self._connection.recvmsg(READ_BYTES, space, socket.MSG_DONTWAIT)
         for level, kind, content in ancillary:
@@ -131,6 +137,7 @@ class Channel:
         return True
 
     def _forget(self, descriptor: int) -> None:
-        """Nobody inside holds the other end any more; it would be readable for ever."""
+        """Stop watching this descriptor. No process inside holds the other end, so it would be readable for
+        ever."""
         with suppress(KeyError):
             self._selector.unregister(descriptor)

@@ -1,4 +1,4 @@
-"""One request to a sandbox, until its answer, its deadline or its end."""
+"""One request to a sandbox, until its answer, its deadline or the sandbox's end."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from skillpress.play.sandbox.tools import Tools
 from skillpress.play.sandbox.watchdog import watchdog
 
 NUMBER_BYTES = 16
-"""Length of a request's number, which its answer repeats. No process can guess it."""
+"""Length of a request's number, which its answer must repeat. No process can guess it."""
 KILLED_BY_KERNEL = (
     "the kernel killed a process of the sandbox, as the machine or its cgroup had no memory left"
 )
 COMMAND_KILLED = tuple(
     f"the command ended with exit code {code}" for code in (128 + signal.SIGKILL, -signal.SIGKILL)
 )
-"""What the runner says of a command that was killed, by its shell's account or as the shell itself."""
+"""The runner's errors for a command that was killed: as reported by the shell, or because the shell was
+killed."""
 STATE_LOST = "The sandbox was ended: its variables, files and processes are lost."
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What one call did. All text is as an agent may be shown it."""
+    """The result of one call. All texts are in the form that an agent may be shown."""
 
     stdout: str
     stderr: str
     result: str | None
-    """The value of the last expression as text; None where it had none."""
+    """The value of the last expression as text; None if it has none."""
     error: str | None
-    """A short traceback, or what ended the call; None where nothing went wrong."""
+    """A short traceback, or what ended the call; None if the call succeeded."""
     duration: float
     """Seconds."""
     truncated: bool
@@ -46,30 +47,30 @@ class Execution:
 
 
 class Conversation:
-    """Sends a request, carries out the tools that are called meanwhile, and tells how it went."""
+    """Sends a request, carries out the tools called meanwhile, and returns the result."""
 
     def __init__(self, process: SandboxProcess, limits: Limits, tools: Tools, ends_at: float) -> None:
-        """At ``ends_at`` (monotonic) the sandbox is ended."""
+        """The sandbox is ended at ``ends_at`` (monotonic time)."""
         self._process, self._limits, self._tools = process, limits, tools
         self._number = secrets.token_hex(NUMBER_BYTES)
         self._began = time.monotonic()
         self._ends_at = ends_at
         self._until = min(self._began + limits.seconds, ends_at)
         self._interrupted = ""
-        """Why the code was interrupted; empty while it was not."""
+        """Why the code was interrupted; empty if it was not."""
         self._calls = 0
-        """Calls of tools so far."""
+        """Number of tool calls so far."""
         self._archive: bytearray | None = None
         self._kernel_kills = watchdog().kernel_kills
 
     def hold(self, messages: Sequence[Message], archive: bytearray | None = None) -> Execution:
-        """Say all this and wait for the one answer.
+        """Send these messages and wait for their one answer.
 
         Args:
-            archive: takes what comes in pieces; None where a piece was not asked for.
+            archive: collects an archive that arrives in pieces; None if no archive was requested.
 
         Raises:
-            SandboxLostError: it was killed from outside.
+            SandboxLostError: the sandbox was killed from outside.
         """
         channel, self._archive = self._process.channel, archive
         stdout, stderr = channel.capture(self._limits.shown_characters)
@@ -79,7 +80,7 @@ class Conversation:
                 answer = self._await_answer()
         except FrameError as error_inside:
             self._process.end(f"What came out of the sandbox was not understood: {error_inside}.")
-        except BaseException:  # a tool's own, or Ctrl-C: the code inside still waits for a reply
+        except BaseException:  # an exception of a tool, or Ctrl-C: the code inside still waits for a reply
             self._process.end("The host gave up its call.")
             raise
         if answer is not None and answer.error in COMMAND_KILLED and self._kernel_has_killed():
@@ -111,18 +112,20 @@ class Conversation:
         )
 
     def _say(self, message: Message, until: float) -> bool:
-        """Whether the sandbox took the message in time. Part of it may be on its way where not, so nothing
-        could follow, and the sandbox is ended."""
+        """Send a message, and return whether the sandbox took it in time.
+
+        If not, part of it may already be sent, so nothing could follow it, and the sandbox is ended.
+        """
         taken = self._process.channel.send(message, until - time.monotonic())
         if not taken:
             self._process.end("The interpreter did not read what the host sent.")
         return taken
 
     def _await_answer(self) -> Answer | None:
-        """The answer; None when the sandbox has ended.
+        """Return the answer; None if the sandbox has ended.
 
         Raises:
-            FrameError: what came is not what may come now.
+            FrameError: the message received is not allowed at this point.
         """
         while True:
             said = self._process.channel.receive(self._until)
@@ -136,10 +139,10 @@ class Conversation:
                 return None
 
     def _take(self, said: Said) -> bool:
-        """Do what a message other than an answer asks for; whether the sandbox still lives.
+        """Process a message other than an answer, and return whether the sandbox is still alive.
 
         Raises:
-            FrameError: it may not come now.
+            FrameError: the message is not allowed at this point.
         """
         match said:
             case Call():
@@ -155,12 +158,12 @@ class Conversation:
                 raise FrameError(f"a {type(said).__name__.lower()} was not asked for")
 
     def _most_in_archive(self) -> int:
-        """Bytes: one folder and a header for each of its files."""
+        """Maximum size in bytes: the contents of one folder and a header for each of its files."""
         return (self._limits.disk_mb << 20) + 2048 * self._limits.inodes
 
     def _ended_by_limits(self) -> bool:
-        """Interrupt code that goes beyond its limits, and end it where that does not help; whether it has
-        been ended."""
+        """Interrupt code that exceeds its limits and, if that does not help, end the sandbox. Return whether
+        it was ended."""
         now, reason = time.monotonic(), ""
         if now >= self._ends_at:
             reason = "The time for this task is over."
@@ -176,7 +179,7 @@ class Conversation:
         return False
 
     def _excess(self, now: float) -> str:
-        """What is too much, in words; empty if nothing is."""
+        """The limit that is exceeded, in words; empty if there is none."""
         limits, channel = self._limits, self._process.channel
         if channel.printed > limits.output_mb << 20:
             return f"The code printed more than {limits.output_mb} MB."
@@ -192,7 +195,7 @@ class Conversation:
         """Why there is no answer.
 
         Raises:
-            SandboxLostError: it was killed from outside, by nobody here.
+            SandboxLostError: the sandbox was killed from outside, not by this process.
         """
         if self._process.reason:
             return f"{self._process.reason} {STATE_LOST}"
@@ -209,7 +212,10 @@ class Conversation:
         return f"The interpreter ended with {named}. {STATE_LOST}"
 
     def _kernel_has_killed(self) -> bool:
-        """Whether the kernel has killed a process for want of memory since this began, on the whole machine:
-        who sent a SIGKILL cannot be seen. Code that has killed itself after all does it again when its
-        episode is played again."""
+        """Whether the kernel has killed a process anywhere on the machine, for lack of memory, since this
+        conversation began.
+
+        The sender of a SIGKILL cannot be determined. If the code killed itself after all, it will do so again
+        when its episode is replayed.
+        """
         return kernel_kills() != self._kernel_kills

@@ -1,8 +1,8 @@
 """Messages between the host and a sandbox: four bytes of length, then a JSON object.
 
-What comes from inside was written by an agent that may want to harm the reader. A length is judged before
-anything is stored for it, nothing is unpickled, JSON that is broken or nested without end is an error like
-any other, and half a character in a text becomes a question mark.
+Messages from inside were written by an agent that may try to harm the reader. A length is checked before
+memory is reserved for it, and nothing is unpickled. Broken or endlessly nested JSON is an ordinary error, and
+a lone surrogate in a text becomes a question mark.
 """
 
 from __future__ import annotations
@@ -16,34 +16,32 @@ Message = dict[str, Any]
 
 HEADER = struct.Struct(">I")
 MAX_BYTES = 1 << 20
-"""Of one message from inside."""
+"""Maximum size of one message from inside."""
 
 
 class FrameError(Exception):
-    """What came from inside is no message; the text says why."""
+    """The bytes from inside are not a valid message; the text says why."""
 
 
 def encode(message: Message) -> bytes:
-    """The message as it travels."""
+    """The message as bytes."""
     body = json.dumps(message).encode()
     return HEADER.pack(len(body)) + body
 
 
 def decode(body: bytes) -> Message:
-    """The message of a frame's body.
+    """Decode the body of a frame.
 
     Raises:
-        FrameError: it is no JSON object, or nested too deeply.
+        FrameError: it is not a JSON object, or it is nested too deeply.
     """
     try:
         message = json.loads(body)
-        if (
-            b"\\ud" in body or b"\\uD" in body
-        ):  # halves of surrogate pairs, which no file and no tokenizer takes
+        if b"\\ud" in body or b"\\uD" in body:  # lone surrogates, which no file and no tokenizer accepts
             message = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))
     except RecursionError:
         raise FrameError("a message is nested too deeply") from None
-    except ValueError:  # no JSON, no UTF-8, or a number of too many digits
+    except ValueError:  # invalid JSON or UTF-8, or a number with too many digits
         raise FrameError("a message is no JSON") from None
     if not isinstance(message, dict):
         raise FrameError("a message is no JSON object")
@@ -51,17 +49,17 @@ def decode(body: bytes) -> Message:
 
 
 class FrameReader:
-    """Cuts the bytes from a sandbox into messages."""
+    """Splits the bytes from a sandbox into messages."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that these bytes complete.
+        """Yield the messages that these bytes complete.
 
         Raises:
-            FrameError: a message is too long, or none.
+            FrameError: a message is too long or invalid.
         """
         self._buffer += data
         while len(self._buffer) >= HEADER.size:

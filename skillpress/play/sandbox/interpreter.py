@@ -1,8 +1,8 @@
-"""The Python that sandboxes run: where it lies on the host, and how it appears inside.
+"""The Python that sandboxes run: where it is on the host, and how it appears inside.
 
-It is the one that runs this program, with its standard library and without the packages that are installed on
-the host. Inside, its place says nothing of the host, unless it belongs to ``/usr``, which all sandboxes see
-as it is.
+It is the Python that runs this program, with its standard library but without the packages installed on the
+host. Its path inside reveals nothing about the host, unless it belongs to ``/usr``, which all sandboxes see
+unchanged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from pathlib import Path
 from skillpress.play.sandbox.limits import SandboxUnavailableError
 
 INSIDE = "/opt/python"
-"""Where an interpreter appears that is not part of ``/usr``."""
+"""The folder in which an interpreter outside ``/usr`` appears."""
 USR = Path("/usr")
 PACKAGES = ("site-packages", "dist-packages")
 FOR_BUILDING = "config-*"
-"""The folder of what an interpreter was built with; extensions are built with it, on the host alone."""
+"""The folder with an interpreter's build configuration. Only building extensions needs it, which happens on
+the host."""
 EMPTY_BYTES = 4096
 """The smallest size of a folder in memory."""
 
@@ -34,16 +35,16 @@ class Interpreter:
 
     executable: Path
     folder: Path | None
-    """What holds all of it; None where that is ``/usr``."""
+    """The folder that contains all of it; None if that is ``/usr``."""
 
     @property
     def inside(self) -> str:
-        """The executable as it is named inside."""
+        """The executable's path inside."""
         return str(self.executable) if self.folder is None else _inside(self.executable, self.folder)
 
     @cached_property
     def hidden(self) -> Sequence[str]:
-        """Folders, as they are named inside, that appear empty."""
+        """Folders, by their path inside, that appear empty."""
         hidden = [str(path) for path in (*_packages(USR), *_packages(USR / "local"))]
         if self.folder is not None:
             found = [*_packages(self.folder), *self.folder.glob(f"lib*/python3*/{FOR_BUILDING}")]
@@ -52,10 +53,10 @@ class Interpreter:
 
     @cached_property
     def replaced(self) -> Mapping[str, bytes]:
-        """Files, as they are named inside, to what they hold there: those that name their place on the host.
+        """Maps paths inside to file contents, for files that contain the interpreter's path on the host.
 
         Raises:
-            SandboxUnavailableError: its executable looks for its library at a place that cannot be changed.
+            SandboxUnavailableError: the executable looks for its library at a path that cannot be changed.
         """
         folder = self.folder
         if folder is None:
@@ -66,10 +67,10 @@ class Interpreter:
         return {_inside(path, folder): content for path, content in replaced.items()}
 
     def mounts(self, shown: Callable[[Path], Path]) -> Iterator[str]:
-        """bwrap's arguments that make it appear, apart from the replaced files.
+        """Yield bwrap's arguments that make the interpreter appear, except for the replaced files.
 
         Args:
-            shown: where the user who starts bwrap finds a path.
+            shown: maps a path to where the user who starts bwrap finds it.
         """
         if self.folder is not None:
             found, name = shown(self.folder), self.executable.name
@@ -85,25 +86,25 @@ class Interpreter:
 
 @functools.cache
 def this_interpreter() -> Interpreter:
-    """The one that runs this program."""
+    """The interpreter that runs this program."""
     folder = Path(sys.base_prefix).resolve()
     executable = folder / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     return Interpreter(executable, None if folder.is_relative_to(USR) else folder)
 
 
 def _libraries(folder: Path) -> list[str]:
-    """Folders of the standard library and of the shared libraries that it needs."""
+    """The folders of the standard library and of the shared libraries that it needs."""
     return [name for name in dict.fromkeys(("lib", sys.platlibdir)) if (folder / name).is_dir()]
 
 
 def _packages(folder: Path) -> list[Path]:
-    """Where packages are installed that are not of the standard library."""
+    """The folders of installed packages, which are not part of the standard library."""
     found = (path for name in PACKAGES for path in folder.glob(f"lib*/python3*/{name}"))
     return sorted(path for path in found if path.is_dir() and not path.parent.parent.is_symlink())
 
 
 def _build_settings(folder: Path) -> list[Path]:
-    """What ``sysconfig`` reads: it names the folder throughout."""
+    """The files that ``sysconfig`` reads; they contain the folder's path throughout."""
     return sorted(folder.glob("lib*/python3*/_sysconfigdata*.py"))
 
 
@@ -112,23 +113,23 @@ def _inside(path: Path, folder: Path) -> str:
 
 
 def _moved(content: bytes, folder: Path) -> bytes:
-    """A text with the interpreter's place inside instead of that on the host."""
+    """A text with the interpreter's path on the host replaced by its path inside."""
     for name in {str(folder), sys.base_prefix}:
         content = content.replace(os.fsencode(name), os.fsencode(INSIDE))
     return content
 
 
 def _needs_its_place(executable: Path, folder: Path) -> bool:
-    """Whether an executable looks for its own shared library where that lies on the host."""
+    """Whether an executable looks for its own shared library at the library's path on the host."""
     return bool(sysconfig.get_config_var("Py_ENABLE_SHARED")) and _library(folder) in executable.read_bytes()
 
 
 def _moved_in_place(program: bytes, folder: Path) -> bytes:
-    """An executable that looks for its library inside, of the same length: slashes at the end of a path mean
-    nothing.
+    """An executable of the same length that looks for its library inside. Slashes at the end of the path have
+    no effect.
 
     Raises:
-        SandboxUnavailableError: the place on the host is too short a name.
+        SandboxUnavailableError: the path on the host is too short.
     """
     before, after = _library(folder), os.fsencode(f"{INSIDE}/lib")
     if len(before) < len(after):

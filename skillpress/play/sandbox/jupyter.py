@@ -15,17 +15,17 @@ from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 
 KERNEL_RUNNER = Path(__file__).with_name("kernel_runner.py")
 KERNEL = f"{INSIDE}/kernel"
-"""Where the packages of the kernel appear."""
+"""The folder in which the packages of the kernel appear."""
 START = (
     f"import sys\nsys.path[:0] = ['{INSIDE}', '{KERNEL}']\n"
     "from skillpress.play.sandbox.kernel_runner import main\nmain()"
 )
 UNUSED = {"debugpy"}
-"""Needed by ipykernel for a debugger alone, and as large as all the rest."""
+"""ipykernel needs it only for a debugger, and it is as large as all other packages together."""
 
 
 class Jupyter(Bubblewrap):
-    """ipykernel inside, reached over ipc by a runner that lies behind the same walls."""
+    """ipykernel inside, reached over ipc by a runner behind the same walls."""
 
     program: ClassVar[list[str]] = ["-c", START]
     scripts: ClassVar[Mapping[str, Path]] = {
@@ -33,7 +33,7 @@ class Jupyter(Bubblewrap):
     }
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """As for bubblewrap.
+        """Take the same arguments as bubblewrap.
 
         Raises:
             SandboxUnavailableError: ipykernel is not installed.
@@ -49,7 +49,7 @@ class Jupyter(Bubblewrap):
 
 @functools.cache
 def kernel_packages() -> tuple[Path, ...]:
-    """Folders and modules of ipykernel and of all that it needs, from this program's environment.
+    """The folders and modules of ipykernel and of all its dependencies, from this program's environment.
 
     Raises:
         SandboxUnavailableError: ipykernel is not installed.
@@ -73,7 +73,7 @@ def kernel_packages() -> tuple[Path, ...]:
 
 
 def _parts(package: Distribution) -> tuple[Path, ...]:
-    """What of a package lies at the top of its environment, without its metadata and its programs."""
+    """The top-level folders and modules of a package, without its metadata and its programs."""
     names = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
     kept = (name for name in sorted(names) if not name.endswith((".dist-info", ".pth")))
     return tuple(Path(str(package.locate_file(name))).resolve() for name in kept)

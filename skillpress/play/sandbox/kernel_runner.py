@@ -1,8 +1,10 @@
-"""A Jupyter kernel inside the walls, for code with magics: the host talks to this as to ``runner.py``.
+"""A Jupyter kernel inside the walls, for code with magics. The host talks to it in the same way as to
+``runner.py``.
 
-There are two processes. This one keeps what the host was promised (messages, tools, interrupts, the shell,
-the working folder); the other is ipykernel, which runs the cells and is reached over ipc, by sockets in a
-folder that only this sandbox has. It prints where this one prints, so that the host counts its output.
+There are two processes. This one does everything that the host relies on (messages, tools, interrupts, the
+shell, the working folder). The other is ipykernel, which runs the cells and is reached over ipc, by sockets
+in a folder that only this sandbox has. It prints to the same pipes as this process, so the host counts its
+output.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ CONNECTION = {
     "key": "",
     "signature_scheme": "hmac-sha256",
 }
-"""Without a key: whoever reaches these sockets is inside anyway."""
+"""There is no key: a process that can reach these sockets is inside the walls anyway."""
 DELIMITER = b"<IDS|MSG>"
 HELLO_MS = 20
-"""Between two questions whether the kernel is there."""
+"""Milliseconds between two requests that test whether the kernel answers."""
 TRACEBACK_LINES = 24
 END_OF_INPUT = "\x04"
-"""What ipykernel takes for an end of file."""
+"""ipykernel takes it for the end of a file."""
 
 KERNEL = """
 import sys
@@ -59,8 +61,9 @@ app = kernelapp.IPKernelApp.instance(
 app.initialize([])
 app.start()
 """
-"""Its output is no message, as ``outstream_class`` would make it, but goes where this process's goes. The
-pipe by which ipykernel collects its children's is TCP, for which zmq asks netlink, which seccomp forbids."""
+"""Its output goes to this process's pipes, not into messages, as ``outstream_class`` would do. ipykernel
+collects its children's output over TCP, for which zmq asks netlink. Seccomp forbids that, so this pipe is
+turned off."""
 
 TOOLS = """
 def _make_tools(names):
@@ -88,24 +91,24 @@ del _make_tools
 
 
 class KernelEndedError(Exception):
-    """The kernel's process is no more."""
+    """The kernel's process has ended."""
 
 
 class Client:
-    """Jupyter's messages to and from one kernel."""
+    """Sends Jupyter's messages to one kernel and receives them."""
 
     def __init__(self, kernel: subprocess.Popen[bytes]) -> None:
-        """Return when it answers.
+        """Return when the kernel answers.
 
         Raises:
-            KernelEndedError: it never will.
+            KernelEndedError: the kernel ended before it answered.
         """
         self._session = uuid.uuid4().hex
         context = zmq.Context()
         self._sockets = {}
         for channel, kind in {"shell": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB}.items():
             socket = context.socket(kind)
-            socket.identity = self._session.encode()  # the kernel asks whoever sent the cell
+            socket.identity = self._session.encode()  # the kernel sends requests to the cell's sender
             socket.reconnect_ivl = 5
             socket.connect(f"ipc://{CONNECTION['ip']}-{CONNECTION[f'{channel}_port']}")
             self._sockets[channel] = socket
@@ -118,7 +121,7 @@ class Client:
         self._await_kernel()
 
     def send(self, channel: str, kind: str, content: Message, parent: Message | None = None) -> str:
-        """Its number, which answers name as that of their parent."""
+        """Send a message and return its number, which the answers name as their parent's."""
         header = {
             "msg_id": uuid.uuid4().hex,
             "session": self._session,
@@ -132,10 +135,10 @@ class Client:
         return header["msg_id"]
 
     def received(self, wait_ms: int | None = None) -> Iterator[Message]:
-        """What has come, once something has or the time is over; None for no such time.
+        """Yield the messages received, waiting for the first at most ``wait_ms``; None waits without limit.
 
         Raises:
-            KernelEndedError: nothing has, and nothing will.
+            KernelEndedError: no message has arrived and the kernel has ended.
         """
         ready = dict(self._poller.poll(wait_ms))
         for socket in self._sockets.values():
@@ -147,17 +150,18 @@ class Client:
             raise KernelEndedError
 
     def _await_kernel(self) -> None:
-        """Until it has answered on both channels: what it publishes before that is lost."""
+        """Wait until the kernel has answered on both channels: earlier messages that it publishes are
+        lost."""
         kinds: set[str] = set()
         while not {"kernel_info_reply", "status"} <= kinds:
             self.send("shell", "kernel_info_request", {})
             kinds |= {message["kind"] for message in self.received(HELLO_MS)}
         while list(self.received(HELLO_MS)):
-            pass  # answers to the other questions
+            pass  # answers to the other requests
 
 
 class Cell:
-    """What has come of one cell so far."""
+    """The output of one cell so far."""
 
     def __init__(self) -> None:
         self.result: str | None = None
@@ -166,7 +170,7 @@ class Cell:
 
 
 class KernelInterpreter(Interpreter):
-    """Cells are the kernel's; all else is done here."""
+    """Runs cells in the kernel and does everything else in this process."""
 
     def __init__(self, wire: Wire, shown_characters: int, paths: list[str]) -> None:
         """Return when the kernel answers."""
@@ -201,10 +205,10 @@ class KernelInterpreter(Interpreter):
         return self._run(TOOLS.format(mark=self._mark, names=request["names"]))
 
     def _run(self, code: str) -> str | None:
-        """What the cell shows as its value.
+        """Run a cell and return the value that it shows.
 
         Raises:
-            ExitError: it ended with an exception; the message is its traceback.
+            ExitError: the cell ended with an exception; the message is its traceback.
         """
         content = {"code": code, "silent": False, "allow_stdin": True, "stop_on_error": True}
         cell = Cell()
@@ -244,7 +248,8 @@ class KernelInterpreter(Interpreter):
                 )
 
     def _answer_to(self, content: Message) -> str:
-        """A tool's reply; nobody is there to type anything."""
+        """The reply to a tool call. Requests for keyboard input get the end of a file, since there is no
+        user."""
         _, mark, call = content["prompt"].partition(self._mark)
         if not mark:
             return END_OF_INPUT
@@ -254,7 +259,7 @@ class KernelInterpreter(Interpreter):
             return json.dumps({"value": None, "error": str(error)})
 
     def _end_as_it_did(self) -> None:
-        """The host is told how the kernel ended."""
+        """End this process with the kernel's exit code, which tells the host how the kernel ended."""
         code = self._kernel.wait()
         os._exit(code if code >= 0 else 128 - code)
 
@@ -273,6 +278,6 @@ def _short(text: str) -> str:
 
 
 def main() -> None:
-    """Start the kernel behind its limits, report the walls, and serve."""
+    """Set the limits, start the kernel, report the walls, and serve."""
     setting = json.loads(sys.argv[1])
     start(setting, lambda wire: KernelInterpreter(wire, setting["shown_characters"], sys.path))

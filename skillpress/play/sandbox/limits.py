@@ -1,4 +1,4 @@
-"""What one sandbox may use, and what is told when it cannot be had or is over."""
+"""The limits of one sandbox, and the errors raised when it cannot be built or has ended."""
 
 from __future__ import annotations
 
@@ -7,60 +7,61 @@ from dataclasses import dataclass, fields
 from skillpress.core.errors import UserError
 
 MOST_SHOWN = 40_000
-"""Characters that fit into one message from inside, whatever they are."""
+"""Any text of this many characters fits into one message from inside."""
 
 
 class SandboxUnavailableError(UserError):
-    """This machine lets nobody build the walls; the message names the cause and the cure."""
+    """This machine does not allow the walls to be built; the message names the cause and the remedy."""
 
 
 class SandboxEndedError(RuntimeError):
-    """The sandbox is over; the message says why."""
+    """The sandbox has ended; the message says why."""
 
 
 class SandboxLostError(SandboxEndedError):
-    """It was killed from outside, or by the kernel for want of memory, and not by the code that ran in it."""
+    """The sandbox was killed from outside or by the kernel for lack of memory, not by the code that ran in
+    it."""
 
 
 class ToolError(Exception):
-    """Raised by a tool on the host; its message is what the code inside gets as an exception."""
+    """Raised by a tool on the host. The code inside gets the message as an exception."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a sandbox may use.
+    """The limits of one sandbox.
 
     Raises:
-        UserError: a limit is not positive, or more is to be shown than a message holds.
+        UserError: a limit is not positive, or ``shown_characters`` is more than a message holds.
     """
 
     seconds: float = 30.0
-    """For one call; the host's tools that it calls count."""
+    """Maximum time for one call, including the host's tools that it calls."""
     grace_seconds: float = 1.0
-    """Between the interrupt at the deadline and the end of the sandbox."""
+    """Time between the interrupt at the deadline and the end of the sandbox."""
     start_seconds: float = 30.0
-    """Until the interpreter answers for the first time."""
+    """Maximum time until the interpreter answers for the first time."""
     memory_mb: int = 512
-    """Of all its processes and their sockets together; each process may reserve four times as much address
+    """Memory of all processes and their sockets together. Each process may reserve four times as much address
     space."""
     processes: int = 64
-    """Processes and threads together."""
+    """Number of processes and threads together."""
     disk_mb: int = 64
-    """In the working folder, as much again in /tmp, and for any one file."""
+    """Size of the working folder, the same again for /tmp, and of any single file."""
     inodes: int = 20_000
-    """Files and folders, empty ones too, in all writable places together."""
+    """Number of files and folders, including empty ones, in all writable places together."""
     output_mb: int = 16
-    """What one call may print before it is interrupted."""
+    """Maximum output of one call before it is interrupted."""
     messages_mb: int = 16
-    """What one call may send to the host, its calls of tools with their arguments, before it is interrupted.
-    An archive is bounded by the disk instead."""
+    """Maximum size of the messages that one call sends to the host, which are its tool calls with their
+    arguments, before it is interrupted. The size of an archive is bounded by ``disk_mb`` instead."""
     tool_calls: int = 10_000
-    """Calls of the host's tools within one call before it is interrupted."""
+    """Maximum number of tool calls within one call before it is interrupted."""
     shown_characters: int = 10_000
-    """Of each of stdout, stderr, result and error; what is in the middle of a longer one is left out."""
+    """Maximum length of each of stdout, stderr, result and error. Longer texts are cut in the middle."""
     ip_sockets: bool = False
-    """Whether code may make sockets of IPv4 and IPv6. They reach nothing but its own loopback, and what they
-    hold in the kernel is not counted."""
+    """Whether code may create sockets of IPv4 and IPv6. They reach only the sandbox's own loopback, and the
+    kernel memory that they hold is not counted."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

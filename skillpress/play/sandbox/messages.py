@@ -1,7 +1,7 @@
-"""What code inside can say, read in one place into types of this library's own.
+"""All messages that code inside can send, parsed in one place into types of this library.
 
-A message may come from an agent that wants to harm its reader. Each field is checked here, once. A message
-that breaks a rule is a ``FrameError``, which ends the sandbox that sent it and nothing else.
+A message may come from an agent that tries to harm its reader. Each field is checked here, once. A message
+that breaks a rule is a ``FrameError``, which ends the sandbox that sent it and affects nothing else.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ class Report:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a request ended."""
+    """The answer to a request."""
 
     number: str
-    """The number of the request that it answers. The host draws it at random, so that only a process that has
-    read the request knows it."""
+    """The number of the request that it answers. The host draws it at random, so only a process that has read
+    the request knows it."""
     result: str | None
-    """The value of a last expression as text; None where there is none."""
+    """The value of the last expression as text; None if there is none."""
     error: str | None
-    """What went wrong, never blank; None where nothing did."""
+    """The error, never blank; None if there was none."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of one of the host's tools. The arguments are any JSON; the tool's annotations judge them."""
+    """A call of one of the host's tools. The arguments may be any JSON; the tool's annotations are used to
+    check them."""
 
     name: str
     args: list[Any]
@@ -45,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an archive."""
+    """A piece of an archive."""
 
     data: bytes
 
@@ -55,10 +56,10 @@ Said = Report | Answer | Call | Piece
 
 
 def understood(message: Message) -> Said:
-    """What a message says.
+    """Parse a message.
 
     Raises:
-        FrameError: it is none of the four, or one of its fields is not what it has to be.
+        FrameError: it is none of the four kinds, or one of its fields is invalid.
     """
     if "done" in message:
         return _answer(message)
@@ -82,7 +83,7 @@ def _answer(message: Message) -> Answer:
 
 
 def _text(message: Message, field: str) -> str | None:
-    """A field that is text or null."""
+    """A field that is a text or null."""
     value = message.get(field)
     if value is None:
         return None

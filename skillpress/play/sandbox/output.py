@@ -1,10 +1,11 @@
-"""What a call prints: its beginning and its end are kept, whatever lies between is counted."""
+"""The output of a call: its beginning and its end are kept, and everything between is counted."""
 
 from __future__ import annotations
 
 
 def cut_in_the_middle(text: str, characters: int) -> tuple[str, bool]:
-    """The text, or its two ends around a note of how much was left out; and whether it was cut."""
+    """Return (text, whether it was cut). A longer text becomes its two ends around a note of how much was
+    left out."""
     if len(text) <= characters:
         return text, False
     head, tail = text[: characters - characters // 2], text[len(text) - characters // 2 :]
@@ -13,18 +14,18 @@ def cut_in_the_middle(text: str, characters: int) -> tuple[str, bool]:
 
 
 class Captured:
-    """One stream of one call, in memory that does not grow with what is printed."""
+    """One output stream of one call. Its memory does not grow with the amount printed."""
 
     def __init__(self, characters: int) -> None:
-        """``characters`` of it are shown in the end."""
+        """``characters`` is the maximum number of characters shown in the end."""
         self._characters = characters
         self._room = 4 * characters  # UTF-8 has at most four bytes for a character
         self._head, self._tail = bytearray(), bytearray()
         self.total = 0
-        """Bytes printed."""
+        """Number of bytes printed."""
 
     def add(self, data: bytes) -> None:
-        """Take what was read from the stream."""
+        """Add bytes that were read from the stream."""
         self.total += len(data)
         taken = data[: max(0, self._room - len(self._head))]
         self._head += taken
@@ -33,7 +34,7 @@ class Captured:
             del self._tail[: len(self._tail) - self._room]
 
     def shown(self) -> tuple[str, bool]:
-        """The text, cut in the middle where it is longer than may be shown; and whether it was cut."""
+        """Return (text, whether it was cut). A text that is longer than allowed is cut in the middle."""
         left_out = self.total - len(self._head) - len(self._tail)
         if not left_out:
             return cut_in_the_middle(_text(self._head + self._tail), self._characters)

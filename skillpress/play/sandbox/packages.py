@@ -18,13 +18,14 @@ _installing = threading.Lock()
 
 
 def installed(wheels: Path) -> Path:
-    """The folder that code can import from, made from these wheels unless that was done before.
+    """Return the folder that code can import from, and install these wheels into it if that has not been done
+    before.
 
-    pip takes what the folder holds and nothing else: no index, no source that would have to be built. The
-    result lies in the folder ``installed`` beside the wheels, by their contents.
+    pip uses only the files in the wheels' folder: no index, and no source that would have to be built. The
+    result is in the folder ``installed`` beside the wheels, under a digest of their contents.
 
     Raises:
-        UserError: there are no wheels, or pip cannot install them; the message has what it said.
+        UserError: there are no wheels, or pip cannot install them; the message contains pip's error.
     """
     found = tuple(sorted(wheels.glob("*.whl")))
     if not found:
@@ -41,7 +42,8 @@ def installed(wheels: Path) -> Path:
 
 @cache
 def _digest(path: Path, changed: int) -> str:
-    """Of a wheel's name and contents; ``changed`` tells when it was written."""
+    """Digest of a wheel's name and contents. ``changed`` is its modification time, so that a changed file is
+    read again."""
     return hashlib.sha256(path.name.encode() + b"\0" + path.read_bytes()).hexdigest()
 
 
@@ -54,11 +56,11 @@ def _install(wheels: Path, found: tuple[Path, ...], folder: Path) -> None:
     try:
         said = subprocess.run(
             command,
-            env=os.environ | {"PIP_CONFIG_FILE": os.devnull},  # which could name another index or folder
+            env=os.environ | {"PIP_CONFIG_FILE": os.devnull},  # it could name another index or folder
             capture_output=True,
             text=True,
             timeout=INSTALL_SECONDS,
-            umask=0o022,  # sandboxes of root run as nobody
+            umask=0o022,  # sandboxes run as another user if this program is root
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
-"""Sandboxes that are ready before they are asked for, each used once.
+"""Sandboxes that are started before they are needed; each is used once.
 
-What one episode leaves behind, in memory or in files, no other episode can find: a sandbox that was used is
-ended, and another is started in the background.
+No episode can find what another one left in memory or in files: a used sandbox is ended, and a new one is
+started in the background.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 STARTERS = 2
-"""Sandboxes that start at the same time in the background; each takes a core."""
+"""Number of sandboxes that start at the same time in the background; each needs a core."""
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Task, Result]):
-    """What became of a task; every task has one."""
+    """The outcome of one task; every task has one."""
 
     task: Task
     attempts: int
-    """Sandboxes that it was tried in."""
+    """Number of sandboxes in which the task was tried."""
     result: Result | None
-    """What the episode returned; None where it failed."""
+    """The value that the episode returned; None if it failed."""
     error: Exception | None
-    """What the last attempt raised; None where it did not."""
+    """The exception that the last attempt raised; None if it succeeded."""
 
 
 class SandboxPool:
@@ -56,17 +56,16 @@ class SandboxPool:
         backend: Backend = "bubblewrap",
         wheels: Path | None = None,
     ) -> None:
-        """
-        Args:
-            limits: of each sandbox; None for the default ones.
-            ready: how many are kept in stock.
-            max_concurrency: how many may be in use at once.
-            wait_seconds: how long one is waited for when that many are.
+        """Args:
+            limits: limits of each sandbox; None for the default ones.
+            ready: number of sandboxes kept in stock.
+            max_concurrency: maximum number of sandboxes in use at once.
+            wait_seconds: maximum time to wait for a sandbox while that many are in use.
             backend: as for ``Sandbox.start``.
             wheels: as for ``Sandbox.start``.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
+            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
             UserError: a number is out of range, or there is no such backend.
         """
         if ready < 0 or max_concurrency < 1:
@@ -76,7 +75,7 @@ class SandboxPool:
             )
         walls_named(backend).probe()
         self.backend = backend
-        """What its sandboxes are built with, for a run to record."""
+        """The backend of its sandboxes, for a run to record."""
         self._start = partial(Sandbox.start, limits, backend=backend, wheels=wheels)
         self._max_concurrency, self._wait_seconds = max_concurrency, wait_seconds
         self._free = threading.Semaphore(max_concurrency)
@@ -94,10 +93,10 @@ class SandboxPool:
         self.close()
 
     def wait_until_ready(self) -> None:
-        """Return when the stock is complete.
+        """Wait until the stock is complete.
 
         Raises:
-            SandboxUnavailableError, SandboxEndedError: one could not be started.
+            SandboxUnavailableError, SandboxEndedError: a sandbox could not be started.
         """
         for started in list(self._stock):
             started.result()
@@ -106,11 +105,11 @@ class SandboxPool:
     def sandbox(
         self, tools: Mapping[str, Tool] | None = None, deadline_seconds: float | None = None
     ) -> Iterator[Sandbox]:
-        """A fresh sandbox, ended with the block.
+        """A new sandbox, which is ended with the block.
 
         Args:
-            tools: name to function of the host; None for none.
-            deadline_seconds: after which it is ended, for all calls together; None for never.
+            tools: maps names to functions of the host; None for none.
+            deadline_seconds: maximum time for all calls together, after which it is ended; None for no limit.
 
         Raises:
             SandboxEndedError: all were in use for too long, it could not be started in time, or the pool is
@@ -139,13 +138,14 @@ class SandboxPool:
         deadline_seconds: float,
         attempts: int = 3,
     ) -> Iterator[Outcome[Task, Result]]:
-        """The outcome of each task, as they come; none is left out.
+        """Yield the outcome of each task as soon as it is known; every task has one.
 
         Args:
-            episode: called in a thread with a fresh sandbox. A SandboxEndedError that leaves it is tried
-                again with another sandbox; any other exception would come again, and is the outcome.
-            deadline_seconds: of one attempt; then its sandbox is ended.
-            attempts: how many there may be.
+            episode: called in a thread with a new sandbox. If it raises a SandboxEndedError, the task is
+                tried again in another sandbox. Any other exception would occur again and becomes the
+                outcome.
+            deadline_seconds: maximum time for one attempt; then its sandbox is ended.
+            attempts: maximum number of attempts.
         """
 
         def attempt_all(task: Task) -> Outcome[Task, Result]:
@@ -167,7 +167,7 @@ class SandboxPool:
             threads.shutdown(cancel_futures=True)
 
     def close(self) -> None:
-        """End all that are in stock; those in use end with their blocks."""
+        """End all sandboxes in stock. Those in use end with their blocks."""
         with self._stocking:
             self._closed = True
         self._starters.shutdown(wait=True, cancel_futures=True)
@@ -177,7 +177,7 @@ class SandboxPool:
         self._stock.clear()
 
     def _take(self) -> Sandbox:
-        """The one that has been ready longest, or else one that is started here."""
+        """The sandbox that has been ready longest, or a new one that is started here."""
         while True:
             with self._stocking:
                 if self._closed:
@@ -188,7 +188,7 @@ class SandboxPool:
             try:
                 sandbox = started.result()
             finally:
-                self._refill()  # only now: starting another holds this interpreter for some milliseconds
+                self._refill()  # only now: starting another blocks this interpreter for some milliseconds
             if sandbox.alive:
                 return sandbox
             sandbox.close()  # it was killed while it waited

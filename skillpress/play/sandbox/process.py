@@ -1,4 +1,5 @@
-"""The processes of one sandbox as the host sees them: started, judged, interrupted, ended."""
+"""The processes of one sandbox as the host sees them: how they are started, checked, interrupted and
+ended."""
 
 from __future__ import annotations
 
@@ -22,33 +23,35 @@ from skillpress.play.sandbox.messages import Report
 from skillpress.play.sandbox.walls import Walls
 
 DESCRIPTORS = 128
-"""Open files of one process inside; pipes and sockets hold memory that is nobody's."""
+"""Maximum number of open files of one process inside. Pipes and sockets hold memory that belongs to no
+process."""
 END_SECONDS = 30.0
-"""How long killed processes may need to be gone on a busy machine; it takes some 10 ms."""
+"""Maximum time until killed processes have ended on a busy machine; it usually takes about 10 ms."""
 
 
 class SandboxProcess:
-    """The outermost process, the one that ends last, and the interpreter, whose walls were seen to stand.
+    """A sandbox's outermost process, the process that ends last, and the interpreter, whose walls have been
+    checked.
 
-    Descriptors of processes, unlike their numbers, never mean another one.
+    The descriptor of a process never refers to another process, unlike its number.
     """
 
     def __init__(self, limits: Limits, walls: Walls) -> None:
         """Start it behind these walls and wait for its first message.
 
         Raises:
-            SandboxUnavailableError: the walls cannot be built, or do not stand.
+            SandboxUnavailableError: the walls cannot be built, or are incomplete.
             SandboxEndedError: the interpreter did not answer in time, or was killed from outside.
         """
         self.walls = walls
         self._ending = threading.Lock()
         self._closed = False
         self.reason = ""
-        """Why the host has ended it; empty where it has not."""
+        """Why the host has ended it; empty if it has not."""
         self.end_is_told = False
-        """Whether an answer has said that it has ended."""
+        """Whether an answer has reported its end."""
         here, there = socket.socketpair()
-        here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # what is sent earlier has no sender
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # earlier messages would have no sender
         try:
             with there:
                 self._outer = walls.start(_setting(limits), there.fileno())
@@ -61,7 +64,8 @@ class SandboxProcess:
         self._outer_fd = os.pidfd_open(self.pid)
         self._inner_fds: tuple[int, ...] = ()
         self.first_pid = 0
-        """The process with whose end all are gone, as the host counts; 1 inside, where inside counts anew."""
+        """Pid of the sandbox's first process on the host; inside, it is 1 if the sandbox has its own pid
+        namespace. When it ends, the kernel kills all the others."""
         self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
         try:
             self._await_walls(limits.start_seconds)
@@ -76,12 +80,12 @@ class SandboxProcess:
         return self._outer.poll()
 
     def interrupt(self) -> None:
-        """What Ctrl-C does, for the interpreter alone."""
+        """Do what Ctrl-C does, to the interpreter only."""
         with suppress(OSError):
             signal.pidfd_send_signal(self._inner_fds[1], signal.SIGINT)
 
     def kill(self, reason: str) -> None:
-        """Kill all of it without waiting. The first reason counts."""
+        """Kill all its processes without waiting. If it is called several times, the first reason counts."""
         with self._ending:
             if self._closed:
                 return
@@ -93,17 +97,17 @@ class SandboxProcess:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
     def end(self, reason: str) -> None:
-        """Kill all of it; returns when it is gone.
+        """Kill all its processes and return when they have ended.
 
         Raises:
-            RuntimeError: something of it is still there half a minute later.
+            RuntimeError: a process is still running half a minute later.
         """
         self.kill(reason)
         self._outer.wait(END_SECONDS)
         self._await_end()
 
     def close(self) -> None:
-        """Give the descriptors back; only after ``end``."""
+        """Close the descriptors; call it only after ``end``."""
         with self._ending:
             self._closed = True
             self.channel.close()
@@ -115,7 +119,7 @@ class SandboxProcess:
             self.walls.remove()
 
     def _await_end(self) -> None:
-        """With this process nothing of the sandbox is left."""
+        """Wait for the end of the process that ends last."""
         if self._inner_fds:
             waiting = poll()
             waiting.register(self._inner_fds[0])
@@ -149,7 +153,7 @@ class SandboxProcess:
             raise SandboxLostError("the sandbox was killed from outside while it started") from error
 
     def _report(self, until: float) -> Report | None:
-        """The first message; None while there is none."""
+        """The first message; None if none has arrived."""
         try:
             said = self.channel.receive(until)
         except FrameError as error:

@@ -1,4 +1,4 @@
-"""Which processes there are on this machine, whose children they are, and what the kernel kills."""
+"""The processes on this machine, their children, and the number that the kernel has killed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ KERNEL_COUNTS = Path("/proc/vmstat")
 
 
 def kernel_kills() -> int | None:
-    """Processes that the kernel has killed for want of memory since it started, in any memory cgroup of this
-    machine; None where the kernel does not count them."""
+    """Number of processes that the kernel has killed for lack of memory since it started, in any memory
+    cgroup of this machine; None if the kernel does not count them."""
     try:
         lines = KERNEL_COUNTS.read_text().splitlines()
     except OSError:
@@ -21,7 +21,7 @@ def kernel_kills() -> int | None:
 
 
 def children_of_all() -> dict[int, list[int]]:
-    """Process to its children, of all on this machine."""
+    """Maps each process on this machine to its children."""
     children = defaultdict(list)
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
@@ -35,8 +35,8 @@ def children_of_all() -> dict[int, list[int]]:
 
 
 def tree(root: int, children: Mapping[int, Iterable[int]]) -> list[int]:
-    """A process and all below it."""
+    """A process and all its descendants."""
     found = [root]
-    for pid in found:  # which grows meanwhile
+    for pid in found:  # the list grows meanwhile
         found += children.get(pid, ())
     return found

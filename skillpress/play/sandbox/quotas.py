@@ -1,4 +1,4 @@
-"""Quotas of the kernel that all sandboxes of one user share: how many sandboxes they leave room for."""
+"""Kernel quotas that all sandboxes of one user share, and how many sandboxes they leave room for."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 NAMESPACES = {"user": 2, "mnt": 1, "pid": 1, "net": 1, "ipc": 1, "uts": 1, "cgroup": 1}
-"""Kind to how many of it a bubblewrap sandbox takes."""
+"""Maps each kind of namespace to the number of them that a bubblewrap sandbox takes."""
 SETTINGS = Path("/proc/sys/user")
 PROCESSES = 3
-"""Processes of a sandbox in which no code runs."""
+"""Number of processes of a sandbox in which no code runs."""
 
 
 def room(settings: Path = SETTINGS) -> tuple[int, str]:
-    """How many sandboxes one user may have at once, and the name of the quota that allows no more.
+    """How many sandboxes one user may have at once, and the name of the quota that sets this limit.
 
     Args:
-        settings: where the kernel shows its quotas of namespaces.
+        settings: the folder in which the kernel shows its quotas of namespaces.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     most = sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
@@ -27,6 +27,6 @@ def room(settings: Path = SETTINGS) -> tuple[int, str]:
         try:
             found[f"user.{name}"] = int((settings / name).read_text()) // taken
         except (OSError, ValueError):
-            continue  # a kernel without it has no such quota
+            continue  # a kernel without this file has no such quota
     least = min(found, key=lambda name: found[name])
     return found[least], least

@@ -1,8 +1,8 @@
-"""The interpreter inside the walls: one file, standard library only, started by the host.
+"""The interpreter inside the walls: a single file that needs only the standard library, started by the host.
 
-It reads requests from the socket that it inherits and runs them in one namespace that lasts. It guards
-nothing: code that runs here can change all of it. The walls are around it, and whatever it says is checked
-on the host.
+It reads requests from the socket that it inherits and runs them in one lasting namespace. It protects
+nothing: code that runs here can change all of it. The protection is the walls around it, and the host checks
+every message from it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Message = dict[str, Any]
 
 HEADER = struct.Struct(">I")
 CHUNK_BYTES = 256 << 10
-"""Of an archive, in one message."""
+"""Size of an archive's piece in one message."""
 TRACEBACK_FRAMES = 6
-"""The innermost ones, which are shown."""
+"""Number of frames that are shown, the innermost ones."""
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER_BYTES = 22, 2, 8
 PR_SET_DUMPABLE = 4
 
@@ -64,7 +64,7 @@ class Wire:
 
 
 class Interpreter:
-    """Does the host's requests, one after the other."""
+    """Carries out the host's requests one after the other."""
 
     def __init__(self, wire: Wire, shown_characters: int) -> None:
         self._wire, self._shown_characters = wire, shown_characters
@@ -77,7 +77,7 @@ class Interpreter:
         self._calls_allowed = False
 
     def serve(self) -> None:
-        """Answer requests until the host is gone."""
+        """Answer requests until the host closes the connection."""
         sys.modules["__main__"] = self._module
         does: dict[str, Callable[[Message], str | None]] = {
             "execute": self._execute,
@@ -91,17 +91,17 @@ class Interpreter:
             answer = self._answer(does[request["do"]], request)
             _flush()
             if os.getpid() != self._process:
-                os._exit(0)  # a child that came back from the cell that forked it
+                os._exit(0)  # a child that returned from the cell that forked it
             with self._talking:  # a thread may still be calling a tool
                 self._calls_allowed = False
                 self._wire.send({"done": request["number"], **answer})
 
     def _answer(self, do: Callable[[Message], str | None], request: Message) -> Message:
-        signal.signal(signal.SIGINT, self._on_interrupt)  # the last code may have set another
+        signal.signal(signal.SIGINT, self._on_interrupt)  # the last code may have set another handler
         try:
             result = do(request)
             self._interruptible = False
-        except BaseException as error:  # noqa: BLE001  whatever an agent's code raises is its own to see
+        except BaseException as error:  # noqa: BLE001  any exception of an agent's code is shown to the agent
             self._interruptible = False
             return {"result": None, "error": self._cut(_short_traceback(error))}
         return {"result": None if result is None else self._cut(result), "error": None}
@@ -111,12 +111,12 @@ class Interpreter:
             raise KeyboardInterrupt
 
     def _cut(self, text: str) -> str:
-        """The host cuts again; this lets what is too long fit into a message."""
+        """Cut a text so that it fits into a message. The host cuts it again."""
         most = 2 * self._shown_characters
         return text if len(text) <= most else text[: most // 2] + text[-(most // 2) :]
 
     def _execute(self, request: Message) -> str | None:
-        """Run code; the value of a last expression, as text."""
+        """Run code and return the value of the last expression as text."""
         self._cell += 1
         name = f"<cell {self._cell}>"
         code: str = request["code"]
@@ -135,7 +135,7 @@ class Interpreter:
         return repr(value)
 
     def _bash(self, request: Message) -> str | None:
-        """Run a command; its output goes where the interpreter's does."""
+        """Run a command; its output goes to the interpreter's own stdout and stderr."""
         import subprocess
 
         self._interruptible = True
@@ -154,7 +154,7 @@ class Interpreter:
         return None
 
     def _use_tools(self, request: Message) -> str | None:
-        """Put functions of these names, which the host carries out, where code finds them."""
+        """Define functions with these names, carried out by the host, in the code's namespace."""
         for name in request["names"]:
             self._module.__dict__[name] = self._tool(name)
         return None
@@ -174,7 +174,7 @@ class Interpreter:
         with self._talking:
             if not self._calls_allowed:
                 raise RuntimeError("tools can be called only while a cell runs")
-            if main:  # half a message would spoil all that follow
+            if main:  # half a message would corrupt all that follow
                 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
                 self._wire.send(message)
@@ -195,7 +195,7 @@ class Interpreter:
         return None
 
     def _reset(self, request: Message) -> str | None:
-        """Replace what is in the working folder by an archive that comes in pieces."""
+        """Replace the contents of the working folder by an archive that arrives in pieces."""
         import shutil
         import tarfile
 
@@ -215,7 +215,7 @@ class Interpreter:
 
 
 class Pieces(io.RawIOBase):
-    """Sends what is written to it as pieces of an archive."""
+    """Sends everything written to it as pieces of an archive."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -226,7 +226,7 @@ class Pieces(io.RawIOBase):
 
 
 class ToolError(Exception):
-    """A tool of the host says what is wrong."""
+    """A tool of the host reports an error."""
 
 
 class ExitError(Exception):
@@ -234,7 +234,7 @@ class ExitError(Exception):
 
 
 def limit(setting: Message) -> None:
-    """Lower this process's limits, and so those of all that it starts; nothing inside can raise them."""
+    """Lower the limits of this process and of all its descendants; code inside cannot raise them."""
     limits = {
         resource.RLIMIT_AS: setting["address_space"],
         resource.RLIMIT_FSIZE: setting["file_bytes"],
@@ -248,7 +248,7 @@ def limit(setting: Message) -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """Let a seccomp filter judge all system calls of this process and of all that it starts."""
+    """Let a seccomp filter check all system calls of this process and of all its descendants."""
     import ctypes
 
     class Program(ctypes.Structure):
@@ -261,15 +261,20 @@ def filter_calls(program: bytes) -> None:
 
 
 def close_memory() -> None:
-    """Let no other process inside read or change this one's memory, where the numbers of requests are, though
-    they all belong to one user. Forked children keep this; what they execute does not."""
+    """Prevent other processes inside from reading or changing this one's memory, which holds the numbers of
+    requests.
+
+    All processes inside belong to one user, so they could otherwise do so. Forked children keep this
+    protection; the programs that they execute do not.
+    """
     import ctypes
 
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the host looks whether it has worked
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the host checks whether it has worked
 
 
 def take_socket(descriptor: int) -> socket.socket:
-    """The end of the host's socket that was inherited, out of the way of what code inside expects there."""
+    """The inherited end of the host's socket, moved away from the descriptors that code inside expects to
+    use."""
     taken = os.dup(descriptor)
     with open(os.devnull, "rb") as nothing:
         if descriptor == 0:
@@ -280,10 +285,10 @@ def take_socket(descriptor: int) -> socket.socket:
 
 
 def walls(outside: str | None) -> Message:
-    """What the host looks at before it trusts the walls.
+    """The facts that the host checks before it trusts the walls.
 
     Args:
-        outside: a file that must not be readable; None where the walls leave no way to name one.
+        outside: a file that must not be readable; None if no file outside can be named.
     """
     with open("/proc/self/status") as status:
         parts = [line.partition(":") for line in status]
@@ -304,7 +309,7 @@ def _connect() -> None:
 
 
 def _tried(do: Callable[[], object]) -> str:
-    """The kind of error that forbids it."""
+    """The type of the error that ``do`` raises, or ``done``."""
     try:
         do()
     except OSError as error:
@@ -318,7 +323,7 @@ def _flush() -> None:
     }.values():
         try:
             stream.flush()  # type: ignore[union-attr]
-        except BaseException:  # noqa: BLE001  code may have put anything in its place
+        except BaseException:  # noqa: BLE001  code may have replaced it by anything
             continue
 
 
@@ -329,13 +334,14 @@ def _short_traceback(error: BaseException) -> str:
     try:
         shown = _without_this_file(traceback.TracebackException.from_exception(error))
         lines = "".join(shown.format())
-    except BaseException:  # noqa: BLE001  an exception may refuse in any way
+    except BaseException:  # noqa: BLE001  formatting an exception may fail in any way
         return f"{type(error).__name__} (it cannot be shown)"
     return lines.rstrip()
 
 
 def _without_this_file(shown: traceback.TracebackException) -> traceback.TracebackException:
-    """The same with the innermost frames of the agent's code only, and so for what caused it."""
+    """The same traceback, reduced to the innermost frames of the agent's code; the causes are reduced
+    likewise."""
     for part in (shown, shown.__cause__, shown.__context__):
         if part is not None:
             frames = [frame for frame in part.stack if frame.filename != __file__]

@@ -1,8 +1,8 @@
-"""A Python interpreter with state, behind walls, reached by messages alone.
+"""A stateful Python interpreter behind walls, reached only by messages.
 
-The agent, its model and its keys stay on the host; inside there is only the interpreter. Every call has a
-deadline: then the code is interrupted, as by Ctrl-C, and if that does not help the sandbox is ended with
-all that runs in it. Either way the agent is told in the call's ``error``.
+The agent, its model and its keys stay on the host; only the interpreter is inside. Every call has a deadline,
+at which the code is interrupted, as by Ctrl-C. If that does not help, the sandbox is ended with everything
+that runs in it. In both cases the call's ``error`` tells the agent.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from skillpress.play.sandbox.tools import Tool, Tools
 from skillpress.play.sandbox.watchdog import watchdog
 
 PIECE_BYTES = 256 << 10
-"""Of an archive, in one message."""
+"""Size of an archive's piece in one message."""
 
 
 class Sandbox:
-    """One interpreter and its processes; used from one thread at a time, and once.
+    """One interpreter and its processes. Use it from one thread at a time, for one episode.
 
     As a context manager it is ended at the end of the block.
     """
 
     def __init__(self, limits: Limits, process: SandboxProcess, backend: Backend) -> None:
-        """Use ``start``."""
+        """Use ``start`` instead."""
         self._limits, self._process = limits, process
         self.backend = backend
-        """What it was built with, for a run to record."""
+        """The backend that built it, for a run to record."""
         self._tools = Tools()
         self._closed = False
         self.ends_at = float("inf")
@@ -49,17 +49,17 @@ class Sandbox:
         backend: Backend = "bubblewrap",
         wheels: Path | None = None,
     ) -> Sandbox:
-        """A sandbox that is ready to execute.
+        """Return a sandbox that is ready to execute code.
 
         Args:
             limits: None for the default ones.
-            tools: name to function of the host, which code inside calls by that name; None for none.
-            backend: what it is built with; another than bubblewrap is never taken of itself.
+            tools: maps names to functions of the host, which code inside calls by these names; None for none.
+            backend: what it is built with. Another backend than bubblewrap is used only if it is named here.
             wheels: a folder of wheels that code inside can import, installed once and without a network;
-                None for the standard library alone.
+                None for only the standard library.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
+            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
             UserError: the wheels cannot be installed.
             SandboxEndedError: the interpreter did not answer in time.
         """
@@ -73,28 +73,28 @@ class Sandbox:
 
     @property
     def reason(self) -> str:
-        """Why the host has ended it; empty where it has not."""
+        """Why the host has ended it; empty if it has not."""
         return self._process.reason
 
     @property
     def end_is_told(self) -> bool:
-        """Whether an answer has said that it has ended. One that was killed just after an answer left it has
-        ended untold."""
+        """Whether an answer has reported its end. The end of a sandbox that was killed just after an answer
+        is unreported."""
         return self._process.end_is_told
 
     @property
     def pid(self) -> int:
-        """Of its outermost process."""
+        """Pid of its outermost process."""
         return self._process.pid
 
     @property
     def first_pid(self) -> int:
-        """Of the process with whose end all are gone."""
+        """Pid of the sandbox's first process. When it ends, the kernel kills all the others."""
         return self._process.first_pid
 
     @property
     def alive(self) -> bool:
-        """Whether it can be used."""
+        """Whether it can still be used."""
         return not self._closed and self._process.returncode is None
 
     def __enter__(self) -> Sandbox:
@@ -104,11 +104,11 @@ class Sandbox:
         self.close()
 
     def use_tools(self, tools: Mapping[str, Tool]) -> None:
-        """Let code inside call these; earlier ones of other names stay.
+        """Let code inside call these functions too; earlier ones with other names remain.
 
         Raises:
-            UserError: a name is no identifier.
-            SandboxEndedError: it is over.
+            UserError: a name is not an identifier.
+            SandboxEndedError: the sandbox has ended.
         """
         self._tools.add(tools)
         self._succeed(self._conversation().hold([{"do": "tools", "names": list(tools)}]))
@@ -117,12 +117,13 @@ class Sandbox:
         """Run Python code in the interpreter; variables persist.
 
         Raises:
-            SandboxEndedError: it was over before this call; or, as SandboxLostError, was killed from outside.
+            SandboxEndedError: the sandbox had ended before this call; as SandboxLostError, it was killed from
+                outside.
         """
         return self._conversation().hold([{"do": "execute", "code": code}])
 
     def bash(self, command: str) -> Execution:
-        """Run a command with bash in the working folder; an exit code other than 0 is its error.
+        """Run a command with bash in the working folder. An exit code other than 0 is reported as the error.
 
         Raises:
             SandboxEndedError: as for ``execute``.
@@ -130,12 +131,12 @@ class Sandbox:
         return self._conversation().hold([{"do": "bash", "command": command}])
 
     def snapshot(self) -> bytes:
-        """The working folder, as an archive to hand to ``reset``; the host never opens it.
+        """Return the working folder as an archive for ``reset``; the host never opens it.
 
-        Code that ran inside can make it hold anything: judge what it holds in a new sandbox only.
+        Code that ran inside controls its contents, so unpack it only in a new sandbox.
 
         Raises:
-            SandboxEndedError: it is over, or did not answer.
+            SandboxEndedError: the sandbox has ended, or did not answer.
         """
         archive = bytearray()
         request = {"do": "snapshot", "folder": self._process.walls.home}
@@ -143,10 +144,10 @@ class Sandbox:
         return bytes(archive)
 
     def reset(self, archive: bytes) -> None:
-        """Replace the working folder's contents by those of a snapshot, of this sandbox or another.
+        """Replace the working folder's contents by those of a snapshot, of this sandbox or another one.
 
         Raises:
-            SandboxEndedError: it is over, or did not answer.
+            SandboxEndedError: the sandbox has ended, or did not answer.
         """
         pieces = [archive[start : start + PIECE_BYTES] for start in range(0, len(archive), PIECE_BYTES)]
         messages = [{"piece": base64.b64encode(piece).decode()} for piece in [*pieces, b""]]
@@ -155,7 +156,7 @@ class Sandbox:
         )
 
     def close(self) -> None:
-        """End it with all that runs in it; returns when nothing of it is left."""
+        """End it with all its processes; return when none of them is left."""
         if not self._closed:
             self._closed = True
             self._process.end("It was closed.")
@@ -163,7 +164,8 @@ class Sandbox:
             self._process.close()
 
     def _succeed(self, execution: Execution) -> None:
-        """A call of the host's own can fail only if code inside has spoilt the interpreter."""
+        """Raise if a call made by the host failed, which happens only if code inside has damaged the
+        interpreter."""
         if execution.error is not None:
             self.close()
             raise SandboxEndedError(f"the sandbox does not do what it was told: {execution.error}")

@@ -1,8 +1,8 @@
-"""Weaker walls for machines that forbid user namespaces: sandlock's, of Landlock and seccomp.
+"""Weaker walls, made of Landlock and seccomp by sandlock, for machines that forbid user namespaces.
 
-There is no process namespace and no root of its own: the interpreter lives among the host's processes and
-paths, may touch few of them, and its writable folders lie on the host's disk. What that leaves open has its
-column in docs/sandbox.md. Nothing ever takes these walls in place of bubblewrap's.
+They have no process namespace and no root of their own. The interpreter lives among the host's processes and
+paths but may touch few of them, and its writable folders are on the host's disk. docs/sandbox.md has a column
+for the gaps that this leaves. These walls never replace bubblewrap's unless they are asked for.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ SUPERVISOR = Path(__file__).with_name("sandlock_supervisor.py")
 OLDEST_KERNEL = (6, 7)
 OLDEST_LANDLOCK = 6
 CREATE_RULESET, VERSION = 444, 1
-"""landlock_create_ruleset, and its flag that asks for the version alone."""
+"""The number of landlock_create_ruleset, and its flag that asks only for the version."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 READABLE = ("/usr", "/bin", "/lib", "/lib64", "/proc/self")
 REMOVAL_SECONDS = 60.0
 BLOCK_BYTES = 512
-"""What ``st_blocks`` counts."""
+"""The unit of ``st_blocks``."""
 
 
 class Sandlock(Walls):
-    """Landlock and seccomp, kept by a supervising process."""
+    """Landlock and seccomp, maintained by a supervising process."""
 
     whole: ClassVar[Seen] = {
         "Seccomp": "2",
@@ -60,7 +60,7 @@ class Sandlock(Walls):
         """``packages`` is a folder that code inside can import from; None for none.
 
         Raises:
-            SandboxUnavailableError: this kernel has no Landlock that is new enough, or sandlock is missing.
+            SandboxUnavailableError: this kernel's Landlock is missing or too old, or sandlock is missing.
         """
         self.probe()
         self._limits, self._packages = limits, packages
@@ -94,10 +94,10 @@ class Sandlock(Walls):
             **setting,
             "socket": 0,  # all descriptors but the first three are closed
             "paths": [str(path) for path in paths],
-            "processes": None,  # the kernel counts those of a user, whom all sandboxes share
+            "processes": None,  # the kernel counts those of a user, which all sandboxes share
             "filter": base64.b64encode(seccomp_program(self._limits.ip_sockets)).decode(),
             "outside": str(self._outside),
-            "dumpable": True,  # or a host that is not root could not count what is open; /proc is forbidden
+            "dumpable": True,  # else a host that is not root cannot count open files; /proc is forbidden
         }
         supervisor = {
             "socket": descriptor,
@@ -112,29 +112,29 @@ class Sandlock(Walls):
         return f"sandlock cannot build a sandbox here: {said.strip() or 'it said nothing'}"
 
     def last(self, runner: int) -> int:
-        """The interpreter, since nothing else is known to end later."""
+        """The interpreter, since no other process is known to end later."""
         return runner
 
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """Counted until it is too much; what cannot be looked into is too much as well."""
+        """Count until a limit is exceeded. A folder that cannot be read counts as exceeding it."""
         nameless, sockets = _open_in(processes)
         inodes, occupied, folders = 0, nameless, list(self._writable)
         while folders and inodes <= self._limits.inodes:
             try:
                 for entry in os.scandir(folders.pop()):
                     inodes += 1
-                    with suppress(FileNotFoundError):  # gone meanwhile
+                    with suppress(FileNotFoundError):  # removed meanwhile
                         occupied += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(Path(entry.path))
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except OSError:  # forbidden, or deeper than any path can say
+            except OSError:  # forbidden, or deeper than any path can name
                 inodes = sys.maxsize
         return Held(inodes, occupied, sockets * socket_bytes())
 
     def kill(self, outer: int) -> None:
-        """Stop the supervisor, without whom nobody can start a process, and kill all below it."""
+        """Stop the supervisor, without which no process can be started, and kill all processes below it."""
         with suppress(ProcessLookupError):
             os.kill(outer, signal.SIGSTOP)
             for pid in tree(outer, children_of_all())[1:]:
@@ -142,11 +142,11 @@ class Sandlock(Walls):
                     os.kill(pid, signal.SIGKILL)
 
     def remove(self) -> None:
-        """Whatever code inside has made of the folders, closed ones and deep ones."""
+        """Remove the folders, including unreadable and deeply nested ones that code inside may have made."""
         removal = ["rm", "-rf", "--one-file-system"]
         for command in (removal, ["chmod", "-R", "u+rwx"], removal):
             if self._folder.exists():
-                with suppress(subprocess.TimeoutExpired):  # what is left then ends no other episode
+                with suppress(subprocess.TimeoutExpired):  # files that remain then do not end another episode
                     subprocess.run(
                         [*command, str(self._folder)],
                         stderr=subprocess.DEVNULL,
@@ -155,7 +155,8 @@ class Sandlock(Walls):
                     )
 
     def _policy(self, folders: Sequence[Path]) -> dict[str, object]:
-        """What sandlock is told: these can be read beside what all sandboxes read."""
+        """The policy given to sandlock. These folders can be read in addition to those that all sandboxes
+        read."""
         return {
             "fs_readable": [*READABLE, *map(str, folders), str(self._runner)],
             "fs_writable": [*map(str, self._writable), *DEVICES],
@@ -180,7 +181,7 @@ def sandlock_package() -> Path:
     """The folder of the package.
 
     Raises:
-        SandboxUnavailableError: it is not installed.
+        SandboxUnavailableError: the package is not installed.
     """
     spec = importlib.util.find_spec("sandlock")
     if spec is None or spec.origin is None:
@@ -191,7 +192,8 @@ def sandlock_package() -> Path:
 
 
 def _open_in(processes: Sequence[int]) -> tuple[int, int]:
-    """(bytes of files that have no name any more, number of sockets) that are open in these."""
+    """Return (bytes of files that no longer have a name, number of sockets) that are open in these
+    processes."""
     files, sockets = {}, set()
     for pid in processes:
         with suppress(OSError):  # it has ended
@@ -206,11 +208,11 @@ def _open_in(processes: Sequence[int]) -> tuple[int, int]:
 
 
 def refusal(release: str, version: int) -> str:
-    """Why a kernel is not enough for these walls; empty if it is.
+    """Why a kernel is not sufficient for these walls; empty if it is.
 
     Args:
-        release: as ``uname -r`` has it.
-        version: of Landlock; 0 where there is none.
+        release: as shown by ``uname -r``.
+        version: version of Landlock; 0 if there is none.
     """
     number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     if number < OLDEST_KERNEL:
@@ -228,6 +230,6 @@ def refusal(release: str, version: int) -> str:
 
 
 def landlock_version() -> int:
-    """Of the running kernel; 0 where it has none or a container forbids to ask."""
+    """Landlock's version in the running kernel; 0 if it has none or a container forbids the question."""
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION)))

@@ -1,7 +1,7 @@
-"""The process outside that keeps sandlock's walls around one interpreter; it runs no code of the agent.
+"""The process outside that maintains sandlock's walls around one interpreter; it runs no code of the agent.
 
-Orphans from inside become its children. When the interpreter ends, when the host does, or when this process
-is asked to, it kills whatever is left of them.
+Orphans from inside become its children. It kills them all when the interpreter ends, when the host ends, or
+when it is asked to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def descendants() -> list[int]:
-    """All processes below this one that still run."""
+    """All running descendants of this process."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdecimal():
@@ -36,7 +36,7 @@ def descendants() -> list[int]:
 
 
 def leave(code: int) -> None:
-    """End with all that is left inside."""
+    """End this process and all its descendants."""
     while left := descendants():
         for pid in left:
             try:
@@ -47,7 +47,7 @@ def leave(code: int) -> None:
 
 
 def supervise(process: Any) -> None:
-    """End as the interpreter does."""
+    """End with the interpreter's exit code."""
     result = process.wait()
     killed_by = result.signal if result.signal > 0 else signal.SIGKILL
     leave(result.exit_code if result.exit_code >= 0 else 128 + killed_by)

@@ -1,4 +1,4 @@
-"""System calls that nothing in a sandbox needs and that break walls where a kernel has a hole."""
+"""System calls that nothing in a sandbox needs and that can break walls if the kernel has a bug."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from skillpress.play.sandbox.limits import SandboxUnavailableError
 FORBIDDEN = (
     # other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd",
-    # large parts of the kernel that have often been the way out
+    # large parts of the kernel through which code has often escaped
     "io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd",
     "keyctl", "add_key", "request_key", "fanotify_init", "name_to_handle_at", "open_by_handle_at",
     # namespaces and mounts
     "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen",
     "fsconfig", "fsmount", "fspick", "mount_setattr",
-    # memory that no process has mapped, which nobody would count
+    # memory that no process has mapped, so it would not be counted
     "memfd_create", "memfd_secret", "shmget", "semget", "msgget", "mq_open", "vmsplice",
     # the machine
     "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
@@ -44,16 +44,16 @@ AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 PR_SET_DUMPABLE = 4
 INT = 0xFFFFFFFF
-"""What the kernel looks at of an argument that is an int; the rest of its register may hold anything."""
+"""The bits of an argument of type int that the kernel reads; the rest of its register may hold anything."""
 
 
 @functools.cache
 def seccomp_program(ip_sockets: bool) -> bytes:
-    """The filter, as bwrap reads it. A forbidden call fails with EPERM.
+    """The filter, in the format that bwrap reads. A forbidden call fails with EPERM.
 
-    ``clone3`` answers ENOSYS, since a filter cannot see its flags; libc then takes ``clone``. Asking for
-    larger buffers of a socket succeeds and changes nothing, as a kernel may grant less than is asked for: so
-    it is known what a socket may hold (``sockets.py``).
+    ``clone3`` fails with ENOSYS, since a filter cannot see its flags; libc then uses ``clone``. A request for
+    larger socket buffers succeeds without any effect, as a kernel may grant less than the request. So the
+    maximum content of a socket is known (``sockets.py``).
 
     Args:
         ip_sockets: whether sockets of IPv4 and IPv6 can be made.
@@ -63,7 +63,7 @@ def seccomp_program(ip_sockets: bool) -> bytes:
     """
     try:
         import pyseccomp as seccomp
-    except (ImportError, RuntimeError) as error:  # RuntimeError where the library is not there
+    except (ImportError, RuntimeError) as error:  # RuntimeError if the library is missing
         raise SandboxUnavailableError(
             f"sandboxes need pyseccomp and libseccomp ({error}); pip install 'skillpress[sandbox]', and as "
             "root: apt-get install libseccomp2"

@@ -1,8 +1,8 @@
-"""What sockets may hold in the kernel: memory that belongs to no process, so that no limit counts it.
+"""The memory that sockets may hold in the kernel. It belongs to no process, so no limit counts it.
 
-A unix socket's data are charged to the socket that sent them, up to the size of its buffer, and stay where
-they were received when the sender is closed. So each socket that exists answers for one buffer, and one that
-takes datagrams for a whole queue of them, whose senders may be gone.
+A unix socket's data are charged to the sending socket, up to the size of its buffer, and stay at the receiver
+when the sender is closed. So each existing socket counts as one buffer, and a socket that takes datagrams
+counts as a whole queue of them, whose senders may be closed already.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import functools
 from pathlib import Path
 
 BUFFER_BYTES = 212_992
-"""The size of a socket's buffer where the kernel does not say."""
+"""The size of a socket's buffer if the kernel does not report it."""
 DATAGRAM, QUEUE = b"0002", 12
-"""How /proc/net/unix names sockets that take datagrams, and how many of these wait in one."""
+"""The kind of sockets that take datagrams, as written in /proc/net/unix, and how many datagrams can wait in
+one."""
 MOST_READ = 1 << 20
-"""Bytes of the list of sockets. A longer list is too much anyway."""
+"""Maximum number of bytes read from the list of sockets. A longer list exceeds the limit anyway."""
 
 
 @functools.cache
 def socket_bytes() -> int:
-    """The most that one socket may have sent before it is read. Its last message may exceed the buffer by
-    half of it."""
+    """Maximum number of bytes that one socket may have sent before they are read. Its last message may exceed
+    the buffer by half of it."""
     try:
         size = int(Path("/proc/sys/net/core/wmem_default").read_text())
     except (OSError, ValueError):
@@ -30,8 +31,8 @@ def socket_bytes() -> int:
 
 
 def namespace_bytes(process: int) -> int:
-    """What all unix sockets in a process's network namespace may hold, with those that wait to be accepted
-    and those that travel in messages; 0 once it has ended."""
+    """Maximum number of bytes that all unix sockets in a process's network namespace may hold, including
+    those that wait to be accepted and those that travel in messages; 0 once the process has ended."""
     try:
         with open(f"/proc/{process}/net/unix", "rb") as listed:
             lines = listed.read(MOST_READ).splitlines()[1:]

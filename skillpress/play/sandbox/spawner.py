@@ -1,13 +1,14 @@
-"""The thread that all sandboxes are born from.
+"""The thread that starts all sandboxes.
 
-``--die-with-parent`` ends a sandbox when the *thread* that spawned it ends, so one thread, which lives as
-long as this process, does it for all. Where this process is root, bwrap must not be: "root" inside would
-be root for the host's files. It becomes nobody, who may be unable to enter the folder of the interpreter
-(``/root`` above all). The thread then has a mount namespace of its own in which such folders appear at a
-place that everybody may enter; nothing else on the machine sees these mounts.
+``--die-with-parent`` ends a sandbox when the *thread* that started it ends. So one thread, which lives as
+long as this process, starts all of them. If this process is root, bwrap must not be: "root" inside would be
+root for the host's files. bwrap then runs as the user ``nobody``, who may be unable to enter the
+interpreter's folder (above all ``/root``). In that case the thread gets its own mount namespace, in which
+such folders appear at a place that every user may enter. These mounts are invisible to all other processes on
+the machine.
 
-Who becomes nobody by Python's own means is forked, and a fork copies the page tables of this process, which
-may hold gigabytes; setpriv does it after the exec, so that nothing is copied.
+Python can change the user of a new process only after a fork, and a fork copies the page tables of this
+process, which may hold gigabytes. setpriv changes the user after the exec, so nothing is copied.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ NOBODY = 65534
 CLONE_NEWNS = 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MINIMAL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-"""bwrap's own, which could be read inside as that of process 1."""
+"""bwrap's own environment, which could be read inside as that of process 1."""
 
 
 class Spawner:
-    """Starts processes that have no privileges, from one long-lived thread."""
+    """Starts processes without privileges from one long-lived thread."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -45,10 +46,10 @@ class Spawner:
         self._folder: Path | None = None
 
     def shown(self, path: Path) -> Path:
-        """Where a process of this spawner finds the path: itself, or a mount of it.
+        """The place at which a process of this spawner finds the path: the path itself, or a mount of it.
 
         Raises:
-            SandboxUnavailableError: nobody cannot get there and no mount can be made.
+            SandboxUnavailableError: the user ``nobody`` cannot reach the path, and no mount can be made.
         """
         if not self._root or all(os.stat(part).st_mode & 1 for part in (path, *path.parents)):
             return path
@@ -91,7 +92,7 @@ class Spawner:
         return place
 
     def _private_folder(self) -> Path:
-        """A folder that everybody may enter and whose mounts only this thread and its children see."""
+        """A folder that every user may enter. Only this thread and its children see the mounts in it."""
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.unshare(CLONE_NEWNS):
             raise _no_mounts(ctypes.get_errno())
@@ -103,7 +104,8 @@ class Spawner:
 
 
 def _remove(folder: Path) -> None:
-    """Outside the thread's namespace there are empty places only; nothing that holds anything is removed."""
+    """Remove the empty mount points. Outside the thread's namespace nothing is mounted on them, so no
+    contents are deleted."""
     for place in folder.iterdir():
         if place.is_dir():
             place.rmdir()
@@ -130,7 +132,7 @@ _spawner: Spawner | None = None
 
 
 def spawner() -> Spawner:
-    """This process's; a forked child gets one of its own."""
+    """This process's spawner; a forked child gets its own."""
     global _spawner
     if _spawner is None or _spawner.owner != os.getpid():
         _spawner = Spawner()

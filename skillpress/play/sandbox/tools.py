@@ -14,23 +14,24 @@ from skillpress.play.sandbox.messages import Call
 from skillpress.play.sandbox.output import cut_in_the_middle
 
 SHOWN = 1000
-"""Characters at most of what is wrong with a call's arguments; the code that called chose their names."""
+"""Maximum number of characters in an error about a call's arguments, whose names the calling code chose."""
 Tool = Callable[..., Any]
-"""Called on the host with what the code inside gave, once it fits the annotations; returns what JSON can
-hold. A ToolError is told to the agent; any other exception is the host's own and ends the episode."""
+"""A function called on the host with the arguments from the code inside, after they have been checked against
+its annotations. It returns a value that JSON can hold. The agent sees a ToolError; any other exception ends
+the episode as an error of the host."""
 
 
 class Tools:
-    """What may be called, by name."""
+    """The functions that may be called, by name."""
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
 
     def add(self, tools: Mapping[str, Tool]) -> None:
-        """Let these be called too.
+        """Let these functions be called too.
 
         Raises:
-            UserError: a name is no identifier.
+            UserError: a name is not an identifier.
         """
         for name in tools:
             if not name.isidentifier():

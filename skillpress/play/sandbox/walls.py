@@ -1,4 +1,4 @@
-"""What stands around one interpreter, whichever way it is built."""
+"""The walls around one interpreter, whichever backend builds them."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 Seen = dict[str, object]
-"""What the interpreter reports of its walls before it runs anything."""
+"""The interpreter's report of its walls, made before it runs anything."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a sandbox holds now beside the memory of its processes."""
+    """The resources that a sandbox holds now, apart from the memory of its processes."""
 
     inodes: int
     disk_bytes: int
-    """Only where no file system of a fixed size holds them; else 0."""
+    """Used disk space; 0 if file systems of a fixed size already limit it."""
     kernel_bytes: int
-    """What its sockets may hold in the kernel."""
+    """Maximum kernel memory that its sockets may hold."""
 
 
 class Walls(ABC):
-    """Of one sandbox. Built before its processes, removed after their end."""
+    """The walls of one sandbox. They are built before its processes start and removed after they end."""
 
     home: str
-    """The working folder, as code inside names it."""
+    """The path of the working folder inside."""
     whole: ClassVar[Seen]
     """What the interpreter must report."""
 
     @classmethod
     @abstractmethod
     def probe(cls) -> None:
-        """Try whether such walls can be built here.
+        """Test whether such walls can be built here.
 
         Raises:
-            SandboxUnavailableError: they cannot; the message names the cause and the cure.
+            SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
         """
 
     @abstractmethod
@@ -45,34 +45,34 @@ class Walls(ABC):
         """Start the interpreter with its end of the socket; stdout and stderr are pipes.
 
         Raises:
-            SandboxUnavailableError: something that this needs is missing.
+            SandboxUnavailableError: something that the walls need is missing.
         """
 
     @abstractmethod
     def explain(self, said: str) -> str:
-        """What the outermost process said when it gave up, with cause and cure where they are known."""
+        """The outermost process's last error message, with the cause and the remedy if they are known."""
 
     @abstractmethod
     def last(self, runner: int) -> int:
-        """The process with whose end all of the sandbox is gone, given the interpreter's."""
+        """The process whose end means that all of the sandbox has ended, given the interpreter's pid."""
 
     @abstractmethod
     def held(self, last: int, processes: Sequence[int]) -> Held:
-        """What it holds beside the memory of its processes; nothing once the sandbox has ended.
+        """The resources it holds, apart from the memory of its processes; nothing once the sandbox has ended.
 
         Args:
-            last: the process with whose end all is gone.
-            processes: all of it.
+            last: the process whose end means that all have ended.
+            processes: all its processes.
         """
 
     def kill(self, outer: int) -> None:  # noqa: B027  most walls fall with their outermost process
-        """Kill what would outlive the outermost process, which still lives."""
+        """Kill what would outlive the outermost process, which is still running."""
 
     def remove(self) -> None:  # noqa: B027
-        """Clear away what is left of them on the host."""
+        """Remove what remains of the walls on the host."""
 
     def gaps(self, seen: object) -> str:
-        """What is missing in the walls that the interpreter sees around it; empty if they are whole."""
+        """What is missing in the walls that the interpreter reports; empty if they are complete."""
         if not isinstance(seen, dict):
             return "the interpreter did not say what it sees"
         return ", ".join(

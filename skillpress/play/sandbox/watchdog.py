@@ -1,7 +1,8 @@
-"""The host's eye on what no limit inside can hold: the memory of many processes, and files without number.
+"""The host's watch over what no limit inside can bound: the memory of many processes, and the number of
+files.
 
-One thread looks at all sandboxes of this process in one pass over /proc. Whatever a sandbox starts, however
-often it forks or leaves its session, remains below bwrap's process in the tree of parents, since orphans
+One thread checks all sandboxes of this process in one pass over /proc. All processes that a sandbox starts,
+even after many forks or in a new session, remain below bwrap's process in the process tree, since orphans
 become children of process 1 inside.
 """
 
@@ -20,28 +21,28 @@ from skillpress.play.sandbox.processes import children_of_all, kernel_kills, tre
 
 LOOK_SECONDS = 0.1
 COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
-"""Of /proc/PID/status, in KiB; pages of files such as libraries are shared by all."""
+"""Lines of /proc/PID/status that are counted, in KiB. Pages of files such as libraries are shared by all."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a sandbox holds now."""
+    """The resources that a sandbox holds now."""
 
     memory_bytes: int
-    """Of its processes, and what its sockets may hold."""
+    """Memory of its processes, plus what its sockets may hold."""
     inodes: int
     disk_bytes: int
 
 
 class Watchdog:
-    """Ends sandboxes that hold more than they may."""
+    """Ends sandboxes that exceed their limits."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._watched: dict[SandboxProcess, Limits] = {}
         self._changed = threading.Condition()
         self.kernel_kills = kernel_kills()
-        """What ``processes.kernel_kills`` said at the last look, or when the last sandbox came."""
+        """The result of ``processes.kernel_kills`` at the last check, or when the last sandbox was added."""
         self._thread = threading.Thread(target=self._work, name="sandbox-watchdog", daemon=True)
         self._thread.start()
 
@@ -51,14 +52,14 @@ class Watchdog:
         return self.owner == os.getpid() and self._thread.is_alive()
 
     def watch(self, process: SandboxProcess, limits: Limits) -> None:
-        """Look at it from now on."""
+        """Check this sandbox from now on."""
         with self._changed:
             self.kernel_kills = kernel_kills()
             self._watched[process] = limits
             self._changed.notify()
 
     def forget(self, process: SandboxProcess) -> None:
-        """It has ended."""
+        """Stop checking a sandbox that has ended."""
         with self._changed:
             self._watched.pop(process, None)
 
@@ -69,7 +70,7 @@ class Watchdog:
                 watched = dict(self._watched)
             try:
                 self._look(watched)
-            except BaseException:  # nobody would look at them any more
+            except BaseException:  # otherwise they would no longer be watched
                 for process in watched:
                     process.kill("The host could not look at its memory and files.")
                 raise
@@ -85,7 +86,7 @@ class Watchdog:
 
 
 def excess(use: Use, limits: Limits) -> str:
-    """What is too much, in words; empty if nothing is."""
+    """The limit that is exceeded, in words; empty if there is none."""
     if use.memory_bytes > limits.memory_mb << 20:
         return f"All processes together used more than {limits.memory_mb} MB of memory, sockets counted."
     if use.inodes > limits.inodes:
@@ -96,7 +97,7 @@ def excess(use: Use, limits: Limits) -> str:
 
 
 def use_of(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Use:
-    """What one sandbox holds; nothing if it has ended."""
+    """The resources of one sandbox; nothing if it has ended."""
     inside = tree(process.pid, children)[1:]
     memory = sum(_memory(pid) for pid in inside)
     held = process.walls.held(process.first_pid, inside)
@@ -115,7 +116,7 @@ _watchdog: Watchdog | None = None
 
 
 def watchdog() -> Watchdog:
-    """This process's; a forked child gets one of its own, and a failed one has a successor."""
+    """This process's watchdog. A forked child gets its own, and a failed one is replaced."""
     global _watchdog
     if _watchdog is None or not _watchdog.works:
         _watchdog = Watchdog()
