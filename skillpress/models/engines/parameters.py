@@ -1,8 +1,8 @@
-"""The ``engine`` section of params.yaml, as far as every engine has it.
+"""The ``engine`` section of params.yaml, with the keys that all engines share.
 
-The section of an engine checks its keys and makes the engine. Its module imports neither torch nor vLLM,
-so parameters are checked at once; what samples is imported when the engine is made. An overlay that names
-another engine replaces the section whole.
+The section of an engine checks its keys and makes the engine. Its module imports neither torch nor vLLM, so
+parameters are checked immediately; the sampling code is imported when the engine is made. An overlay that
+names another engine replaces the whole section.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineDemand:
-    """What an experiment asks of its engine."""
+    """What an experiment requires of its engine."""
 
     longest: int
-    """Tokens of a prompt and its response together, at most."""
+    """Maximum number of tokens of a prompt and its response together."""
     slots: int
-    """Responses that are asked for at once, at most."""
+    """Maximum number of responses that are requested at once."""
     ranks: Ranks
     """The process that makes the engine, among those that make one for the same policy."""
     growing: bool = False
-    """Whether prompts go on from earlier ones and their responses, whose keys and values may be kept."""
+    """Whether prompts extend earlier prompts and responses, whose keys and values may then be kept."""
 
 
 @dataclass(frozen=True)
@@ -41,69 +41,68 @@ class EngineMemory:
 
     weights: int
     cache: int
-    """For keys and values."""
+    """Bytes for keys and values."""
     kept: int = 0
-    """For keys and values of what later prompts may go on from, beside the cache."""
+    """Bytes for keys and values that later prompts may extend, in addition to the cache."""
 
 
 class EngineParameters(BaseModel):
-    """The ``engine`` section; an engine adds its own keys to these.
+    """The ``engine`` section; each engine adds its own keys.
 
-    A key says where an engine is or how much memory it may take, never what it samples: of this section
-    only the name is part of what a result depends on, and :meth:`libraries`, so that a server may move while
-    its runs go on.
+    A key says where an engine is or how much memory it may take, never what it samples. Of this section, a
+    result depends only on the name and on :meth:`libraries`, so a server may move while its runs continue.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Modules that it imports and that skillpress does without otherwise."""
+    """Modules that this engine imports and that skillpress otherwise does not need."""
     exact_seeds: ClassVar[bool] = False
-    """Whether a response depends on its prompt, its seed and the weights alone (``Promises.exact_seeds``)."""
+    """Whether a response depends only on its prompt, its seed and the weights (``Promises.exact_seeds``)."""
     most_processes: ClassVar[int | None] = None
-    """Training processes that may each make one; None is any number."""
+    """Maximum number of training processes that may each make one; None for any number."""
     shared: ClassVar[bool] = False
-    """Whether what samples is outside and serves all processes, with one set of weights at a time. Where
-    policies are only played, one process then asks for everything."""
+    """Whether the sampler is outside this process and serves all processes, with one set of weights at a
+    time. If policies are only played, one process then sends all requests."""
     plays_beside_updates: ClassVar[bool] = False
-    """Whether the engine can sample in a thread of its own while the learner updates, its memory kept
+    """Whether the engine can sample in its own thread while the learner updates, keeping its memory
     (``training.lag`` 1)."""
     sleeps: ClassVar[bool] = False
-    """Whether it holds its memory all the time, but for a GPU's, which it gives back while the learner
-    updates. Otherwise it holds weights all the time, and keys and values while it samples."""
+    """Whether it holds all its memory all the time, except that it releases a GPU's memory while the learner
+    updates. Otherwise it holds weights all the time, and keys and values only while it samples."""
 
     name: str
 
     @abstractmethod
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """An engine that samples from the policy.
+        """Make an engine that samples from the policy.
 
         Raises:
-            UserError: what it needs is not installed, not started, or does not fit the policy.
+            UserError: something it needs is not installed, not started, or does not fit the policy.
         """
 
     @abstractmethod
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
-        """What it takes, at most.
+        """The maximum memory that it takes.
 
         Args:
             weights: bytes of a copy of the policy.
-            rows: responses that are asked for at once.
+            rows: number of responses that are requested at once.
             row: bytes of the keys and values of the longest prompt and its response.
-            growing: whether prompts go on from earlier ones and their responses.
+            growing: whether prompts extend earlier prompts and responses.
         """
 
     def libraries(self) -> dict[str, str]:
-        """Name to version of what samples, as far as other engines do without it. Results depend on it.
+        """Name and version of the sampling libraries that other engines do not need. Results depend on them.
 
         Raises:
-            UserError: it is not installed.
+            UserError: a library is not installed.
         """
         return {}
 
 
 def engine_parameters(value: Any) -> EngineParameters:
-    """The section as the engine that it names checks it.
+    """Check the section with the parameters class of the engine that it names.
 
     Raises:
         ValueError: no engine has this name, or a key is wrong (pydantic names it).
