@@ -1,4 +1,4 @@
-"""Who answers: policies and the scoring of responses, the engines that sample, macro policies.
+"""Models: policies and the scoring of responses, the engines that sample, and macro policies.
 
-It imports ``environments``, ``play``, ``skills`` and ``core``.
+This package imports ``environments``, ``play``, ``skills`` and ``core``.
 """

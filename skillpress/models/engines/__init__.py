@@ -1,1 +1,1 @@
-"""Who samples: each engine satisfies ``interface.Engine``."""
+"""Engines, which sample responses: each satisfies ``interface.Engine``."""

@@ -1,7 +1,7 @@
-"""Engines that compute when they are asked: requests gather, and one batch answers them all.
+"""Engines that compute when they are asked: requests are queued, and one batch answers them all.
 
-Whoever drives such an engine works in lock-step: it hands over all requests that there are, and calls
-``completed`` when nothing else in this process has to go on meanwhile.
+The caller of such an engine works in lockstep: it submits all requests that there are, and calls
+``completed`` when nothing else in this process has to continue meanwhile.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from skillpress.core.interface import Completion, Promises, Request, Sampling, S
 
 
 class BatchEngine(ABC):
-    """An ``interface.Engine`` made of one function from prompts to completions."""
+    """An ``interface.Engine`` built on one function from prompts to completions."""
 
     promises: Promises
-    """What a subclass promises; ``lockstep`` is True."""
+    """The promises of the subclass; ``lockstep`` is True."""
 
     def __init__(self) -> None:
         self.version = 0
-        """Of the weights; whoever overrides ``update_weights`` sets it."""
+        """Version of the weights. A subclass sets it in ``update_weights``."""
         self._queued: list[Request] = []
 
     @abstractmethod
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """One completion per prompt, its weight spans left out. Where seeds are exact, row i depends on
-        ``prompts[i]`` and ``seeds[i]`` alone."""
+        """Return one completion per prompt, without weight spans. With exact seeds, row i depends only on
+        ``prompts[i]`` and ``seeds[i]``."""
 
     @abstractmethod
     def update_weights(self, weights: StateDict, version: int) -> None:
@@ -40,7 +40,7 @@ class BatchEngine(ABC):
         self._queued += requests
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """All that is queued, in its order, computed now however long that takes."""
+        """Compute all queued requests, in order, however long that takes."""
         requests, self._queued = self._queued, []
         found = []
         for sampling in dict.fromkeys(request.sampling for request in requests):
@@ -57,12 +57,12 @@ class BatchEngine(ABC):
         """Forget the queue."""
         self._queued.clear()
 
-    def sleep(self) -> None:  # noqa: B027  nothing to give back is a good answer
-        """Nothing is given back."""
+    def sleep(self) -> None:  # noqa: B027  releasing nothing is a valid default
+        """Do nothing: there is nothing to release."""
 
     def wake(self) -> None:  # noqa: B027
-        """Nothing was given back."""
+        """Do nothing: ``sleep`` released nothing."""
 
     def close(self) -> None:
-        """Forget the queue; the weights go with the object."""
+        """Forget the queue. The weights are freed with the object."""
         self.abort()

@@ -1,7 +1,7 @@
-"""What is refused before it reaches an engine whose inside is not ours.
+"""Checks of requests and weights before they reach an engine that is not our code.
 
-vLLM takes some mistakes in silence and dies of others: a response is cut short where prompt and limit
-together are too long, an id beyond the vocabulary ends the process, a missing tensor is a line in a log.
+vLLM ignores some mistakes and crashes at others: a response is cut short if prompt and limit together are too
+long, an id beyond the vocabulary ends the process, and a missing tensor is only a line in a log.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class EngineError(RuntimeError):
-    """An engine did not do what it was asked for; the message names the engine and what to do."""
+    """An engine failed to do its work; the message names the engine and the remedy."""
 
 
 def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
-    """Refuse a model of more than text: vLLM calls its weights otherwise, and asks for its image processor.
+    """Refuse a model that is not text-only: vLLM names its weights differently, and asks for its image
+    processor.
 
     Args:
-        engine: its name in params.yaml.
+        engine: the engine's name in params.yaml.
 
     Raises:
         UserError: the model's configuration has parts.
@@ -37,14 +38,14 @@ def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
 
 
 def check_requests(requests: Iterable[Request], vocabulary: int, longest: int) -> None:
-    """Refuse requests that cannot be sampled as they are meant.
+    """Refuse requests that cannot be sampled as intended.
 
     Args:
         vocabulary: ids are below this.
-        longest: tokens of a prompt and its response together, at most.
+        longest: maximum number of tokens of a prompt and its response together.
 
     Raises:
-        ValueError: names the request and what is wrong with it.
+        ValueError: the message names the request and what is wrong with it.
     """
     for request in requests:
         prompt, new = request.prompt, request.sampling.max_new_tokens
@@ -63,18 +64,19 @@ def check_requests(requests: Iterable[Request], vocabulary: int, longest: int) -
 
 
 def shapes_of(weights: StateDict) -> dict[str, tuple[int, ...]]:
-    """Parameter name to shape."""
+    """Maps parameter names to shapes."""
     return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
 def check_weights(weights: StateDict, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The weights as a dictionary, once their names and shapes are those of the engine's policy.
+    """Return the weights as a dictionary, after checking that names and shapes are those of the engine's
+    policy.
 
-    A head that shares its tensor with the embeddings has a name of its own and is there too: left out,
-    it would keep its old values in vLLM.
+    A head that shares its tensor with the embeddings has its own name and must be included: without it, the
+    head would keep its old values in vLLM.
 
     Raises:
-        ValueError: a parameter is missing, foreign, or of another shape.
+        ValueError: a parameter is missing, unknown, or has another shape.
     """
     found = shapes_of(weights)
     if found == expected:

@@ -1,4 +1,4 @@
-"""All at once: one completion per prompt, from any engine."""
+"""Ask any engine for several completions at once: one per prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skillpress.core.answers import ask
 from skillpress.core.interface import Completion, Engine, Request, Sampling, TokenIds
 
 SECONDS = 600.0
-"""From one completion to the next at most, where the caller says nothing."""
+"""Maximum wait from one completion to the next, unless the caller sets another."""
 
 
 def generate(
@@ -18,11 +18,11 @@ def generate(
     seeds: Sequence[int],
     seconds: float = SECONDS,
 ) -> list[Completion]:
-    """One completion per prompt, in order; the engine must have nothing else to do.
+    """Return one completion per prompt, in order. The engine must have no other open requests.
 
     Raises:
-        UnansweredError: the engine completed nothing for so many seconds; what is left is aborted, as
-            after any other error.
+        UnansweredError: the engine completed nothing for ``seconds``. Open requests are aborted, as after any
+            other error.
     """
     asked = zip(prompts, seeds, strict=True)
     return ask(

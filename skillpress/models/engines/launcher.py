@@ -1,7 +1,7 @@
-"""What a vLLM server's processes know of the process that started it, and how they follow it.
+"""How the processes of a vLLM server know the process that started it, and end with it.
 
-Both ends import this: whoever starts a server, and vLLM's worker processes, where skillpress need not be
-installed. So it imports the standard library only.
+Both sides import this module: the process that starts a server, and vLLM's worker processes, in which
+skillpress need not be installed. So it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import signal
 import threading
 
 LAUNCHER = "SKILLPRESS_LAUNCHER"
-"""The environment variable that holds the number of the process that started the server."""
+"""Environment variable with the pid of the process that started the server."""
 SCRATCH = "SKILLPRESS_SCRATCH"
-"""The environment variable that names the folder of the server's sockets and other temporary files, which the
-launcher made for it."""
+"""Environment variable with the folder of the server's sockets and other temporary files. The launcher
+creates it."""
 
 
 def end_with_launcher() -> None:
-    """End this process when the launcher has ended, ``kill -9`` included, and remove what only it would have:
-    vLLM's workers outlive a server that was killed, and its sockets outlive them.
+    """End this process when the launcher has ended, even by ``kill -9``, and remove the scratch folder, which
+    only the launcher would remove otherwise.
 
-    Nothing happens where no launcher started the server, or the system cannot tell of a process's end.
+    Without this, vLLM's workers outlive a server that was killed, and its sockets outlive them. Nothing
+    happens if no launcher started the server, or if the system cannot report the end of a process.
     """
     launcher = os.environ.get(LAUNCHER)
     if launcher is None or not hasattr(os, "pidfd_open"):

@@ -1,10 +1,10 @@
-"""Drawing tokens so that a row's sample depends on its own seed and on nothing else.
+"""Draw tokens so that a row's sample depends only on its own seed.
 
-A row has no generator: its t-th token is the largest of log-probability plus Gumbel noise over the
-vocabulary, and the noise of token v is a hash of (seed, t, v). What is drawn does not depend on the other
-rows, their order, or padding of the vocabulary. But other batches round the logits otherwise, which can turn
-the order of the two largest sums. With a number that falls somewhere in the cumulative distribution this is
-more frequent: each boundary between two tokens moves with all tokens before it (``benchmarks/draws.py``).
+A row has no generator: its t-th token maximises log-probability plus Gumbel noise over the vocabulary, and
+the noise of token v is a hash of (seed, t, v). The draw does not depend on the other rows, their order, or
+padding of the vocabulary. But a different batch rounds the logits differently, which can swap the two largest
+sums. This is rarer than for a sampler that looks up a uniform number in the cumulative distribution: there,
+each boundary between two tokens moves with all tokens before it (``benchmarks/draws.py``).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from skillpress.core.interface import Sampling
 
 GOLDEN = 0x9E3779B97F4A7C15
-"""The step of SplitMix64 from one position to the next."""
+"""SplitMix64's increment from one position to the next."""
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-"""Its shifts and factors."""
+"""SplitMix64's shifts and factors."""
 NOISE_VALUES = 1 << 18
-"""Noise that is in memory at a time: large enough for a GPU, small enough for a processor's cache."""
+"""Number of noise values in memory at a time: large enough for a GPU, small enough for a processor's
+cache."""
 
 
 def draw(
@@ -31,12 +32,12 @@ def draw(
     Args:
         logits: [rows, vocabulary], any float type.
         sampling: temperature, top-p, top-k.
-        seeds: [rows], each row's own.
-        position: of the token in the response, from 0.
+        seeds: [rows], one seed per row.
+        position: position of the token in the response, from 0.
 
     Returns:
-        ([rows] token ids, [rows] float32 log-probabilities under the distribution drawn from:
-        after temperature and after renormalising over the tokens that top-p and top-k keep).
+        ([rows] token ids, [rows] float32 log-probabilities under the distribution drawn from: after
+        temperature and after renormalising over the tokens that top-p and top-k keep).
     """
     if sampling.temperature == 0:
         tokens = logits.argmax(dim=-1)
@@ -52,11 +53,11 @@ def draw(
 def gumbel(streams: torch.Tensor, vocabulary: int) -> torch.Tensor:
     """[rows, vocabulary] float64 standard Gumbel noise -log(-log u).
 
-    The uniform numbers u = (n + 1/2) / 2^52 are exact and never 0 or 1, so that a token's probability is
-    right to 2^-52.
+    The uniform numbers u = (n + 1/2) / 2^52 are exact and never 0 or 1, so a token's probability is accurate
+    to 2^-52.
 
     Args:
-        streams: [rows] int64; n of token v is made of SplitMix64 of the row's stream at position v.
+        streams: [rows] int64; n of token v is the SplitMix64 value of the row's stream at position v.
     """
     tokens = torch.arange(1, vocabulary + 1, device=streams.device)
     z = streams[:, None] + tokens * _signed(GOLDEN)  # int64 products wrap, as SplitMix64's do
@@ -69,8 +70,9 @@ def gumbel(streams: torch.Tensor, vocabulary: int) -> torch.Tensor:
 
 
 def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """[rows, vocabulary] float32 log-probabilities that :func:`draw` draws by: after temperature, and after
-    renormalising over the tokens that top-p and top-k keep. Temperature 0 leaves the largest alone."""
+    """[rows, vocabulary] float32 log-probabilities of the distribution that :func:`draw` uses: after
+    temperature, and after renormalising over the tokens that top-p and top-k keep. Temperature 0 keeps only
+    the largest."""
     logits = logits.float()
     if sampling.temperature == 0:
         none = torch.full_like(logits, -torch.inf)
@@ -82,7 +84,7 @@ def drawn_from(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
 
 
 def _keep(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """log-probabilities with -inf where top-k, then top-p, drop a token."""
+    """Log-probabilities, with -inf for tokens that top-k and then top-p drop."""
     ordered, order = logprobs.sort(dim=-1, descending=True, stable=True)
     if sampling.top_k:
         ordered[:, sampling.top_k :] = -torch.inf
@@ -103,10 +105,10 @@ def _streams(seeds: NDArray[np.uint64], position: int) -> NDArray[np.uint64]:
 
 
 def _signed(value: int) -> int:
-    """The int64 with the bits of an unsigned number."""
+    """The int64 with the same bits as an unsigned number."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def _shifted(values: torch.Tensor, places: int) -> torch.Tensor:
-    """Bits moved to the right, with zeros in front as for unsigned numbers."""
+    """Bits moved to the right, filled with zeros as for unsigned numbers."""
     return (values >> places).bitwise_and_((1 << (64 - places)) - 1)

@@ -1,18 +1,18 @@
-"""A vLLM server with the options that engine ``server`` needs: started, waited for, and ended whole.
+"""A vLLM server with the options that engine ``server`` needs: it is started, awaited, and ended completely.
 
     skillpress serve-model --model models/base --port 8801
 
-vLLM's server is a process with others below it, which outlive it when it is killed. Here it gets a
-process group of its own. Whoever started it ends that group: at Ctrl-C or SIGTERM politely first, and at
-once when the server has died. Where this process itself is killed, the system ends the server
-(``PR_SET_PDEATHSIG``) and the workers below end themselves (``launcher.py``).
+vLLM's server is a process with child processes, which outlive it when it is killed. So it gets its own
+process group here. The process that started it ends that group: at Ctrl-C or SIGTERM first with SIGTERM, and
+immediately if the server has died. If the starting process itself is killed, the system ends the server
+(``PR_SET_PDEATHSIG``) and its workers end themselves (``launcher.py``).
 
-vLLM's processes talk through sockets among the temporary files, and who is killed leaves his. So each server
-has a folder of its own for them, which goes with it.
+vLLM's processes communicate through sockets among the temporary files, and a killed process leaves its
+sockets behind. So each server has its own folder for them, which is removed with the server.
 
-Who can reach the port can change the model's weights and run code on the machine, whether or not vLLM is
-given a key: keep it on a loopback or a private interface. Web pages in a browser of this machine could reach
-loopback as well; they are refused (``PageGuard``).
+Any program that can reach the port can change the model's weights and run code on the machine, whether or not
+vLLM is given a key: keep the port on a loopback or private interface. Web pages in a browser of this machine
+could reach loopback as well; their requests are refused (``PageGuard``).
 """
 
 from __future__ import annotations
@@ -49,48 +49,49 @@ SETTINGS = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
 }
-"""What the caller's environment says wins."""
+"""Variables that are already set in the caller's environment take precedence."""
 CPU_SETTINGS = {
-    "TORCHDYNAMO_DISABLE": "1",  # or the first response waits for a compiler, a minute and more
+    "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
 }
 CPU_OPTIONS = ("--enforce-eager", "--no-enable-chunked-prefill")
-"""Seeded requests crash the CPU's sampler where a prefill is cut into pieces."""
+"""Seeded requests crash the CPU's sampler if a prefill is cut into pieces."""
 
 BATCH_TOKENS = 8192
 OPEN = "whoever reaches the port can change the model and run code on this machine; nothing asks for a key"
 GRACE_SECONDS = 20.0
-"""What the server has to end after SIGTERM."""
+"""Time that the server has to end after SIGTERM."""
 POLL_SECONDS = 0.25
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What a server is started with."""
+    """The options of a server."""
 
     model: str
     """A model folder, or a name on the hub."""
     port: int
     longest: int
-    """Tokens of a prompt and its response together, at most."""
+    """Maximum number of tokens of a prompt and its response together."""
     dtype: str
-    """``policy.dtype``. Not vLLM's ``auto``, which samples from a float32 model in a half type."""
+    """``policy.dtype``. vLLM's ``auto`` is not used because it samples from a float32 model in a half
+    type."""
     host: str = "127.0.0.1"
     slots: int = 256
-    """Responses sampled at once, at most."""
+    """Maximum number of responses sampled at once."""
     cache_gib: float = 4.0
     """Memory for keys and values."""
     gpus: int = 1
-    """Over how many GPUs the model is spread."""
+    """Number of GPUs over which the model is spread."""
 
     @property
     def url(self) -> str:
-        """Where the server answers."""
+        """The server's address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
     def command(self, on_gpu: bool) -> list[str]:
-        """How vLLM is started."""
+        """The command that starts vLLM."""
         options: dict[str, object] = {
             "model": self.model,
             "served-model-name": "policy",
@@ -115,13 +116,13 @@ class ServerOptions:
 
 
 class ModelServer:
-    """A running server; a context manager, which ends it with everything below it."""
+    """A running server. A context manager, which ends it and all its child processes."""
 
     def __init__(self, options: ServerOptions, log: Path) -> None:
-        """Start it; it is not ready yet.
+        """Start the server; it is not ready yet.
 
         Args:
-            log: the file for what it prints.
+            log: the file for its output.
 
         Raises:
             UserError: vLLM is not installed.
@@ -156,11 +157,11 @@ class ModelServer:
 
     @property
     def pid(self) -> int:
-        """Of vLLM's API process; its process group has the same number."""
+        """Pid of vLLM's API process, which is also the number of its process group."""
         return self._process.pid
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Return when it samples.
+        """Return when the server samples.
 
         Raises:
             UserError: it has ended, or is not ready after ``seconds``; the message names its log.
@@ -175,11 +176,12 @@ class ModelServer:
         _sample_once(self.options.url, max(1.0, until - time.monotonic()))
 
     def wait(self) -> int:
-        """Return when it has ended by itself; its exit status."""
+        """Wait until it has ended by itself; return its exit status."""
         return self._process.wait()
 
     def stop(self) -> None:
-        """End it and everything below it, politely first while it lives, and remove its temporary files."""
+        """End it and all its child processes, first with SIGTERM while it runs, and remove its temporary
+        files."""
         if self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -196,7 +198,7 @@ class ModelServer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until Ctrl-C or SIGTERM; the exit status is 1 where the server ended by itself."""
+    """Serve until Ctrl-C or SIGTERM; the exit status is 1 if the server ended by itself."""
     parsed = _parser().parse_args(arguments)
     options = ServerOptions(**{field.name: getattr(parsed, field.name) for field in fields(ServerOptions)})
     signal.signal(signal.SIGTERM, _interrupt)
@@ -250,8 +252,9 @@ def _has_gpu() -> bool:
 
 
 def _environment(ours: Mapping[str, str], on_gpu: bool, scratch: Path) -> dict[str, str]:
-    """The server's: ours, its settings, where it finds the transfer, whom it must not outlive, and where its
-    temporary files are, its sockets among them (VLLM_RPC_BASE_PATH, where it is not set)."""
+    """The server's environment: this process's, the settings, the path of the transfer module, the process it
+    must not outlive, and the folder of its temporary files and sockets (VLLM_RPC_BASE_PATH, unless it is
+    set)."""
     path = os.pathsep.join(filter(None, [str(REPOSITORY), ours.get("PYTHONPATH", "")]))
     return {
         **SETTINGS,
@@ -265,10 +268,11 @@ def _environment(ours: Mapping[str, str], on_gpu: bool, scratch: Path) -> dict[s
 
 
 def _end_with_this_process() -> Callable[[], object] | None:
-    """What a child runs before it becomes the server: to be killed when the thread that started it ends."""
+    """The function that a child runs before it becomes the server. It makes the system kill the child when
+    the thread that started it ends."""
     if sys.platform != "linux":
         return None
-    prctl = ctypes.CDLL(None).prctl  # looked up here: after the fork nothing may be loaded
+    prctl = ctypes.CDLL(None).prctl  # looked up here: no library may be loaded after the fork
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -281,7 +285,7 @@ def _answers(url: str) -> bool:
 
 
 def _sample_once(url: str, seconds: float) -> None:
-    """The first response takes many seconds, in which kernels are made ready."""
+    """Sample a first response. It takes many seconds, in which kernels are prepared."""
     body = {
         "token_ids": [1],
         "sampling_params": {"max_tokens": 2, "seed": 0, "logprobs": 0, "detokenize": False},

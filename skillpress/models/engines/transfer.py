@@ -1,13 +1,12 @@
-"""The other end of a weight update: what a vLLM server loads to fetch weights over HTTP.
+"""The receiving side of a weight update: vLLM servers load this module to fetch weights over HTTP.
 
-Weights are staged first, the whole file, and compared with the model that is served; only then does
-vLLM's reload begin, in one go. A transfer that breaks off, or brings another model's weights, therefore
-leaves the server sampling as before. (vLLM's own transfers put the model into reload first; what fails
-then leaves it without weights.)
+The whole file is staged first and compared with the served model; only then does vLLM's reload begin, in one
+go. So a transfer that is interrupted, or that brings another model's weights, leaves the server sampling as
+before. (vLLM's own transfers put the model into reload first; a failure then leaves it without weights.)
 
-This module runs in vLLM's worker processes, where skillpress need not be installed: it imports torch,
-safetensors, vLLM and what the standard library suffices for. Importing it registers the transfer, which
-``--weight-transfer-config '{"backend": "safetensors"}'`` then names.
+This module runs in vLLM's worker processes, in which skillpress need not be installed: it imports only torch,
+safetensors, vLLM and the standard library. Importing it registers the transfer, which is then selected by
+``--weight-transfer-config '{"backend": "safetensors"}'``.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ BACKEND = "safetensors"
 
 @dataclass
 class NothingToAgreeOn(WeightTransferInitInfo):
-    """Every update brings its own address."""
+    """Empty: every update brings its own address."""
 
 
 @dataclass
 class WeightsAt(WeightTransferUpdateInfo):
-    """One update."""
+    """The address of one update."""
 
     url: str
-    """A safetensors file with every parameter of the model's checkpoint, a tied head included."""
+    """URL of a safetensors file with every parameter of the model's checkpoint, including a tied head."""
     seconds: float
-    """How long the server that offers it may be silent."""
+    """How long the server that offers the file may be silent."""
 
 
 class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
@@ -60,14 +59,14 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self._shapes = checkpoint_shapes(Path(self.model_config.model))
 
     def init_transfer_engine(self, init_info: NothingToAgreeOn) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def start_weight_update(self) -> None:
-        """Nothing is touched before all is here."""
+        """Clear the staged weights. The model is not touched before the whole file has arrived."""
         self._staged.clear()
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        """Fetch and compare; the base class would wait for an accelerator, also where there is none."""
+        """Fetch and compare. The base class would wait for an accelerator even if there is none."""
         self.receive_weights(self.parse_update_info(update_info))
 
     def receive_weights(self, update_info: WeightsAt) -> None:
@@ -75,7 +74,7 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
 
         Raises:
             OSError: it cannot be fetched.
-            ValueError: these are not weights of the model that is served.
+            ValueError: these are not weights of the served model.
         """
         opener = build_opener(ProxyHandler({}))
         with opener.open(update_info.url, timeout=update_info.seconds) as answer:
@@ -84,7 +83,7 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self._staged = staged
 
     def finish_weight_update(self) -> None:
-        """Sample from what was staged."""
+        """Sample from the staged weights from now on."""
         if not self._staged:
             raise ValueError("no weights were staged")
         with torch.device(self.device):
@@ -94,22 +93,22 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self._staged = {}
 
     def shutdown(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
 
 class WorkerExtension:
-    """vLLM mixes this into its worker; with it the transfer above is imported there."""
+    """vLLM mixes this class into its worker, which thereby imports the transfer above."""
 
     model_config: Any
-    """The worker's own."""
+    """The worker's own configuration."""
 
     def served_dtype(self) -> str:
-        """What the model computes in, as ``policy.dtype`` names it; ``/collective_rpc`` asks for it."""
+        """The model's type, named as in ``policy.dtype``; it is called through ``/collective_rpc``."""
         return str(self.model_config.dtype).removeprefix("torch.")
 
 
 def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Parameter name to shape in a model folder; empty where the model is no local folder."""
+    """Maps parameter names to shapes in a model folder; empty if the model is not a local folder."""
     shapes: dict[str, tuple[int, ...]] = {}
     for file in sorted(folder.glob("*.safetensors")):
         with safe_open(file, framework="pt") as stored:
@@ -118,10 +117,10 @@ def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def refuse_other_models(staged: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Compare with the checkpoint that the server started from.
+    """Compare the staged weights with the checkpoint that the server started from.
 
     Raises:
-        ValueError: a parameter is missing or of another shape.
+        ValueError: a parameter is missing or has another shape.
     """
     wrong = [name for name, shape in shapes.items() if name not in staged or staged[name].shape != shape]
     if wrong:

@@ -1,8 +1,8 @@
 """The probabilities of the actions of one state, and their entropy.
 
-Where the sum over responses leaves out a mass d, an action A has at least the probability q(A) that was
-summed and at most q(A) + d. Entropy is concave, so it is smallest where all of d is one action's: the
-likeliest one's. It is largest where d is spread over as many new actions as there are responses left, N:
+If the sum over responses leaves out a mass d, an action A has at least the summed probability q(A) and at
+most q(A) + d. Entropy is concave, so it is smallest if all of d belongs to one action, the likeliest one. It
+is largest if d is spread over as many new actions as there are responses left, N:
 
     H(q) + h(q_max + d) - h(q_max)  <=  H(A | X)  <=  H(q) + d ln(N / d),    h(x) = - x ln x
 """
@@ -16,7 +16,7 @@ from math import log
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number lies between; nothing is random about it."""
+    """Deterministic bounds of a number."""
 
     low: float
     high: float
@@ -27,30 +27,32 @@ class MacroPolicy:
     """pi(. | X) of one state, as far as it was summed."""
 
     probabilities: Mapping[str, float]
-    """q: action to the mass of the responses that say it; the empty text is a response without an action."""
+    """q: maps actions to the mass of the responses that express them. The empty text means responses
+    without an action."""
     left_out: float
-    """d: the mass of the responses that were not looked at."""
+    """d: the mass of the responses that were not read."""
     log_responses_left: float
-    """ln N, or more: how many those are; minus infinity where all were looked at."""
+    """ln N, or an upper bound of it, where N is the number of those responses; minus infinity if all were
+    read."""
     responses: int
-    """Responses that were looked at."""
+    """Number of responses that were read."""
     response_entropy: float
-    """H(v | X) in nats as far as it was summed, what was left out counted as one response: with two
-    tokenisations or wordings of an action it is larger than H(A | X)."""
+    """H(v | X) in nats as far as it was summed, with the mass left out counted as one response. If an action
+    has two tokenisations or wordings, it is larger than H(A | X)."""
 
     def probability(self, action: str) -> Bounds:
-        """What pi(action | X) lies between."""
+        """Bounds of pi(action | X)."""
         summed = self.probabilities.get(action, 0.0)
         return Bounds(summed, min(1.0, summed + self.left_out))
 
     @property
     def entropy(self) -> float:
-        """H(A | X) in nats, what was left out counted as one action; within :attr:`entropy_bounds`."""
+        """H(A | X) in nats, with the mass left out counted as one action; within :attr:`entropy_bounds`."""
         return entropy(self.probabilities.values()) + _term(self.left_out)
 
     @property
     def entropy_bounds(self) -> Bounds:
-        """What H(A | X) lies between."""
+        """Bounds of H(A | X)."""
         summed = entropy(self.probabilities.values())
         if self.left_out <= 0:
             return Bounds(summed, summed)

@@ -1,13 +1,13 @@
-"""pi(A | X) summed over responses: a tree of prefixes, of which the likely branches are followed.
+"""Sum pi(A | X) over responses: a tree of prefixes in which the likely branches are followed.
 
-A response ends with a stop token or after ``max_new_tokens``. From a prompt the tree grows token by token,
-the prefixes of all states together as batches of plain forward passes. Every response that ends with a stop
-token is read, however unlikely. A prefix is followed, and a response that is cut at its length is read, where
-its probability is above ``cut``; the mass of the others is known and is what was left out. At a depth a state
-has at most 1 / cut such prefixes, since their masses sum to 1 at most.
+A response ends with a stop token or after ``max_new_tokens``. The tree grows token by token from a prompt;
+the prefixes of all states are computed together in batches of plain forward passes. Every response that ends
+with a stop token is read, however unlikely it is. A prefix is followed, and a response that reaches the
+maximum length is read, only if its probability is above ``cut``. The mass of all others is known and counts
+as left out. At each depth a state has at most 1 / cut such prefixes, since their masses sum to at most 1.
 
-What a policy was sampled by counts: temperature, top-p and top-k are those of ``Sampling``. Nothing is drawn,
-and no engine is asked.
+The sums are those of the distribution that the policy samples from: temperature, top-p and top-k are those of
+``Sampling``. Nothing is drawn, and no engine is used.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from skillpress.models.engines.sampler import drawn_from
 from skillpress.models.macro_policy.actions import MacroPolicy, entropy
 
 BATCH_TOKENS = 16_384
-"""Tokens in a forward pass at most, padding included."""
+"""Maximum number of tokens in a forward pass, including padding."""
 
 
 @dataclass
 class _Tree:
-    """What is known of one state's responses."""
+    """The sums over one state's responses so far."""
 
     masses: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     responses: list[float] = field(default_factory=list)
-    """The mass of each that was read."""
+    """The mass of each response that was read."""
     logs_left: list[float] = field(default_factory=list)
     """ln of the number of responses below each branch that was not followed."""
 
     def policy(self) -> MacroPolicy:
         total = sum(self.responses)
-        # Not 1 - total where all was read: the masses of float32 softmaxes sum to 1 but for rounding.
+        # Not 1 - total if all were read: the masses of float32 softmaxes sum to 1 only up to rounding.
         left = max(0.0, 1.0 - total) if self.logs_left else 0.0
         return MacroPolicy(
             probabilities=dict(self.masses),
@@ -65,17 +65,17 @@ class Enumeration:
     """Sums over the responses of a model."""
 
     model: PreTrainedModel
-    """In the mode that it samples in."""
+    """The model, in the mode in which it samples."""
     sampling: Sampling
     stop: frozenset[int]
-    """A response ends with any of these tokens."""
+    """The tokens that end a response."""
     read: Callable[[TokenIds], str]
-    """Parser(Decode(v)): from a response to its action."""
+    """Parser(Decode(v)): maps a response to its action."""
     cut: float = 1e-4
-    """Branches of less probability are not followed."""
+    """Branches with a lower probability are not followed."""
     budget: int | None = None
-    """Tokens in all forward passes of a call together; the likeliest prefixes of each length are followed as
-    far as it lasts. None is no limit."""
+    """Maximum number of tokens in all forward passes of a call together; None for no limit. The likeliest
+    prefixes of each length are followed as far as it lasts."""
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[TokenIds]) -> list[MacroPolicy]:
@@ -97,8 +97,8 @@ class Enumeration:
     def _affordable(
         self, prefixes: list[_Prefix], prompts: Sequence[TokenIds], left: float, trees: Sequence[_Tree]
     ) -> tuple[list[_Prefix], float]:
-        """(the likeliest prefixes that the tokens left suffice for, what is left then); the others are left
-        out."""
+        """Return (the likeliest prefixes that fit into the remaining tokens, the tokens that then remain).
+        The mass of the other prefixes counts as left out."""
         lengths = [len(prompts[prefix.state]) + len(prefix.tokens) for prefix in prefixes]
         if sum(lengths) <= left:
             return prefixes, left - sum(lengths)
@@ -116,11 +116,11 @@ class Enumeration:
     def _grow(
         self, tree: _Tree, prefix: _Prefix, logprobs: NDArray[np.float64], length: int
     ) -> list[_Prefix]:
-        """Read the responses that end here; returns the prefixes to follow.
+        """Read the responses that end here; return the prefixes to follow.
 
         Args:
-            logprobs: [vocabulary] of the prefix with each token behind it.
-            length: of those, in tokens.
+            logprobs: [vocabulary], log-probabilities of the prefix followed by each token.
+            length: number of tokens of these.
         """
         stops = np.zeros(len(logprobs), np.bool_)
         stops[list(self.stop)] = True
@@ -144,7 +144,7 @@ class Enumeration:
 
 
 def next_logits(model: PreTrainedModel, rows: Sequence[TokenIds]) -> torch.Tensor:
-    """[rows, vocabulary] the model's own logits behind each row of tokens, on its device."""
+    """[rows, vocabulary], the model's own logits after each row of tokens, on its device."""
     device, width = model.device, max(map(len, rows))
     tokens = torch.zeros(len(rows), width, dtype=torch.long)
     for index, row in enumerate(rows):
@@ -162,7 +162,7 @@ def next_logits(model: PreTrainedModel, rows: Sequence[TokenIds]) -> torch.Tenso
 
 
 def _batches(prefixes: Sequence[_Prefix], prompts: Sequence[TokenIds]) -> Iterator[list[_Prefix]]:
-    """Prefixes in order, as many at once as a forward pass may have tokens."""
+    """Split prefixes, in order, into batches of at most the number of tokens of a forward pass."""
     batch: list[_Prefix] = []
     width = 0
     for prefix in prefixes:

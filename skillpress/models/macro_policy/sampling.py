@@ -1,9 +1,9 @@
-"""pi(A | X) estimated from samples, for policies that write text: their responses cannot be listed.
+"""Estimate pi(A | X) from samples, for policies that write text: their responses cannot be enumerated.
 
-n responses to the same prompt are n independent draws of pi(. | X), once each is parsed; whoever sampled
-them. The share that says A estimates pi(A | X) without bias, with Wilson's interval. The entropy of the
-shares is too small by about (K - 1) / 2n for K actions seen (Miller 1955), which is added; its interval is
-normal, with the variance of - ln p over the draws.
+n responses to the same prompt, once parsed, are n independent draws of pi(. | X), whichever engine sampled
+them. The share of A estimates pi(A | X) without bias, with Wilson's interval. The entropy of the shares is
+too small by about (K - 1) / 2n for K observed actions (Miller 1955), so this term is added. The interval of
+the entropy is normal, with the variance of - ln p over the draws.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from skillpress.models.macro_policy.actions import entropy
 
 @dataclass(frozen=True)
 class SampledMacroPolicy:
-    """pi(. | X) of one state, by what was sampled in it."""
+    """pi(. | X) of one state, estimated from samples."""
 
     counts: Mapping[str, int]
-    """Action to how many responses said it; the empty text is a response without an action."""
+    """Maps actions to the number of responses that expressed them. The empty text means responses
+    without an action."""
 
     @property
     def samples(self) -> int:
-        """n."""
+        """n, the number of samples."""
         return sum(self.counts.values())
 
     def share(self, action: str) -> float:
@@ -42,12 +43,12 @@ class SampledMacroPolicy:
 
     @property
     def entropy(self) -> float:
-        """The estimate of H(A | X) in nats, Miller's correction included."""
+        """The estimate of H(A | X) in nats, including Miller's correction."""
         return self._of_shares + (len(self.counts) - 1) / (2 * self.samples)
 
     @property
     def entropy_interval(self) -> Interval:
-        """A normal 95% interval of H(A | X). Too narrow where most actions were seen once or not at all."""
+        """A normal 95% interval of H(A | X). It is too narrow if most actions were observed once or never."""
         shares = [count / self.samples for count in self.counts.values()]
         variance = sum(p * (log(p) + self._of_shares) ** 2 for p in shares) / self.samples
         half = Z_95 * sqrt(variance)
@@ -66,10 +67,11 @@ def sample_actions(
     samples: int,
     seed: int,
 ) -> list[SampledMacroPolicy]:
-    """``samples`` responses of an engine to each prompt, read; the engine must have nothing else to do.
+    """Sample ``samples`` responses of an engine to each prompt and parse them. The engine must have no other
+    open requests.
 
     Args:
-        read: Parser(Decode(v)): from a response to its action.
+        read: Parser(Decode(v)): maps a response to its action.
 
     Raises:
         ValueError: ``samples`` is less than 1.

@@ -1,9 +1,9 @@
-"""Before training: do the scorer's log-probabilities agree with the model's own?
+"""Check before training that the scorer's log-probabilities agree with the model's own.
 
-A scorer takes a model apart (backbone, cache, output embeddings) to compute nothing twice, and a
-family that does more than these parts do would get importance ratios that are wrong without a
-sound. So each model is compared with its own forward pass on a few responses, one row at a time,
-without cache or padding; what disagrees by more than rounding is refused.
+A scorer takes a model apart (backbone, cache, output embeddings) to avoid computing anything twice. A model
+family that does more than these parts would silently get wrong importance ratios. So each model is compared
+with its own forward pass on a few responses, one row at a time, without cache or padding. A difference larger
+than rounding is refused.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import choose_scorer
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.3}
-"""Nats that rounding explains, as the root mean square over response tokens, by type of the weights.
+"""Difference in nats that rounding explains, as the root mean square over response tokens, by the weights'
+type.
 
-SmolLM2-135M in bfloat16 was 0.08 nats off on real responses and 0.10 on made-up ones, as much as a
-slip in a sliding window: in that type only gross errors can be told from rounding.
+SmolLM2-135M in bfloat16 differed by 0.08 nats on real responses and by 0.10 on made-up ones. A mistake in a
+sliding window causes a difference of the same size, so in bfloat16 only gross errors can be distinguished
+from rounding.
 """
 
 RESPONSES = (3, 1, 5, 2)
-"""Tokens of the responses that :func:`example_pairs` makes; the first two share a prompt."""
+"""Numbers of tokens of the responses that :func:`example_pairs` makes; the first two share a prompt."""
 
 
 def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
     """Refuse a model whose responses the scorer gets wrong.
 
     Args:
-        model: in the mode that it is trained in.
-        token_limit: tokens in one pass of the scorer at most.
+        model: in the mode in which it is trained.
+        token_limit: maximum number of tokens in one pass of the scorer.
 
     Raises:
         PolicyError: log-probabilities differ by more than rounding.
@@ -58,12 +60,13 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: 
 
 
 def check_family(model: PreTrainedModel) -> None:
-    """Refuse a model of a kind that the scorer gets wrong, whatever the type of its weights.
+    """Refuse a model of a family that the scorer gets wrong, whatever the type of its weights.
 
-    The comparison is made in float32, where rounding hides nothing; other models are copied for it.
+    The comparison is made in float32, in which rounding hides nothing. Models of other types are copied for
+    it.
 
     Raises:
-        PolicyError: as :func:`check_agreement`.
+        PolicyError: as for :func:`check_agreement`.
     """
     if next(model.parameters()).dtype != torch.float32:
         model = copy_model(model).float()
@@ -72,10 +75,10 @@ def check_family(model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def disagreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> float:
-    """Root mean square over response tokens of the difference in nats.
+    """Root mean square of the difference in nats, over response tokens.
 
-    The model's own logits exist whole, so of each response no more tokens are compared than one chunk of
-    logits holds (``token_scores.py``).
+    The model's own logits are computed for all positions at once. So only as many tokens of each response are
+    compared as one chunk of logits holds (``token_scores.py``).
     """
     most = max(1, token_scores.CHUNK_LOGITS // model.config.get_text_config().vocab_size)
     scored = response_logprobs(choose_scorer(model), pairs, 1.0, token_limit, model.device)
@@ -85,9 +88,10 @@ def disagreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int
 
 
 def example_pairs(model: PreTrainedModel) -> list[Pair]:
-    """Responses to prompts of different lengths, one longer than the model's sliding window if it has one.
+    """Responses to prompts of different lengths, one of them longer than the model's sliding window if it has
+    one.
 
-    Their tokens are drawn from the vocabulary: there may be no text yet that the model has seen.
+    Their tokens are drawn from the vocabulary, since there may be no text yet that the model has seen.
     """
     config = model.config.get_text_config()
     room = int(getattr(config, "max_position_embeddings", None) or 1 << 20) - max(RESPONSES)
@@ -103,7 +107,7 @@ def example_pairs(model: PreTrainedModel) -> list[Pair]:
 
 
 def _own_logprobs(model: PreTrainedModel, prompt: TokenIds, response: TokenIds) -> torch.Tensor:
-    """[tokens] from the model's own logits over the whole row."""
+    """[tokens], the log-probabilities by the model's own logits over the whole row."""
     row = torch.tensor([prompt + response], device=model.device)
     logits = model(input_ids=row, use_cache=False, logits_to_keep=len(response) + 1).logits[0, :-1]
     logprobs = torch.log_softmax(logits.float(), dim=-1)

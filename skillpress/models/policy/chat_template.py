@@ -1,16 +1,16 @@
-"""What a model's chat template makes of a prompt, a response and the turn after it.
+"""How a model's chat template writes a prompt, a response and the next turn.
 
-A template is a small program that comes with the model, and what it does wrong makes no sound. Four things
-differ between templates and are found out by rendering a known message:
+A template is a small program that comes with the model, and its mistakes are silent. Templates differ in four
+things, which are detected by rendering a known message:
 
-    content     Most take a message's content as text. Those of multimodal models may want a list of parts,
-                and write nothing where they get text. A template that drops both forms is refused.
-    thought     Some end the prompt with ``<think>``, so that the response begins inside a thought.
-    turn's end  The special token that they write behind a response is the one that ends the model's turn.
-    date        Some write today's date. They always get the same day here, or prompts would change at
-                midnight.
+    content     Most take a message's content as text. Those of multimodal models may require a list of parts,
+                and write nothing if they get text. A template that drops both forms is refused.
+    thought     Some end the prompt with ``<think>``, so the response begins inside a thought.
+    turn's end  The special token that they write after a response is the one that ends the model's turn.
+    date        Some write today's date. They always get the same day here; otherwise prompts would change
+                at midnight.
 
-Where a template knows a thinking mode (Qwen3), it is off: prompts ask for a thought in tags of their own.
+If a template has a thinking mode (Qwen3), it is turned off: prompts ask for a thought in their own tags.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from skillpress.core.errors import PolicyError
 from skillpress.core.markup import opened_thought
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
-"""A message that is rendered to see what becomes of it."""
+"""A message that is rendered to see how the template writes it."""
 ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
-"""Today, in templates that write the date. Llama's write this day where they are not told another."""
+"""The date given to templates that write today's date. Llama's templates write it if they get no other
+date."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-"""What a template raises that cannot be rendered; it may divide by zero as any program."""
+"""Exceptions raised by a template that cannot be rendered. Like any program, it may divide by zero."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class ChatTemplate:
 
     tokenizer: PreTrainedTokenizerFast
     in_parts: bool
-    """Whether it wants content as a list of parts."""
+    """Whether it requires content as a list of parts."""
 
     def prompt(self, text: str) -> str:
         """A prompt that asks for a response to this text."""
@@ -50,14 +51,14 @@ class ChatTemplate:
 
     @cached_property
     def opening(self) -> str:
-        """What prompts end with that belongs to the response: an opened thought, or nothing."""
+        """The end of a prompt that belongs to the response: an opened thought, or nothing."""
         return opened_thought(self.prompt(QUESTION).rpartition(QUESTION)[2])
 
     def after_response(self, turn: str) -> str:
-        """What stands between the text of a response and that of the next one, with a turn of the user.
+        """The text between a response and the next one, which contains a turn of the user.
 
         Raises:
-            PolicyError: the template does not show the response, so that no prompt can go on from it.
+            PolicyError: the template does not show the response, so no prompt can extend it.
         """
         reason = "does not show earlier responses"
         try:
@@ -75,11 +76,14 @@ class ChatTemplate:
 
     @cached_property
     def turn_end(self) -> int | None:
-        """The token that the template writes behind a response, None where it writes none: the first special
-        one, or the first that was added to the vocabulary and is not mere space."""
+        """The token that the template writes after a response; None if it writes none.
+
+        It is the first special token or, if there is none, the first token that was added to the vocabulary
+        and is not just whitespace.
+        """
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER)], asks=False)
-        except WRONG:  # it wants the last turn to be the user's
+        except WRONG:  # it requires the last turn to be the user's
             return None
         behind = text.partition(ANSWER)[2]
         backend = self.tokenizer.backend_tokenizer
@@ -92,8 +96,8 @@ class ChatTemplate:
         return next((number for number in found if added[number].special), found[0] if found else None)
 
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
-        """The turns as the template writes them, with the beginning of the model's next one where it is asked
-        for that."""
+        """The turns as the template writes them. With ``asks``, the beginning of the model's next turn
+        follows."""
         messages: list[dict[str, Any]] = [
             {"role": role, "content": [{"type": "text", "text": text}] if self.in_parts else text}
             for role, text in turns
@@ -104,16 +108,16 @@ class ChatTemplate:
                 add_generation_prompt=asks,
                 tokenize=False,
                 enable_thinking=False,
-                strftime_now=DAY.strftime,  # in place of transformers' own, which tells today's date
+                strftime_now=DAY.strftime,  # replaces transformers' own function, which returns today's date
             )
         )
 
 
 def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
-    """The tokenizer's template; None where it has none.
+    """The tokenizer's template; None if it has none.
 
     Raises:
-        PolicyError: it cannot be rendered, or drops what the user says.
+        PolicyError: it cannot be rendered, or drops the user's text.
     """
     if not tokenizer.chat_template:
         return None
@@ -128,7 +132,8 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
 
 @lru_cache(maxsize=4)
 def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
-    """The template, by the form of content that it shows. ``source`` tells an exchanged template apart."""
+    """The template in the content form that it shows. ``source`` makes the cache notice a replaced
+    template."""
     reason = "its chat template drops what the user says, as text and as a list of parts"
     for in_parts in (False, True):
         template = ChatTemplate(tokenizer, in_parts)

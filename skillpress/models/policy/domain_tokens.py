@@ -1,18 +1,19 @@
-"""Domain words as tokens of their own, in a pretrained vocabulary.
+"""Domain words as single tokens in a pretrained vocabulary.
 
-The vocabulary 𝒱 is a choice of the agent's, with "domain-specific tokens" and "structured output
-vocabularies" among it (*Language as a Universal Interface for Reinforcement Learning Agents*, section 1.1).
-A tokenizer made for prose cuts an action into many pieces; a word w that becomes one token is one decision,
-and costs one step of decoding. Its rows of the input and of the output embeddings begin at the mean of
-those of its pieces,
+The vocabulary 𝒱 is the agent's choice and may include "domain-specific tokens" and "structured output
+vocabularies" (*Language as a Universal Interface for Reinforcement Learning Agents*, section 1.1). A
+tokenizer made for prose cuts an action into many pieces. A word w that becomes one token is one decision and
+costs one step of decoding. Its rows of the input and output embeddings are initialized with the mean of its
+pieces' rows,
 
     e_w = (e_1 + ... + e_n) / n        for the n pieces that w was cut into before,
 
-so that it begins near what it means. Tied embeddings have one such row. What is one token already stays it.
+so the new token starts close to its meaning. With tied embeddings there is one such row. A word that is a
+single token already stays the same.
 
-What comes out is an ordinary model with an ordinary tokenizer: it is saved, loaded and served as any other.
-Left out: training the new rows alone first. Whoever trains low-rank changes only (LoRA) leaves them where
-they began.
+The result is an ordinary model with an ordinary tokenizer: it is saved, loaded and served like any other.
+Left out: training only the new rows first. Training with low-rank changes (LoRA) leaves the new rows at their
+initial values.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ from skillpress.models.policy.policy import Policy
 
 
 def with_tokens(policy: Policy, words: Sequence[str]) -> Policy:
-    """The policy with a token for each of these words that was cut into pieces; its model is changed in
-    place.
+    """Add a token for each of these words that was cut into pieces. The policy's model is changed in place.
 
-    A word is found wherever its characters stand, the longest first; one that begins with a space is found in
-    the middle of sentences.
+    A word is found wherever its characters occur, the longest word first. A word that begins with a space is
+    found within sentences.
     """
     pieces = {word: _pieces(policy.tokenizer, word) for word in words}
     fresh = [word for word, ids in pieces.items() if len(ids) > 1]
@@ -51,7 +51,7 @@ def with_tokens(policy: Policy, words: Sequence[str]) -> Policy:
 
 
 def mean_tokens(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> float:
-    """Tokens per text."""
+    """Mean number of tokens per text."""
     return sum(len(_pieces(tokenizer, text)) for text in texts) / len(texts)
 
 
@@ -60,8 +60,8 @@ def _pieces(tokenizer: PreTrainedTokenizerFast, text: str) -> tuple[int, ...]:
 
 
 def _weights_by_token(policy: Policy) -> list[torch.Tensor]:
-    """Whatever has a row per token: the input embeddings, and the output's and its bias where it has its
-    own."""
+    """All weights with a row per token: the input embeddings, and the output embeddings and their bias if
+    they are separate."""
     found = [policy.model.get_input_embeddings().weight]
     head = policy.model.get_output_embeddings()
     if head is not None:

@@ -1,9 +1,9 @@
-"""From what the output embeddings give to logits, as the model's own forward pass makes them.
+"""Turn the result of the output embeddings into logits, as the model's own forward pass does.
 
-A causal language model is more than its backbone and its output embeddings: some families multiply
-the logits by a constant or cap them softly. Where a family does so its configuration says it, under
-the names below; nothing else tells the families apart. Models whose logits need more than this are
-found out by ``agreement.py``.
+A causal language model is more than its backbone and its output embeddings: some families multiply the logits
+by a constant or cap them softly. The configuration of such a family says so, under the names below; the
+families are not distinguished in any other way. ``agreement.py`` detects models whose logits need more than
+this.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import torch
 from transformers import PretrainedConfig
 
 FACTORS = {"logit_scale": 1, "logits_scaling": -1}
-"""Configuration attribute to the power it enters with: Cohere multiplies, Granite divides."""
+"""Maps configuration attributes to the power with which they are applied: Cohere multiplies, Granite
+divides."""
 
 SOFT_CAP = "final_logit_softcapping"
-"""c of c tanh(logits / c), in Gemma."""
+"""Configuration attribute with the c of c tanh(logits / c), in Gemma."""
 
 
 def scaled_logits(config: PretrainedConfig, raw: torch.Tensor) -> torch.Tensor:
-    """Float32 logits from what the output embeddings of a model with this configuration gave."""
+    """Float32 logits from the result of the output embeddings, for a model with this configuration."""
     logits = raw.float()
     config = config.get_text_config()
     for name, power in FACTORS.items():
@@ -31,7 +32,7 @@ def scaled_logits(config: PretrainedConfig, raw: torch.Tensor) -> torch.Tensor:
 
 
 def sliding_window(config: PretrainedConfig) -> int | None:
-    """Tokens that the layers with a sliding window see; None where every layer sees everything."""
+    """Number of tokens that the layers with a sliding window see; None if every layer sees all tokens."""
     config = config.get_text_config()
     window = getattr(config, "sliding_window", None)
     kinds = getattr(config, "layer_types", None)

@@ -1,6 +1,6 @@
-"""What a model's files say beside what transformers reads of them.
+"""Information in a model's files that transformers does not read.
 
-A model is a folder here or a repository of the hub in this machine's cache.
+A model is a local folder or a repository of the hub in this machine's cache.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from skillpress.core.errors import PolicyError
 from skillpress.core.storage import read_json
 
 FOR_PROCESSORS = ("chat_template.json", "processor_config.json")
-"""Where multimodal models keep their chat template. transformers reads it from there for processors alone."""
+"""Files in which multimodal models keep their chat template. transformers reads it from there only for
+processors."""
 NAMING_ENDS = ("config.json", "generation_config.json")
 
 
 def refuse_other_files(source: str | Path) -> None:
-    """Refuse a file, and an adapter without its model.
+    """Refuse a single file, and an adapter without its model.
 
-    transformers would load an adapter as its base model with further layers, whose weights have names that no
-    engine knows.
+    transformers would load an adapter as its base model with additional layers, whose weights have names that
+    no engine knows.
 
     Raises:
         PolicyError: the source is one of these.
@@ -37,10 +38,11 @@ def refuse_other_files(source: str | Path) -> None:
 
 
 def named_ends(source: str | Path) -> frozenset[int]:
-    """The ends of responses that configurations name, without those that a model's class has by default.
+    """The tokens that the configurations name as ends of responses, without the defaults of the model's
+    class.
 
     Raises:
-        StorageError: such a file is damaged; transformers would take defaults for generation_config.json.
+        StorageError: such a file is damaged; transformers would use defaults for generation_config.json.
     """
     said = [read_json(path) for path in (_file(source, name) for name in NAMING_ENDS) if path]
     parts = [part for each in said if isinstance(each, dict) for part in (each, each.get("text_config"))]
@@ -50,15 +52,15 @@ def named_ends(source: str | Path) -> frozenset[int]:
 
 
 def listed(ends: Any) -> list[int]:
-    """The ends as a list; a single one may stand alone. Values that are not numbers are left out."""
+    """The ends as a list; the argument may be a single value. Values that are not numbers are dropped."""
     return [token for token in (ends if isinstance(ends, list) else [ends]) if isinstance(token, int)]
 
 
 def template_for_processors(source: str | Path) -> str | dict[str, str] | None:
-    """The chat template, or templates by name, in the files for processors; None where they have none.
+    """The chat template, or templates by name, in the files for processors; None if there is none.
 
     Raises:
-        PolicyError: it is neither a text nor named texts.
+        PolicyError: it is neither a text nor a list of named texts.
         StorageError: such a file is damaged.
     """
     for name in FOR_PROCESSORS:
@@ -77,7 +79,7 @@ def template_for_processors(source: str | Path) -> str | dict[str, str] | None:
 
 
 def _file(source: str | Path, name: str) -> str | None:
-    """Where a file of the model is; None where it has none."""
+    """Path of one of the model's files; None if it does not exist."""
     return cached_file(
         str(source),
         name,

@@ -1,17 +1,17 @@
-"""What a saved model folder says so that other programs read it as we do.
+"""Make saved model folders readable for other programs, with the same meaning as here.
 
-transformers 5 writes some things under names that transformers 4, and what builds on it, does not know.
-transformers 4 does not complain about all of them: where it misses the base of the rotary embeddings it takes
-a default, and the model says something else. transformers 5 reads the older names too, so both are written.
+transformers 5 writes some settings under names that transformers 4, and programs built on it, do not know.
+transformers 4 does not report all missing names: without the base of the rotary embeddings it uses a default,
+and the model gives other responses. transformers 5 reads the older names too, so both are written.
 
-    config.json             rope_theta, rope_scaling and others, beside rope_parameters
-                            a family's own names, beside those that transformers 5 has for all families
+    config.json             rope_theta, rope_scaling and others, in addition to rope_parameters
+                            a family's own names, in addition to the common ones of transformers 5
     tokenizer_config.json   additional_special_tokens, for a list of extra_special_tokens
-                            tokenizer_class: PreTrainedTokenizerFast, for TokenizersBackend. It takes
+                            tokenizer_class: PreTrainedTokenizerFast, for TokenizersBackend. It uses
                             tokenizer.json as it is, while the classes of families rebuild parts of it.
 
-transformers 5 does not save every model that it loads. It refuses generation settings that contradict one
-another, and those in config.json, where earlier versions kept them.
+transformers 5 does not save every model that it loads. It refuses generation settings that contradict each
+other, and generation settings in config.json, where earlier versions kept them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel
 from skillpress.core.storage import read_json, write_json
 
 BASE_BY_LAYER = {"full_attention": "rope_theta", "sliding_attention": "rope_local_base_freq"}
-"""Kind of layer to what transformers 4 calls the base of its rotary embeddings, in families that have two."""
+"""Maps kinds of layers to transformers 4's name for the base of their rotary embeddings, in families with two
+bases."""
 BESIDE_SCALING = ("rope_theta", "partial_rotary_factor")
-"""What transformers 4 keeps outside ``rope_scaling``."""
+"""Settings that transformers 4 keeps outside ``rope_scaling``."""
 
 
 def make_savable(model: PreTrainedModel) -> None:
-    """Mend the generation settings that transformers refuses to save, in place; others stay as they are."""
+    """Correct, in place, the generation settings that transformers refuses to save; others stay unchanged."""
     for name in model.config._get_generation_parameters():  # transformers ignores them there
         delattr(model.config, name)
     if model.generation_config is not None:
@@ -49,7 +50,7 @@ def _mended(found: GenerationConfig) -> GenerationConfig:
     if config.temperature == 0:
         config.temperature = None
     if not _valid(config):
-        config.do_sample = True  # temperature, top_p and others are there: sampling is what they are for
+        config.do_sample = True  # temperature, top_p and others are set, so sampling is meant
     if not _valid(config):
         ends = {name: getattr(config, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
         config = GenerationConfig(**ends)
@@ -76,7 +77,7 @@ def name_for_older_readers(folder: Path, config: PretrainedConfig) -> None:
 
 
 def _with_older_names(config: PretrainedConfig, written: Mapping[str, Any]) -> dict[str, Any]:
-    """What a configuration's file says, and those of its parts, with the names of transformers 4."""
+    """The contents of a configuration file, and of its parts, with the names of transformers 4 added."""
     found = dict(written)
     for part in config.sub_configs:
         if isinstance(found.get(part), dict):
@@ -88,7 +89,7 @@ def _with_older_names(config: PretrainedConfig, written: Mapping[str, Any]) -> d
 
 
 def _older_rope(rope: Mapping[str, Any]) -> dict[str, Any]:
-    """Rotary embeddings as transformers 4 names their settings."""
+    """The settings of rotary embeddings under transformers 4's names."""
     found = {
         name: rope[layer]["rope_theta"]
         for layer, name in BASE_BY_LAYER.items()

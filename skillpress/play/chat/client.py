@@ -133,8 +133,8 @@ class ChatClient:
         except LostError as error:
             raise ChatError(
                 self.server.without_secrets(
-                    f"--model: nobody answers at {self.server.url} ({error}); is the address right, and the "
-                    "server ready?"
+                    f"--model: no server answers at {self.server.url} ({error}); is the address right, and "
+                    "the server ready?"
                 )
             ) from error
 

@@ -61,7 +61,7 @@ class ChatServer:
             known = False
         if not known or not self.url.isprintable() or " " in self.url:
             shown = "what is given, which holds an @," if "@" in self.url else repr(self.url)
-            raise ChatError(f"--model: {shown} is no address; one is like http://127.0.0.1:8000/v1")
+            raise ChatError(f"--model: {shown} is not an address; an example is http://127.0.0.1:8000/v1")
         if parts.username or parts.password:
             raise ChatError(
                 "--model: the address holds a password; put the key in an environment variable instead"

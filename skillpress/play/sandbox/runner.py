@@ -264,7 +264,7 @@ def close_memory() -> None:
     """Prevent other processes inside from reading or changing this one's memory, which holds the numbers of
     requests.
 
-    All processes inside belong to one user, so they could otherwise do so. Forked children keep this
+    All processes inside belong to one user, so the kernel would otherwise allow it. Forked children keep this
     protection; the programs that they execute do not.
     """
     import ctypes

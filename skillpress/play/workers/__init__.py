@@ -1,4 +1,4 @@
-"""A pool of supervised worker processes that knows no domain."""
+"""A pool of supervised worker processes, independent of what the jobs do."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Data-parallel processes: how many there are, which one this is, and what they tell each other.
+"""Data-parallel processes: how many there are, which one this is, and how they exchange data.
 
-A rank settles first: it takes its own GPU. Collectives of objects, and whatever else names no GPU, use the
-current one, which is GPU 0 until a process says otherwise. So this is the one module that meets other ranks,
-and it does so after it has settled.
+A rank calls ``settle`` first, which selects its own GPU. Collectives of objects, and all other calls that
+name no GPU, use the current one, which is GPU 0 unless the process selects another. So this is the only
+module that connects ranks, and it does so after ``settle``.
 
-DeepSpeed looks for MPI unless the usual environment variables name the ranks, and compiles a
-shared-memory collective on CPUs even for one process; both are settled here, when training starts
-and not when a module is imported.
+DeepSpeed looks for MPI unless the usual environment variables name the ranks, and it compiles a shared-memory
+collective on CPUs even for one process. This module prevents both when training starts, not when a module is
+imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skillpress.core.errors import UserError
 from skillpress.play.workers.ranks import SILENCE_SECONDS, free_port
 
 ROLL_CALL_SECONDS = 10.0
-"""How long ranks that have lost one wait for the others to say that they are there."""
+"""How long the remaining ranks wait for each other's sign of life after a rank is lost."""
 
 __all__ = ["Ranks", "free_port", "join_ranks", "settle"]
 
@@ -39,27 +39,27 @@ class Ranks:
     rank: int = 0
     size: int = 1
     local_rank: int | None = field(default=None, kw_only=True)
-    """Its number on its machine; None where all are on one."""
+    """The rank's number on its machine; None if all ranks are on one machine."""
     local_size: int | None = field(default=None, kw_only=True)
-    """How many there are on its machine; None where all are."""
+    """The number of ranks on its machine; None if all are on it."""
 
     @property
     def device(self) -> torch.device:
-        """The GPU of this rank, or the CPU where there is none."""
+        """The GPU of this rank, or the CPU if there is no GPU."""
         return torch.device("cuda", self.place) if torch.cuda.is_available() else torch.device("cpu")
 
     @property
     def place(self) -> int:
-        """Its number on its machine."""
+        """The rank's number on its machine."""
         return self.rank if self.local_rank is None else self.local_rank
 
     @property
     def neighbours(self) -> int:
-        """How many ranks share its machine's cores, itself included."""
+        """How many ranks share its machine's cores, including itself."""
         return self.size if self.local_size is None else self.local_size
 
     def share(self, count: int) -> range:
-        """Which of ``count`` items (a multiple of the size) are this rank's own."""
+        """The part of ``count`` items (a multiple of the size) that belongs to this rank."""
         each = count // self.size
         return range(self.rank * each, (self.rank + 1) * each)
 
@@ -92,7 +92,8 @@ class Ranks:
         return [int(value) for value in largest]
 
     def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Replace every gradient by its sum over the ranks, in one message; the same bits on all."""
+        """Replace every gradient by its sum over the ranks, sent in one message. The result has the same bits
+        on all ranks."""
         if self.size == 1:
             return
         gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
@@ -102,13 +103,13 @@ class Ranks:
             parameter.grad = total.view_as(parameter).to(parameter.dtype)
 
     def barrier(self) -> None:
-        """Wait until every rank has come here."""
+        """Wait until every rank has called this."""
         if self.size > 1:
             torch.distributed.barrier()
 
 
 def settle(ranks: Ranks) -> None:
-    """Give this process what is its own of the machine; every rank does this before anything else.
+    """Select this process's GPU and threads. Every rank calls this before anything else.
 
     Raises:
         UserError: the machine has GPUs, but none for this rank.
@@ -131,11 +132,11 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
     """Settle, then connect this process with the others through DeepSpeed (nccl on GPUs, gloo on CPUs).
 
     Args:
-        port: of this machine, where the ranks meet; None where a launcher's variables say it.
-        timeout_seconds: how long a rank waits in a collective, for the slowest rank's episodes too.
+        port: port of this machine at which the ranks meet; None if a launcher's variables name it.
+        timeout_seconds: how long a rank waits in a collective, which includes the slowest rank's episodes.
 
     Raises:
-        UserError: as :func:`settle`.
+        UserError: as for :func:`settle`.
     """
     settle(ranks)
     if torch.distributed.is_initialized():
@@ -143,7 +144,7 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
     cuda = torch.cuda.is_available()
-    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed asks for it
+    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed reads it
     if not cuda:
         os.environ["DS_ACCELERATOR"] = "cpu"
     import deepspeed
@@ -162,9 +163,10 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
 
 
 def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
-    """The ranks that do not say within some seconds that they are there; all call it after a failure."""
+    """The ranks that do not report within ``seconds`` that they are alive. All ranks call this after a
+    failure."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() != size:
-        return []  # these ranks had not met yet
+        return []  # these ranks were not connected yet
     store, until = _get_default_store(), time.monotonic() + seconds
     missing = []
     try:

@@ -1,12 +1,12 @@
-"""One function on N ranks over the nodes of a Ray cluster: all of them run, or none.
+"""Run one function on N ranks over the nodes of a Ray cluster: either all of them run, or none.
 
-Like ``run_ranks``, with the ranks spread evenly over nodes (one actor on each, see ``gang_node.py``). Every
-rank is a process in the folder that this program runs in, which all machines share, and learns its place
-from the variables that torchrun would set. When any of them is lost, all are ended and all start again, so
-that work which keeps checkpoints ends with the result of a run that nothing happened to.
+It works like ``run_ranks``, but spreads the ranks evenly over nodes (one actor on each, see
+``gang_node.py``). Every rank is a process in this program's working folder, which all machines share, and
+reads its rank from the variables that torchrun would set. When any rank is lost, all are ended and all start
+again. If the work keeps checkpoints, its result is the same as that of a run without losses.
 
-Nothing waits for ever: for room on the cluster, for the ranks to begin, and for one of them to say
-something. A loss is told with the rank, its node and its log.
+Every wait has a limit: for room on the cluster, for the ranks to begin, and for any rank to send something.
+The message about a loss names the rank, its node and its log.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from skillpress.play.workers.ray_cluster import ClusterError, connected, live_no
 Result = TypeVar("Result")
 
 LOSS_SECONDS = 15.0
-"""After a rank has raised: how long to look whether another one's death was the cause. Ray takes 13 s to
-notice a dead node."""
+"""After a rank has raised an exception, how long to check whether another rank's death was the cause. Ray
+takes 13 s to notice a dead node."""
 HANDED_OVER = ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "DO_NOT_TRACK")
-"""Variables that ranks get from this process. Those that name places are each node's own."""
+"""Variables that ranks get from this process. Variables that name places are different on each node."""
 
 
 @dataclass(frozen=True)
 class Gang:
-    """Where ranks run, and what is done when one is lost."""
+    """Where ranks run, and what happens when one is lost."""
 
     address: str
-    """HOST:PORT of a Ray cluster of which this machine is a node."""
+    """HOST:PORT of a Ray cluster to which this machine belongs."""
     nodes: int = 1
-    """Machines that the ranks are spread over, evenly."""
+    """Number of machines over which the ranks are spread evenly."""
     gpus: bool = False
     """Whether each rank has a GPU."""
     restarts: int = 3
-    """How often all ranks start again after a loss."""
+    """How often all ranks may start again after a loss."""
     start_seconds: float = 300.0
     """How long to wait for room on the cluster, and then for the ranks to begin."""
 
 
 class LostError(RankError):
-    """A rank will not end its work: all have to start again. The message names it, its node and its log."""
+    """A rank will not finish its work, so all have to start again. The message names it, its node and its
+    log."""
 
 
 def run_gang(
@@ -66,19 +67,19 @@ def run_gang(
     on_loss: Callable[[str], None] = lambda message: None,
     silence_seconds: float = SILENCE_SECONDS,
 ) -> list[Result]:
-    """What ``work`` returns on each of ``size`` ranks, in rank order.
+    """Return the results of ``work`` on each of ``size`` ranks, in rank order.
 
     Args:
         size: a multiple of the gang's nodes.
-        logs: a folder that all machines see, for what the ranks print.
-        on_report: told (rank, what it reported); again after a restart, where the work repeats something.
-        on_loss: told who was lost, before all start again.
-        silence_seconds: how long all ranks may say nothing.
+        logs: a folder that all machines see, for the output of the ranks.
+        on_report: called with (rank, its report). After a restart it is called again for repeated work.
+        on_loss: called with a message about the loss before all ranks start again.
+        silence_seconds: how long all ranks may be silent.
 
     Raises:
         ClusterError: the cluster cannot be used, has no room in time, or a node cannot start ranks.
-        LostError: ranks were lost more often than the gang starts again.
-        UserError: what a rank found wrong; nothing starts again.
+        LostError: ranks were lost more often than the gang may restart.
+        UserError: an error of the user that a rank found; nothing is restarted.
     """
     if gang.nodes < 1 or size % gang.nodes:
         raise ClusterError(f"cluster: {gang.nodes} nodes cannot share {size} processes evenly")
@@ -116,11 +117,11 @@ class _Rank:
         return f"rank {self.number} on node {self.node}"
 
     def hear(self, said: bytes | int) -> Message | None:
-        """Note what it says; returns its report, if it is one.
+        """Record a message and return it if it is a report.
 
         Raises:
-            LostError: it has ended before its work.
-            UserError: what it found wrong.
+            LostError: the rank ended before it finished its work.
+            UserError: an error of the user that the rank found.
         """
         if isinstance(said, int):
             self.ended = True
@@ -144,17 +145,17 @@ class _Listener:
     def __init__(self, ranks: Sequence[_Rank], on_report: Callable[[int, Any], None]) -> None:
         self._ranks, self._on_report = ranks, on_report
         self._first: _Rank | None = None
-        """The rank that has raised before all others."""
+        """The rank that was the first to raise an exception."""
 
     def listen(self, streams: dict[Any, list[_Rank]], start_seconds: float, silence_seconds: float) -> None:
-        """Return when all ranks are done.
+        """Return when all ranks have finished.
 
         Args:
-            streams: Ray's streams of what is said, to the ranks that speak there.
+            streams: maps Ray's streams of messages to the ranks that send them.
 
         Raises:
-            LostError: one of them never will be.
-            UserError: what a rank or its node found wrong.
+            LostError: a rank will never finish.
+            UserError: an error of the user that a rank or its node found.
         """
         import ray
 
@@ -191,14 +192,14 @@ class _Listener:
             self._first = rank
 
     def _silent(self) -> str:
-        """Those that have not begun, or all that still work."""
+        """The ranks that have not begun or, if all have begun, those that are still working."""
         working = [rank for rank in self._ranks if not rank.ended]
         late = [rank for rank in working if not rank.begun] or working
         return ", ".join(f"{rank} (log {rank.log})" for rank in late)
 
 
 def _lost_by(rank: _Rank) -> LostError:
-    """Nobody died: the first that raised is the reason."""
+    """The error if no rank died: the first rank that raised an exception is the reason."""
     assert rank.raised is not None
     error: Exception = rank.raised.value
     lost = LostError(f"{rank} raised {type(error).__name__}: {error}; its log is {rank.log}")
@@ -208,7 +209,7 @@ def _lost_by(rank: _Rank) -> LostError:
 
 @contextmanager
 def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
-    """An actor with room for so many ranks on each node; leaving the block ends them and their ranks.
+    """An actor on each node, with room for ``each`` ranks. Leaving the block ends the actors and their ranks.
 
     Raises:
         ClusterError: the cluster has no room for them in time.
@@ -242,7 +243,7 @@ def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
 def _begin(
     gang: Gang, hosts: Sequence[Any], ranks: Sequence[_Rank], command: tuple[str, ...]
 ) -> dict[Any, list[_Rank]]:
-    """Start every rank; returns Ray's streams of what they say, to the ranks that speak there.
+    """Start every rank; return Ray's streams of messages, mapped to the ranks that send them.
 
     Raises:
         LostError: a node does not answer.
@@ -274,7 +275,7 @@ def _begin(
 
 
 def _variables(rank: int, local: int, size: int, each: int, meeting: tuple[str, str, int]) -> dict[str, str]:
-    """The environment of a rank: what a launcher would set, and this process's settings."""
+    """The environment of a rank: the variables of a launcher, and this process's settings."""
     _, address, port = meeting
     values = map(str, (rank, local, size, address, port))
     handed = {name: os.environ[name] for name in HANDED_OVER if name in os.environ}

@@ -1,8 +1,8 @@
-"""What a node of a Ray cluster does for a gang: it starts the ranks and hands on what they say.
+"""A gang's actor on a node of a Ray cluster: it starts the ranks and forwards their messages.
 
-Ray copies this class to the node, where it may find another revision of this package, or none. It imports
-nothing but the standard library and Ray, and every rank is a process of its own that starts in the folder
-which it is told, with the code that lies there.
+Ray copies this class to the node, which may have another revision of this package, or none. So the class
+imports only the standard library and Ray, and every rank is a separate process that starts in the given
+folder, with the code in that folder.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from multiprocessing.connection import Connection, wait
 
 @dataclass(frozen=True)
 class RankStart:
-    """How one rank is started."""
+    """How to start one rank."""
 
     rank: int
     arguments: tuple[str, ...]
-    """Of ``python -m``; the descriptor to speak to and the process to end with are added."""
+    """Arguments of ``python -m``. The descriptor for messages and the process to end with are appended."""
     variables: dict[str, str]
-    """Set in its environment."""
+    """Variables set in its environment."""
     folder: str
-    """Where it starts."""
+    """The folder in which it starts."""
     log: str
-    """The file that takes what it prints, relative to the folder."""
+    """The file for its output, relative to the folder."""
 
 
 LAST_WORDS_SECONDS = 5.0
-"""What the actor has, after its node's end, to say that its ranks have ended too."""
+"""Time after its node's end in which the actor can still report that its ranks have ended."""
 
 
 class RankHost:
     """The actor on one node."""
 
     def __init__(self) -> None:
-        """End with the node: Ray itself leaves actors behind where its node process was killed."""
+        """Make the actor end with its node. Ray itself leaves actors behind if the node process is killed."""
         above = os.pidfd_open(os.getppid())
 
         def watch() -> None:
@@ -53,7 +53,7 @@ class RankHost:
         threading.Thread(target=watch, daemon=True).start()
 
     def place(self) -> tuple[str, str, int]:
-        """(the node's id, its address, a port there that nobody listens on)."""
+        """Return (id of the node, its address, a free port there)."""
         import ray
 
         with socket.socket() as probe:
@@ -62,7 +62,8 @@ class RankHost:
         return ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address(), port
 
     def run(self, starts: list[RankStart]) -> Iterator[tuple[int, bytes | int]]:
-        """Start the ranks; yields (rank, what it says), and (rank, exit code) when it has ended."""
+        """Start the ranks; yield (rank, message) for each message and (rank, exit code) when a rank has
+        ended."""
         talking = {start.rank: self._start(start) for start in starts}
         while talking:
             ready = wait([connection for connection, _ in talking.values()])
@@ -78,7 +79,7 @@ class RankHost:
     @staticmethod
     def _start(start: RankStart) -> tuple[Connection, subprocess.Popen[bytes]]:
         reading, writing = os.pipe()
-        # A rank must outlive neither this process nor the node's, which is right above.
+        # A rank must end with this process and with the node's process, which is its direct parent.
         numbers = [str(writing), str(os.getppid())]
         log = os.path.join(start.folder, start.log)
         os.makedirs(os.path.dirname(log), exist_ok=True)

@@ -2,9 +2,9 @@
 
     python -m skillpress.play.workers.gang_rank WORK DIGEST SOURCE DESCRIPTOR ANCESTOR
 
-WORK is the file that holds the pickled work and DIGEST its hash, which tells whether this machine sees the
-same disk. SOURCE is the hash of the code that the work is made for. What the rank has to say goes to
-DESCRIPTOR, and it ends with ANCESTOR.
+WORK is the file that holds the pickled work, and DIGEST is its hash, which shows whether this machine sees
+the same disk. SOURCE is the hash of the code for which the work was made. The rank sends its messages to
+DESCRIPTOR and ends with the process ANCESTOR.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skillpress.play.workers.ranks import serve, stopped
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The process; what it returns or raises goes to the descriptor."""
+    """Run the rank. The result or exception of the work is sent to the descriptor."""
     work, digest, source, descriptor, ancestor = arguments
     end_with(int(ancestor))
     signal.signal(signal.SIGTERM, stopped)

@@ -1,7 +1,7 @@
 """The work of a gang as a file on the disk that its machines share.
 
-Whoever reads another file than was written, or has other code than it was written with, is on a machine that
-must not take part.
+A machine takes part only if it reads the same bytes and runs the same code as the machine that wrote the
+file.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from skillpress.core.resume import content_key
 from skillpress.core.storage import atomic_path
 
 PACKAGE = Path(__file__).parents[2]
-"""The code of skillpress that this process has."""
+"""The skillpress package that this process runs."""
 
 
 class ForeignNodeError(UserError):
-    """A node has other code, or another disk, than the program that started the gang."""
+    """A node has other code or another disk than the program that started the gang."""
 
 
 def source_key() -> str:
-    """A hash of this package's code as this process has it."""
+    """A hash of this package's code, as this process sees it."""
     return content_key({}, [PACKAGE])
 
 
 def write_work(work: object, file: Path) -> tuple[str, str, str]:
-    """Leave the work where all machines see it; returns what a rank is told: file, its hash, the code's."""
+    """Write the work where all machines see it; return the arguments of a rank: file, its hash, the code's
+    hash."""
     pickled = pickle.dumps(work)
     with atomic_path(file) as temporary:
         temporary.write_bytes(pickled)
@@ -36,10 +37,10 @@ def write_work(work: object, file: Path) -> tuple[str, str, str]:
 
 
 def read_work(file: Path, digest: str, source: str) -> bytes:
-    """The pickled work, if it can be done here.
+    """Return the pickled work, if it can be done here.
 
     Raises:
-        ForeignNodeError: the file is not there or is another one, or the code here is another.
+        ForeignNodeError: the file is missing or different, or the code here is different.
     """
     if not file.is_file() or hashlib.sha256(pickled := file.read_bytes()).hexdigest() != digest:
         raise ForeignNodeError(

@@ -1,8 +1,8 @@
-"""Ranks that a launcher starts: torchrun, ``deepspeed``, or srun with the variables of these two set.
+"""Ranks that are started by a launcher: torchrun, ``deepspeed``, or srun with the variables of these two set.
 
-Each process is one rank of the training, on one machine or on several, and learns from its environment
-which one. Nobody stands above the ranks here: when one of them is lost the others find out in their next
-collective, ask who is still there, and name those who do not answer. The launcher ends what is left.
+Each process is one rank of the training, on one or several machines, and reads its rank from its environment.
+These ranks have no common parent process. When a rank is lost, the others notice it in their next collective,
+check which ranks are still alive, and name the missing ones. The launcher ends the remaining ranks.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from skillpress.play.workers.ranks import RankError, Work
 Result = TypeVar("Result")
 
 VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What a launcher sets; torch reads the last two itself."""
+"""The variables that a launcher sets. torch reads the last two itself."""
 NEIGHBOURS = "LOCAL_WORLD_SIZE"
-"""How many ranks share this machine; torchrun sets it, others need not."""
+"""The number of ranks on this machine. torchrun sets it; other launchers need not."""
 
 
 class LaunchError(UserError):
-    """A launcher's variables are incomplete, or do not fit the experiment."""
+    """A launcher's variables are incomplete or do not fit the experiment."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Launch:
     rank: int
     size: int
     local_rank: int
-    """Its number on its machine."""
+    """The rank's number on its machine."""
     local_size: int
-    """How many there are on its machine; all, where the launcher does not say."""
+    """The number of ranks on its machine; all of them if the launcher does not set it."""
 
 
 def launch_of_environment(environment: Mapping[str, str] = os.environ) -> Launch | None:
-    """This process among those of its launcher; None where no launcher started it.
+    """Return this process's launch; None if no launcher started it.
 
     Raises:
-        LaunchError: some of the variables are missing or are no numbers.
+        LaunchError: some of the variables are missing or not numbers.
     """
     missing = [name for name in VARIABLES if name not in environment]
     if {"RANK", "WORLD_SIZE"} <= set(missing):
@@ -54,19 +54,19 @@ def launch_of_environment(environment: Mapping[str, str] = os.environ) -> Launch
         rank, local, size = (int(environment[name]) for name in VARIABLES[:3])
         neighbours = int(environment.get(NEIGHBOURS, size))
     except ValueError as error:
-        raise LaunchError(f"of {', '.join(VARIABLES[:3])} one is no number: {error}") from None
+        raise LaunchError(f"one of {', '.join(VARIABLES[:3])} is not a number: {error}") from None
     return Launch(rank, size, local, neighbours)
 
 
 def take_part(work: Work[Result], launch: Launch, processes: int, on_report: Callable[[Any], None]) -> Result:
-    """What ``work`` returns on this rank.
+    """Return the result of ``work`` on this rank.
 
     Args:
-        processes: the ranks that the experiment is made for.
-        on_report: told what rank 0 reports, on rank 0.
+        processes: the number of ranks that the experiment requires.
+        on_report: called on rank 0 with rank 0's reports.
 
     Raises:
-        LaunchError: the launcher started another number of ranks.
+        LaunchError: the launcher started a different number of ranks.
         RankError: other ranks were lost; the message names them.
     """
     rank, size = launch.rank, launch.size
@@ -77,7 +77,7 @@ def take_part(work: Work[Result], launch: Launch, processes: int, on_report: Cal
         )
     try:
         return work(rank, size, on_report if rank == 0 else lambda value: None)
-    except RuntimeError as error:  # what torch raises where a collective fails
+    except RuntimeError as error:  # torch raises it if a collective fails
         from skillpress.play.workers.distributed import missing_ranks
 
         missing = missing_ranks(rank, size)

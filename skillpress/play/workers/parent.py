@@ -1,10 +1,11 @@
-"""A process that ends with the one that started it, however that one ends.
+"""End a process together with the one that started it, however the latter ends.
 
-Who is killed by ``kill -9`` can tell nobody, so its children find out themselves, in two ways. Linux
-kills them when the thread that started them ends (``PR_SET_PDEATHSIG``), whatever they are doing at
-that moment. And a thread in each of them watches: elsewhere than on Linux it is the only way, and it
-sees ancestors too, where a shell stands in between. A process of ``multiprocessing`` only watches,
-since the thread that started it may end before the pool that it belongs to.
+A process killed by ``kill -9`` cannot notify its children, so each child watches its parent, in two ways.
+Linux kills the child when the thread that started it ends (``PR_SET_PDEATHSIG``), whatever the child is
+doing. In addition, a thread in each child watches the parent. On other systems than Linux this is the only
+way, and it also works for an ancestor that started the child through a shell. A process of
+``multiprocessing`` uses only the watching thread, since the thread that started it may end before the pool
+that it belongs to.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ import psutil
 
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.2
-"""How often an ancestor is looked at where the system cannot wait for a process that is no child."""
+"""Interval of checks on an ancestor, if the system can wait only for child processes."""
 
 
 def end_with_parent() -> None:
-    """End this process of ``multiprocessing`` when the one that started it has ended."""
+    """End this process of ``multiprocessing`` when its parent has ended."""
     parent = parent_process()
     assert parent is not None
     sentinel = parent.sentinel
@@ -37,22 +38,22 @@ def end_with_parent() -> None:
 
 
 def end_with(ancestor: int) -> None:
-    """End this process when ``ancestor`` has ended, or the process right above this one: at once where
-    it has ended already.
+    """End this process when ``ancestor`` or this process's direct parent has ended; end it at once if one
+    already has.
 
     Args:
-        ancestor: the number of the process that started this one, if need be through a shell.
+        ancestor: pid of the process that started this one, possibly through a shell.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _end_after(_until_ended(ancestor))
-    # Only now, when no end goes unnoticed any more: it may have come before all this.
+    # Checked only now that every later end is noticed: the ancestor may have ended before.
     if ancestor not in {process.pid for process in psutil.Process().parents()}:
         end()
 
 
 def end() -> None:
-    """End this process now; what it had to keep it has written."""
+    """End this process now. All that it had to keep is already written."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -65,8 +66,8 @@ def _end_after(wait_for_it: Callable[[], object]) -> None:
 
 
 def _until_ended(pid: int) -> Callable[[], object]:
-    """What waits until a process has ended, a zombie included; it is identified now, not by its number
-    alone, which may be given to another."""
+    """A function that waits until a process has ended; a zombie has ended. The process is identified now,
+    because its pid may later be given to another process."""
     try:
         handle = select.poll()
         handle.register(os.pidfd_open(pid), select.POLLIN)

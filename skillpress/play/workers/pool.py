@@ -1,10 +1,10 @@
-"""A pool of supervised processes: a worker that dies, hangs or grows is replaced, and the work goes on.
+"""A pool of supervised processes: a worker that dies, hangs or grows is replaced, and the work continues.
 
-Jobs are handed over with ``submit`` and their answers come from ``completed``. The jobs of a batch travel
-in one message and their answers in one; what is submitted while a worker is at work travels in its next
-message. When a worker fails, its successor first does the other jobs of the batch and then, alone, the
-job at which it failed. A job at which ``Limits.attempts`` workers have failed is reported as failed. The
-pool knows no domain: environments and sandboxes both use it.
+Jobs are handed over with ``submit``, and their answers come from ``completed``. The jobs of a batch travel in
+one message, and so do their answers. Jobs that are submitted while a worker is busy travel in its next
+message. When a worker fails, its successor first does the other jobs of the batch and then, on its own, the
+job at which the worker failed. A job at which ``Limits.attempts`` workers have failed is reported as failed.
+The pool does not depend on what the jobs do: environments and sandboxes both use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from skillpress.play.workers.worker import Limits, Worker
 
 WATCH_SECONDS = 0.2
-"""How often working processes are looked at."""
+"""Interval of checks on busy processes."""
 
 
 def cores() -> int:
@@ -31,32 +31,32 @@ def cores() -> int:
 
 @dataclass
 class _Batch:
-    """Numbers of jobs that travel in one message."""
+    """Numbers of the jobs that travel in one message."""
 
     numbers: list[int]
     takes_more: bool = False
-    """Whether jobs that are submitted before it leaves may join; a job that has failed travels alone."""
+    """Whether jobs that are submitted before it is sent may join it. A job that has failed travels alone."""
 
 
 class WorkerPool:
-    """``size`` worker processes, each started when it is first given work."""
+    """``size`` worker processes, each started when it first gets work."""
 
     def __init__(self, make: Callable[[], Callable[[Any], Any]], size: int, limits: Limits) -> None:
-        """``make`` is called in each worker and returns the function that does a job there; it and
-        the jobs are pickled."""
+        """``make`` is called in each worker and returns the function that does a job there. ``make`` and the
+        jobs are pickled."""
         self._workers = [Worker(make, limits) for _ in range(size)]
         self._limits = limits
         self._jobs: dict[int, Callable[[], Any]] = {}
-        """Number to job, of what is not answered."""
+        """The unanswered jobs, by number."""
         self._waiting: list[deque[_Batch]] = [deque() for _ in range(size)]
         self._working: dict[int, list[int]] = {}
-        """Worker to the numbers of the jobs that it has been given."""
+        """Maps each busy worker to the numbers of its jobs."""
         self._failed: Counter[int] = Counter()
         self._watched = 0.0
 
     @property
     def restarts(self) -> int:
-        """Workers replaced so far."""
+        """Number of workers replaced so far."""
         return sum(worker.generation for worker in self._workers)
 
     def generation(self, worker: int) -> int:
@@ -67,8 +67,8 @@ class WorkerPool:
         """Give a worker these jobs, now or when it has answered; never blocks.
 
         Args:
-            jobs: a number, which nobody waits for yet, to what makes the job. It is made when it leaves, and
-                again where it goes to a successor.
+            jobs: maps numbers to functions that make the jobs. A number must not belong to an unanswered job.
+                A job is made when it is sent, and again if it goes to a successor.
         """
         self._jobs |= jobs
         batches = self._waiting[worker]
@@ -79,11 +79,11 @@ class WorkerPool:
         self._send()
 
     def completed(self, wait: float) -> list[tuple[int, Any]]:
-        """Number and answer, or a ``Failure``, of the jobs that have ended since.
+        """Return (number, answer or ``Failure``) for each job that has ended since the last call.
 
         Args:
-            wait: seconds at most to the first of them. A job that takes longer than ``Limits.seconds`` has
-                ended, too.
+            wait: maximum number of seconds until the first of them. A job that takes longer than
+                ``Limits.seconds`` has ended, too.
 
         Raises:
             WorkerPoolError: a process ends before it is ready to work.
@@ -100,8 +100,8 @@ class WorkerPool:
         return []
 
     def abort(self) -> None:
-        """Forget what is not answered. Workers that are at work are replaced: their answers would be taken
-        for those of later jobs."""
+        """Forget all unanswered jobs. Busy workers are replaced: their answers would be taken for those of
+        later jobs."""
         for worker in self._working:
             self._workers[worker].replace()
         self._working.clear()
@@ -113,14 +113,14 @@ class WorkerPool:
     def run(
         self, work: Mapping[int, Iterable[Sequence[int]]], job: Callable[[int], Any]
     ) -> Iterator[tuple[int, Any]]:
-        """Do numbered jobs; nothing else may be under way.
+        """Do numbered jobs. No other jobs may be open.
 
         Args:
-            work: worker to the batches of job numbers that it does one after the other.
-            job: a number to the job.
+            work: maps each worker to its batches of job numbers, which it does one after the other.
+            job: maps a number to the job.
 
         Yields:
-            A job's number and its answer, or a ``Failure``, in the order in which they end.
+            A job's number and its answer, or a ``Failure``, in the order in which the jobs end.
 
         Raises:
             WorkerPoolError: a process ends before it is ready to work.
@@ -157,7 +157,7 @@ class WorkerPool:
                 self._workers[worker].give([self._jobs[number]() for number in numbers])
 
     def _attend(self, ready: Sequence[Any]) -> list[tuple[int, Any]]:
-        """What the workers with something to say have answered; now and then all are looked at."""
+        """The answers of the workers that have sent something. At intervals, all busy workers are checked."""
         watch = time.monotonic() - self._watched >= WATCH_SECONDS
         if watch:
             self._watched = time.monotonic()
@@ -182,7 +182,7 @@ class WorkerPool:
         return found
 
     def _again(self, worker: int, numbers: Sequence[int], failing: int) -> bool:
-        """Queue a failed batch anew; whether the failing job is tried again, too."""
+        """Queue a failed batch again; return whether the failing job will be tried again, too."""
         batches = self._waiting[worker]
         rest = [number for number in numbers if number != failing]
         if rest:

@@ -1,8 +1,8 @@
-"""What runs inside a worker process: do the jobs of each message, answer them in one.
+"""The main loop inside a worker process: do the jobs of each message and answer them in one message.
 
-The process ends with its parent, however that one ends (a step that never ends would not notice that
-nobody waits for it), and with its first exception: after one, nobody knows what state an engine is in.
-The parent reads Ctrl-C; here it is blocked from the start.
+The process ends with its parent, however the parent ends: a step that never ends would not notice that its
+parent is gone. It also ends with its first exception, because an engine's state is unknown after one. The
+parent handles Ctrl-C; here it is blocked from the start.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ import psutil
 from skillpress.play.workers.parent import end_with_parent
 
 NOT_READY = -1
-"""What the shared counter says until the process is ready for its first job."""
+"""Value of the shared counter until the process is ready for its first job."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """All jobs of a message are done."""
+    """The message that all jobs of a batch are done."""
 
     answers: list[bytes]
-    """Pickled here one by one, so that a job whose answer cannot be is known."""
+    """Answers, pickled one by one in the worker, so that a job whose answer cannot be pickled is known."""
     memory: int
-    """Resident bytes of the process afterwards."""
+    """Resident bytes of the process after the batch."""
 
 
 @dataclass(frozen=True)
 class Raised:
-    """A job raised an exception, and this is the process's last message."""
+    """The last message of a process in which a job raised an exception."""
 
     error: str
-    """Its type and message."""
+    """Type and message of the exception."""
     traceback: str
 
 
 def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable[[Any], Any]]) -> None:
-    """Serve until the parent hangs up.
+    """Serve until the parent closes the connection.
 
     Args:
-        begun: shared with the parent: the index of the job being done.
+        begun: the index of the current job, shared with the parent.
         make: makes the function that does a job.
     """
     end_with_parent()
     try:
         do = make()
-    except Exception as error:  # noqa: BLE001  the parent decides what is to be done
+    except Exception as error:  # noqa: BLE001  the parent decides what to do
         connection.send(_raised(error))
         return
     begun.value = 0
@@ -67,7 +67,7 @@ def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable
             begun.value = index
             try:
                 answers.append(pickle.dumps(do(job)))
-            except Exception as error:  # noqa: BLE001  the parent decides what is to be done
+            except Exception as error:  # noqa: BLE001  the parent decides what to do
                 connection.send(_raised(error))
                 return
         connection.send(Done(answers, process.memory_info().rss))

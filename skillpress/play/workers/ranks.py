@@ -1,12 +1,13 @@
-"""One function on N processes side by side, the ranks: how every part of an experiment uses its cores.
+"""Run one function on N concurrent processes, the ranks. Every part of an experiment uses its cores in this
+way.
 
-Ranks are spawned, each calls ``work(rank, size, report)``, and what they return comes back in rank
-order. A single rank is the calling process itself. The function decides what its share is from rank and
-size alone, so the result depends on the number of ranks and never on the machine's cores.
+Ranks are spawned, each calls ``work(rank, size, report)``, and the results are returned in rank order. A
+single rank is the calling process itself. The function derives its share from rank and size alone, so the
+result depends on the number of ranks and never on the machine's cores.
 
-Nothing waits for ever: a rank that dies or raises ends all of them, with an error that names it, and so
-do ranks that do not start or that all fall silent. Ranks end with their parent. The parent reads Ctrl-C;
-ranks that are stopped by it get SIGTERM and some seconds to save what they have.
+Every wait has a limit. A rank that dies or raises an exception ends all of them, with an error that names it,
+and so do ranks that do not start or that all fall silent. Ranks end with their parent. The parent handles
+Ctrl-C: it stops the ranks by SIGTERM, and they get some seconds to save their work.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ from skillpress.play.workers.parent import end_with_parent
 
 Result = TypeVar("Result")
 Report = Callable[[Any], None]
-"""Tells the parent how far a rank has come; what is told is pickled."""
+"""Sends the parent a report on the rank's progress; the report is pickled."""
 Work = Callable[[int, int, Report], Result]
-"""``work(rank, size, report)``; pickled where there are several ranks."""
+"""``work(rank, size, report)``; pickled if there are several ranks."""
 
 START_SECONDS = 300.0
 """A rank that has not begun by then counts as hung; importing torch on a busy machine takes a minute."""
 SILENCE_SECONDS = 7200.0
-"""Ranks of which none has said anything for so long count as hung. One training step of a large model
-takes minutes; a collective that waits for a lost rank gives up by itself after half an hour."""
+"""Ranks count as hung if none of them has sent anything for this long. One training step of a large model
+takes minutes; a collective that waits for a lost rank gives up after half an hour."""
 GRACE_SECONDS = 5.0
-"""What a rank has to save its work after SIGTERM."""
+"""Time that a rank has to save its work after SIGTERM."""
 _AFTERMATH_SECONDS = 5.0
-"""After a rank has raised: how long to look whether another one's death was the cause."""
+"""After a rank has raised an exception, how long to check whether another rank's death was the cause."""
 
 
 class RankError(RuntimeError):
-    """A rank died, hung, or raised what cannot be handed over; the message names it."""
+    """A rank died, hung, or raised an exception that cannot be pickled; the message names the rank."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a rank tells those who wait for it, pickled."""
+    """A rank's message to its parent, pickled."""
 
     kind: Literal["begun", "report", "done", "raised"]
     value: Any = None
@@ -64,11 +65,11 @@ def run_ranks(
     on_report: Callable[[int, Any], None] = lambda rank, value: None,
     silence_seconds: float = SILENCE_SECONDS,
 ) -> list[Result]:
-    """What ``work`` returns on each of ``size`` ranks, in rank order.
+    """Return the results of ``work`` on each of ``size`` ranks, in rank order.
 
     Args:
-        on_report: told (rank, what it reported), here in the parent.
-        silence_seconds: how long all ranks may say nothing.
+        on_report: called in the parent with (rank, its report).
+        silence_seconds: how long all ranks may be silent.
 
     Raises:
         RankError: a rank died or hung.
@@ -97,13 +98,13 @@ class _Rank:
         self.result: Any = None
         context = multiprocessing.get_context("spawn")
         self.connection, self._theirs = context.Pipe(duplex=False)
-        # Not daemonic: environments of a rank may live in worker processes of its own.
+        # Not daemonic: environments of a rank may live in its own worker processes.
         self.process: SpawnProcess = context.Process(
             target=_serve, args=(self._theirs, number, size, work), name=f"rank {number}"
         )
 
     def start(self) -> None:
-        # A child inherits the signal mask: Ctrl-C is then the parent's alone.
+        # A child inherits the signal mask, so only the parent gets Ctrl-C.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -112,7 +113,8 @@ class _Rank:
         self._theirs.close()
 
     def messages(self) -> list[Message]:
-        """What it has reported or raised since the last look; notes that it has begun or is done."""
+        """The reports and exceptions since the last call. It also records that the rank has begun or is
+        done."""
         found = []
         try:
             while self.connection.poll():
@@ -126,7 +128,8 @@ class _Rank:
         return found
 
     def died(self) -> RankError | None:
-        """The error that says so, if it is gone without having finished; after all its messages."""
+        """The error for a rank that has ended without finishing. Call it after reading all messages of the
+        rank."""
         if self.done or (self.process.is_alive() and not self._closed):
             return None
         self.process.join(GRACE_SECONDS)
@@ -136,7 +139,7 @@ class _Rank:
 def _attend(
     ranks: Sequence[_Rank], on_report: Callable[[int, Any], None], silence: float
 ) -> Exception | None:
-    """Listen until all are done, or one has failed: then its error."""
+    """Listen until all ranks are done or one has failed; return the error of the latter."""
     heard = time.monotonic()
     while working := [rank for rank in ranks if not rank.done]:
         patience = silence if all(rank.begun for rank in ranks) else min(silence, START_SECONDS)
@@ -159,7 +162,7 @@ def _attend(
 
 
 def _cause(others: Sequence[_Rank], raised: _Rank, message: Message) -> Exception:
-    """Why ranks failed: where one has died, the others only lost their connection to it."""
+    """The error that made ranks fail. If one has died, the others only lost their connection to it."""
     error: Exception = message.value
     error.add_note(f"In rank {raised.number}:\n{message.traceback}")
     if isinstance(error, UserError):
@@ -167,7 +170,7 @@ def _cause(others: Sequence[_Rank], raised: _Rank, message: Message) -> Exceptio
     fallen = wait([rank.process.sentinel for rank in others], _AFTERMATH_SECONDS)
     for rank in others:
         if rank.process.sentinel in fallen:
-            # A dying process closes its files one by one, and only then counts as ended.
+            # A dying process closes its files one by one, and counts as ended only after that.
             rank.process.join(GRACE_SECONDS)
         said = [message.kind for message in rank.messages()]
         if "raised" not in said and (death := rank.died()):
@@ -177,7 +180,7 @@ def _cause(others: Sequence[_Rank], raised: _Rank, message: Message) -> Exceptio
 
 
 def _kill(ranks: Sequence[_Rank]) -> None:
-    """End all at once. After a failure nothing is worth the wait: what was saved is there."""
+    """Kill all ranks at once. After a failure there is nothing to wait for: saved work is already on disk."""
     for rank in ranks:
         if rank.process.pid is not None:
             rank.process.kill()
@@ -199,15 +202,15 @@ def _end(ranks: Sequence[_Rank]) -> None:
 
 
 def _serve(connection: Connection, rank: int, size: int, pickled: bytes) -> None:
-    """What runs in a rank."""
+    """The main function of a rank's process."""
     end_with_parent()
     signal.signal(signal.SIGTERM, stopped)
     serve(connection, rank, size, lambda: pickled)
 
 
 def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], bytes]) -> None:
-    """Do the work and say how it goes. The work arrives pickled, so that what it imports already has a
-    guard."""
+    """Do the work and report on it. The work arrives pickled, so that exceptions of its imports are caught,
+    too."""
     try:
         work = pickle.loads(pickled())
         connection.send(Message("begun"))
@@ -219,21 +222,21 @@ def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], by
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on: where ranks can find each other."""
+    """A free port of this machine, at which ranks can meet."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def stopped(number: int, frame: object) -> None:
-    """SIGTERM as an exception, so that open files and episode logs are closed."""
+    """Turn SIGTERM into an exception, so that open files and episode logs are closed."""
     sys.exit(1)
 
 
 def _portable(error: Exception) -> Exception:
-    """The error itself, if it survives pickling."""
+    """Return the error itself if it survives pickling."""
     try:
         copy = pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001  an exception may refuse in any way
+    except Exception:  # noqa: BLE001  pickling an exception may fail in any way
         return RankError(traceback.format_exception_only(error)[-1].strip())
     return copy if isinstance(copy, Exception) else RankError(repr(error))

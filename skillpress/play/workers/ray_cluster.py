@@ -1,7 +1,7 @@
 """A Ray cluster as seen by a program that starts work on it (extra ``ray``; docs/scaling.md).
 
-The address is always given: Ray would otherwise attach to any cluster that it finds. Ray itself waits for
-ever where it is given a wrong token, so that it is asked in a thread which can be left behind.
+The address is always passed explicitly: otherwise Ray would attach to any cluster that it finds. With a wrong
+token, Ray waits for ever, so the connection is made in a thread that can be abandoned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from skillpress.core.errors import UserError
 
 CONNECT_SECONDS = 60.0
-"""A cluster that has not let this program in by then is given up."""
+"""Maximum time until the cluster lets this program connect."""
 _PROBE_SECONDS = 10.0
 
 
@@ -26,10 +26,10 @@ class ClusterError(UserError):
 
 @contextmanager
 def connected(address: str, seconds: float = CONNECT_SECONDS) -> Iterator[None]:
-    """Be a driver of the cluster at ``address`` (HOST:PORT) within the block.
+    """Act as a driver of the cluster at ``address`` (HOST:PORT) within the block.
 
     Raises:
-        ClusterError: Ray is not installed, the address is none, or nobody answers there in time.
+        ClusterError: Ray is not installed, the address is invalid, or no cluster answers there in time.
     """
     try:
         import ray
@@ -46,7 +46,7 @@ def connected(address: str, seconds: float = CONNECT_SECONDS) -> Iterator[None]:
 
 
 def live_nodes() -> dict[str, str]:
-    """Of a connected cluster: the id of every living node to how people call it, with its resources."""
+    """Maps the id of every living node of the connected cluster to its name, with its resources."""
     import ray
 
     return {node["NodeID"]: _named(node) for node in ray.nodes() if node["Alive"]}
@@ -61,15 +61,15 @@ def _named(node: dict[str, Any]) -> str:
 def _probe(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdigit():
-        raise ClusterError(f"cluster: {address!r} is no HOST:PORT, such as node0:6379 of `ray start --head`")
+        raise ClusterError(f"cluster: {address!r} is not HOST:PORT, such as node0:6379 of `ray start --head`")
     try:
         socket.create_connection((host, int(port)), _PROBE_SECONDS).close()
     except OSError as error:
-        raise ClusterError(f"cluster: nobody answers at {address} ({error})") from error
+        raise ClusterError(f"cluster: no cluster answers at {address} ({error})") from error
 
 
 def _within(seconds: float, address: str, connect: Any) -> None:
-    """Call ``connect`` in a thread; raise what it raises, or that it takes too long."""
+    """Call ``connect`` in a thread; raise its exception, or an error if it takes too long."""
     failed: list[Exception] = []
 
     def call() -> None:

@@ -1,9 +1,9 @@
 """One worker process at a time, and its successors.
 
-It is spawned, never forked, since the parent holds torch and its threads; like all spawned processes
-it imports the parent's main module, whose heavy imports belong in functions for that reason. A
-counter in shared memory says which job of its batch it is at, so that a deadline holds for each job
-and not for the batch, and so that the job at which it failed is known whatever way it failed.
+The process is spawned, never forked, since the parent holds torch and its threads. Like all spawned processes
+it imports the parent's main module, so heavy imports of that module belong in functions. A counter in shared
+memory says which job of its batch the process is at. So a deadline applies to each job and not to the batch,
+and the failing job is known however it failed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from skillpress.play.workers.process import NOT_READY, Done, Raised, serve
 START_SECONDS = 120.0
 """A process that is not ready by then counts as hung; importing an engine takes seconds."""
 FITS_BYTES = 4096
-"""A message up to this size fits into an empty pipe everywhere: sending it cannot block."""
+"""A message up to this size fits into an empty pipe on every system, so sending it cannot block."""
 GROWTH = 2.0
-"""Where the first batch already takes more memory than the cap, a restart would not help: then a
-worker may grow to this multiple of what it took. In the middle of a batch it may take this multiple
-of its cap."""
+"""If the first batch already takes more memory than the cap, a restart would not help. The worker may then
+grow to this multiple of the first batch's memory. In the middle of a batch it may take this multiple of its
+cap."""
 
 
 class WorkerPoolError(RuntimeError):
@@ -45,11 +45,11 @@ class Limits:
     """What a worker may use before it is replaced."""
 
     seconds: float = 120.0
-    """For one job. A step takes milliseconds, a whole demonstration seconds."""
+    """Maximum time for one job. A step takes milliseconds, a whole demonstration seconds."""
     memory: int = 2 << 30
-    """Resident bytes of one process. Thirty ALFWorld games take a few hundred MB."""
+    """Maximum resident bytes of one process. Thirty ALFWorld games take a few hundred MB."""
     attempts: int = 2
-    """Workers that may fail at one job before the job is given up."""
+    """Number of workers that may fail at one job before the pool gives up on the job."""
 
 
 Reason = Literal["died", "hung", "grew", "raised"]
@@ -61,9 +61,9 @@ class Failure:
 
     reason: Reason
     detail: str
-    """In words: the exit code, the limit, or the exception."""
+    """A description: the exit code, the limit, or the exception."""
     traceback: str = ""
-    """Of the exception, as text."""
+    """The exception's traceback as text."""
 
 
 class Worker:
@@ -72,12 +72,12 @@ class Worker:
     def __init__(self, make: Callable[[], Callable[[Any], Any]], limits: Limits) -> None:
         """``make`` is called in the process and returns the function that does a job there."""
         self.generation = 0
-        """How often it was replaced: what earlier processes held in memory is gone."""
+        """How often the process was replaced. A new process has nothing that earlier ones held in memory."""
         self._make, self._limits = make, limits
         self._process: SpawnProcess | None = None
         self._connection: Connection
         self._sender: threading.Thread | None = None
-        """Sends a batch that the pipe may not hold, until the process has read it or has ended."""
+        """Sends a batch that is too large for the pipe, until the process has read it or has ended."""
         self._begun: c_longlong
         self._seen = NOT_READY
         self._since = 0.0
@@ -85,13 +85,13 @@ class Worker:
 
     @property
     def handles(self) -> list[Connection | int]:
-        """What to wait for while it works."""
+        """The handles to wait for while it works."""
         assert self._process is not None
         return [self._connection, self._process.sentinel]
 
     def give(self, jobs: Sequence[Any]) -> None:
-        """Send a batch; only when the last one was answered. Never blocks: a process that does not read
-        it is overdue, as one that does not answer."""
+        """Send a batch, after the last one was answered. Never blocks: a process that does not read the batch
+        becomes overdue, like one that does not answer."""
         if self._process is None:
             self._start()
         if self._begun.value != NOT_READY:
@@ -105,7 +105,8 @@ class Worker:
         self._sender.start()
 
     def attend(self) -> list[Any] | tuple[Failure, int] | None:
-        """The answers, or what failed and at which job of the batch; None while it works.
+        """Return the answers, or the failure and the job of the batch at which it occurred; None while it
+        works.
 
         Raises:
             WorkerPoolError: the process ended before it was ready to work.
@@ -136,14 +137,14 @@ class Worker:
             self._process.kill()
             self._process.join()
             self._process.close()
-            if self._sender is not None:  # nobody holds the other end now: it has been told so
+            if self._sender is not None:  # killing the process has closed the other end
                 self._sender.join()
                 self._sender = None
             self._connection.close()
             self._process = None
 
     def _send(self, message: bytes) -> None:
-        with suppress(OSError):  # it has died; attend will say so
+        with suppress(OSError):  # the process has died; attend will report it
             self._connection.send_bytes(message)
 
     def _start(self) -> None:
@@ -152,7 +153,7 @@ class Worker:
         self._begun = context.RawValue(c_longlong, NOT_READY)
         process = context.Process(target=serve, args=(theirs, self._begun, self._make), daemon=True)
         self._first_memory = 0
-        # A child inherits the signal mask: Ctrl-C is then this process's alone.
+        # A child inherits the signal mask, so only this process gets Ctrl-C.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -187,7 +188,7 @@ class Worker:
         return START_SECONDS if self._begun.value == NOT_READY else self._limits.seconds
 
     def _fail(self, reason: Reason, raised: Raised | None = None) -> tuple[Failure, int]:
-        """Replace the process; what is known of its failure, and the job of the batch it was at."""
+        """Replace the process; return its failure and the job of the batch that it was at."""
         assert self._process is not None
         position = self._begun.value
         if reason == "died":

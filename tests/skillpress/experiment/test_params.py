@@ -104,7 +104,7 @@ def test_the_papers_other_two_benchmarks_stand_in_theirs(
         ),
         (
             "engine: {name: server, urls: [a:8801], answer_seconds: 60}",
-            "'a:8801' is no server; allowed: http://HOST:PORT",
+            "'a:8801' is not a server; allowed: http://HOST:PORT",
         ),
         (
             "engine: {name: server, urls: [http://a:1, http://a:1/], answer_seconds: 60}",

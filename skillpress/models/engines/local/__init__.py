@@ -1,4 +1,4 @@
-"""The engine on torch, in this process; it needs nothing to be installed or started."""
+"""The engine on torch in this process. It needs no other installation and no server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalParameters(EngineParameters):
         return LocalEngine(policy, demand.growing)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
-        """See ``EngineParameters``; rows beyond its bounds wait for the others, or are computed again."""
+        """See ``EngineParameters``. Rows beyond the engine's bounds wait for others or are computed again."""
         from skillpress.models.engines.local.engine import CACHE_BYTES, KEPT_BYTES
 
         kept = min(rows * row, KEPT_BYTES) if growing else 0

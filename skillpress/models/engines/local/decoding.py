@@ -1,4 +1,4 @@
-"""Between a prefill and the last token: what passes leave, rows that are still open, and their answers."""
+"""The data between a prefill and the last token: results of passes, open rows, and their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillpress.models.engines.local.kept import Layers
 
 @dataclass
 class Prefilled:
-    """What a pass over different prompts leaves."""
+    """The result of a pass over different prompts."""
 
     logits: torch.Tensor
     """[prompts, vocabulary] after each prompt."""
@@ -26,12 +26,13 @@ class Prefilled:
     lengths: torch.Tensor
     """[prompts]."""
     visible: torch.Tensor | None
-    """[prompts, width] which columns are no padding; None where none is."""
+    """[prompts, width], True for columns that are not padding; None if there is no padding."""
     width: int
-    """Columns, padding included."""
+    """Number of columns, including padding."""
 
     def columns(self, count: int) -> torch.Tensor:
-        """[prompts, count] which columns are no padding, where more of it stands on the left."""
+        """[prompts, count], True for columns that are not padding, after extending the padding on the left to
+        ``count`` columns."""
         visible = self.visible
         if visible is None:
             visible = torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=self.lengths.device)
@@ -39,7 +40,7 @@ class Prefilled:
 
 
 def rows_of_passes(passes: Sequence[Prefilled], fan: torch.Tensor) -> list[torch.Tensor]:
-    """For each pass its rows among numbers ``fan`` (ascending) of all passes."""
+    """For each pass, its rows among the prompt numbers ``fan`` (ascending), which count over all passes."""
     first, chosen = 0, []
     for made in passes:
         last = first + len(made.lengths)
@@ -49,42 +50,42 @@ def rows_of_passes(passes: Sequence[Prefilled], fan: torch.Tensor) -> list[torch
 
 
 class OpenRows(ABC):
-    """Rows that wait for tokens, with the keys and values of what they have."""
+    """Rows that wait for tokens, with the keys and values of the tokens they have."""
 
     @abstractmethod
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """Keep these rows (ascending); returns them in the order that they stand in now."""
+        """Keep these rows (ascending); return them in their new order."""
 
     @abstractmethod
     def layers_of(self, row: int) -> Layers:
-        """Keys and values of a row's tokens so far, in memory of their own."""
+        """Keys and values of a row's tokens so far, as a copy."""
 
     @abstractmethod
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """Append one token per row; returns the logits after it, [rows, vocabulary]."""
+        """Append one token per row; return the logits after it, [rows, vocabulary]."""
 
 
 class Decoder(ABC):
-    """How an engine decodes."""
+    """A way to decode."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> OpenRows:
-        """Rows whose prompts are numbers ``fan`` (ascending) of all passes, which are used up, with room for
-        so many tokens."""
+        """Open rows whose prompts are the numbers ``fan`` (ascending) over all passes, with room for that
+        many new tokens. The passes are consumed."""
 
     @abstractmethod
     def tokens(self, rows: int, columns: int) -> int:
-        """For how many tokens so many rows of a length take memory."""
+        """The number of tokens for which this many rows of this length take memory."""
 
     @abstractmethod
     def release(self) -> None:
-        """Give back what is kept between batches."""
+        """Release everything that is kept between batches."""
 
 
 class GrowingDecoder(Decoder):
-    """With a cache that shows one column more after every token; nothing is kept between batches."""
+    """Decodes with a cache that shows one more column after every token; it keeps nothing between batches."""
 
     name = "growing"
 
@@ -97,12 +98,12 @@ class GrowingDecoder(Decoder):
         return rows * columns
 
     def release(self) -> None:
-        """There is nothing."""
+        """Do nothing: there is nothing to release."""
 
 
 @dataclass
 class Decoding(OpenRows):
-    """The rows still open: their keys and values, what of them is padding, and their lengths."""
+    """The open rows: their keys and values, the mask of their padding, and their lengths."""
 
     cache: DecodingCache
     mask: torch.Tensor | None
@@ -150,7 +151,7 @@ class Decoding(OpenRows):
 
 @dataclass
 class Answers:
-    """Sampled tokens as they come in, [rows, longest response]."""
+    """The sampled tokens so far, [rows, longest response]."""
 
     tokens: np.ndarray[tuple[int, int], np.dtype[np.int64]]
     logprobs: np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -176,7 +177,7 @@ class Answers:
         self.stopped[rows] = stopped.cpu().numpy()
 
     def completions(self, prefilled: Sequence[int]) -> list[Completion]:
-        """One per row, with the tokens of its prompt that were computed for it."""
+        """One completion per row, with the number of prompt tokens that were computed for it."""
         rows = zip(
             self.tokens.tolist(),
             self.logprobs.tolist(),

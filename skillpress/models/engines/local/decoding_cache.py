@@ -1,10 +1,10 @@
-"""Keys and values of the rows that are decoded together, with room for the tokens to come.
+"""Keys and values of the rows that are decoded together, with room for the new tokens.
 
-transformers' own cache grows by copying: every token copies all keys and values of all rows, and so
-does every row that stops. Here a layer's memory is taken once, for the longest prompt and the longest
-response; a token is written where it belongs, and where a row stops, the last row takes its place.
-Prompts may have been prefilled in several passes: their keys and values meet here, each row's newest
-token in the same column.
+transformers' own cache grows by copying: every token copies all keys and values of all rows, and so does
+every row that stops. Here a layer's memory is allocated once, for the longest prompt and the longest
+response. A token is written in place, and when a row stops, the last row takes its place. If prompts were
+prefilled in several passes, their keys and values are merged here, so that each row's newest token is in the
+same column.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from skillpress.models.engines.local.kept import Layers
 
 MOVED_IN_ORDER = 1 << 26
-"""Bytes of a cache up to which rows keep their order: copying costs little there, and batches that were
-decoded in order before stay so, to the bit."""
+"""Caches of at most this many bytes keep their rows in order. Copying costs little for them, and batches that
+were decoded in order before stay the same, to the bit."""
 
 
 class DecodingCache(Cache):
@@ -30,12 +30,12 @@ class DecodingCache(Cache):
     def merged(
         cls, prefilled: Sequence[DynamicCache], rows: Sequence[torch.Tensor], columns: int, room: int
     ) -> DecodingCache:
-        """The chosen rows of several caches, one cache after another; the caches are used up.
+        """The chosen rows of several caches, one cache after another; the caches are consumed.
 
         Args:
-            rows: for each cache the rows to take, a row as often as it is named.
-            columns: of the widest cache; the others are padded on the left.
-            room: tokens to come per row.
+            rows: for each cache the rows to take. A row is taken as often as it is named.
+            columns: number of columns of the widest cache; the others are padded on the left.
+            room: number of new tokens per row.
         """
         layers: list[Any] = []
         for index in range(len(prefilled[0].layers)):
@@ -43,11 +43,11 @@ class DecodingCache(Cache):
             layers.append(_merged_layer(parts, rows, columns, room))
             for part in parts:
                 if part is not layers[-1]:
-                    part.keys = part.values = None  # their memory is free for the next layer's
+                    part.keys = part.values = None  # frees their memory for the next layer
         return cls(layers=layers)
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """Keep these rows (ascending); returns them in the order that they stand in now."""
+        """Keep these rows (ascending); return them in their new order."""
         growing = [layer for layer in self.layers if isinstance(layer, _GrowingLayer)]
         in_order = sum(layer.size for layer in growing) <= MOVED_IN_ORDER
         order = rows if in_order else last_into_holes(rows)
@@ -61,22 +61,22 @@ class DecodingCache(Cache):
 
 
 def can_merge(config: PretrainedConfig) -> bool:
-    """Whether caches of several passes can be put together: those of attention can, other states not."""
+    """Whether caches of several passes can be merged: attention layers can, other states cannot."""
     kinds = {type(layer) for layer in DynamicCache(config=config).layers}
     return kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
 
 
 def can_resume(config: PretrainedConfig) -> bool:
-    """Whether a row's keys and values can be taken out and gone on from later: every layer sees all of them.
+    """Whether a row's keys and values can be taken out and used later: every layer must see all of them.
 
-    A sliding window counts columns, among which there may be padding then.
+    A sliding window counts columns, which could then include padding.
     """
     return {type(layer) for layer in DynamicCache(config=config).layers} == {DynamicLayer}
 
 
 def resumed_cache(sequences: Sequence[Layers], config: PretrainedConfig) -> tuple[DynamicCache, torch.Tensor]:
-    """A cache of which each row is one sequence's keys and values, padded on the left, and
-    [rows, columns] which of its columns are no padding."""
+    """A cache in which each row holds one sequence's keys and values, padded on the left, and a mask [rows,
+    columns] that is True for columns that are not padding."""
     cache = DynamicCache(config=config)
     lengths = [layers[0][0].shape[1] for layers in sequences]
     columns = max(lengths)
@@ -92,7 +92,7 @@ def resumed_cache(sequences: Sequence[Layers], config: PretrainedConfig) -> tupl
 
 
 def _left_padded(rows: Sequence[torch.Tensor], columns: int) -> torch.Tensor:
-    """[rows, heads, columns, size] of [heads, tokens, size] each."""
+    """[rows, heads, columns, size] from tensors of [heads, tokens, size], padded on the left."""
     heads, _, size = rows[0].shape
     padded = rows[0].new_zeros(len(rows), heads, columns, size)
     for row, found in zip(padded, rows, strict=True):
@@ -101,7 +101,7 @@ def _left_padded(rows: Sequence[torch.Tensor], columns: int) -> torch.Tensor:
 
 
 def bytes_per_token(config: PretrainedConfig, itemsize: int) -> int:
-    """Bytes of keys and values that one token of one row takes in all layers."""
+    """Number of bytes that the keys and values of one token take in all layers."""
     config = config.get_text_config()
     heads = int(config.num_attention_heads)
     shared = int(getattr(config, "num_key_value_heads", None) or heads)
@@ -110,10 +110,10 @@ def bytes_per_token(config: PretrainedConfig, itemsize: int) -> int:
 
 
 class _GrowingLayer(DynamicLayer):
-    """A layer that writes new tokens into memory it already has."""
+    """A layer that writes new tokens into memory that is already allocated."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, columns: int) -> None:
-        """Take [rows, heads, columns and room, size] memory, of which ``columns`` are filled."""
+        """Use this memory, [rows, heads, columns and room, size], of which ``columns`` are filled."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._all = (keys, values)
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
@@ -121,25 +121,25 @@ class _GrowingLayer(DynamicLayer):
 
     @property
     def size(self) -> int:
-        """Bytes that the rows in use take, room included."""
+        """Bytes of the rows in use, including their room for new tokens."""
         return sum(memory[: self._rows].nbytes for memory in self._all)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write new columns; returns all keys and values up to them."""
+        """Write new columns; return all keys and values up to them."""
         columns = self._columns + key_states.shape[2]
         for memory, new in zip(self._all, (key_states, value_states), strict=True):
             memory[: self._rows, :, self._columns : columns] = new
         return self._show(self._rows, columns)
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Keep these rows in this order, in memory of their own."""
+        """Keep these rows in this order, in newly allocated memory."""
         self._all = (self._all[0][indices], self._all[1][indices])
         self._show(len(indices), self._columns)
 
     def move(self, order: torch.Tensor) -> None:
-        """Keep these rows in this order, moving only those that change place."""
+        """Keep these rows in this order and move only the rows whose place changes."""
         moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
         for memory in self._all:
             memory[moved, :, : self._columns] = memory[order[moved], :, : self._columns]
@@ -153,7 +153,7 @@ class _GrowingLayer(DynamicLayer):
 
 
 def _merged_layer(parts: Sequence[Any], rows: Sequence[torch.Tensor], columns: int, room: int) -> Any:
-    """One layer of the caches; a kind that cannot be merged comes from a single cache."""
+    """Merge one layer of the caches. A layer type that cannot be merged comes from a single cache."""
     (first, *_), kind = parts, type(parts[0])
     if kind is DynamicSlidingWindowLayer:
         kept = min(columns, first.sliding_window - 1)
@@ -179,7 +179,7 @@ def _both(
 def _right_aligned(
     parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int, room: int
 ) -> torch.Tensor:
-    """[all rows, heads, columns + room, size]: the parts' rows, each ending at ``columns``."""
+    """[all rows, heads, columns + room, size]: the rows of all parts, each ending at column ``columns``."""
     _, heads, _, size = parts[0].shape
     merged = parts[0].new_empty(sum(map(len, rows)), heads, columns + room, size)
     copy_right_aligned(merged, parts, rows, columns)
@@ -189,18 +189,18 @@ def _right_aligned(
 def copy_right_aligned(
     memory: torch.Tensor, parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int
 ) -> None:
-    """Copy the parts' rows to the first rows of [rows, heads, columns or more, size], each ending at
-    ``columns``."""
+    """Copy the rows of all parts to the first rows of ``memory``, [rows, heads, at least ``columns``, size].
+    Each row ends at column ``columns``."""
     first = 0
     for part, chosen in zip(parts, rows, strict=True):
         padding, last = columns - part.shape[2], first + len(chosen)
-        memory[first:last, :, :padding] = 0  # masked, but not whatever stood in memory: 0 x nan is nan
+        memory[first:last, :, :padding] = 0  # masked, but must not hold old values: 0 x nan is nan
         memory[first:last, :, padding:columns] = part[chosen]
         first = last
 
 
 def last_into_holes(rows: torch.Tensor) -> torch.Tensor:
-    """The rows such that as few as possible move: those beyond the new end fill what became free."""
+    """Order the rows so that as few as possible move: rows beyond the new end fill the free places."""
     count = len(rows)
     order = torch.arange(count, device=rows.device)
     free = torch.ones(count, dtype=torch.bool, device=rows.device)

@@ -1,21 +1,20 @@
-"""Sampling in this process: batched, with a KV cache, and nothing computed twice.
+"""Sampling in this process: in batches, with a KV cache, and without computing anything twice.
 
-Prompts are prefilled in chunks of about one length, rows with the same prompt (a group's first step,
-say) once; then all rows are decoded together, from whichever chunk they come, because a decode step
-reads all weights however few its rows are. Each turn of the decode loop advances the rows that are
-still open; a row that has drawn a stop token leaves the batch, and its share of the cache with it.
-Prompts of different lengths are padded on the left, so that the newest token of every row stands in
-the same column.
+Prompts are prefilled in chunks of similar length; rows with the same prompt (such as a group's first step)
+are prefilled once. Then the rows of all chunks are decoded together, because a decode step reads all weights,
+however few rows it has. Each iteration of the decode loop advances the rows that are still open. A row that
+has drawn a stop token leaves the batch and frees its share of the cache. Prompts of different lengths are
+padded on the left, so that the newest token of every row is in the same column.
 
-Where prompts grow, keys and values of a prompt and its response are kept (``kept.py``), and of a prompt that
-goes on from them the new tokens alone are prefilled: the response's last token, which was sampled and
-never fed, and what was said after it.
+If prompts grow, the keys and values of a prompt and its response are kept (``kept.py``). For a prompt that
+extends them, only the new tokens are prefilled: the response's last token, which was sampled but never fed to
+the model, and the text after it.
 
-The engine works on the device that the policy is on. On a CPU the cache grows with every token. On a GPU
-decode steps of a few fixed shapes are recorded as CUDA graphs and played back (``static_decoding.py``), but
-for models that such a step cannot hold, which decode as on a CPU. The steps are tested on a CPU; recording
-them was **never run on a GPU so far**. So each is compared with the model's own step before it is used, and
-the engine stops where they differ.
+The engine works on the policy's device. On a CPU the cache grows with every token. On a GPU, decode steps of
+a few fixed shapes are recorded as CUDA graphs and replayed (``static_decoding.py``). Models that such a step
+does not support decode as on a CPU. The steps are tested on a CPU; recording them was **never run on a GPU so
+far**. So each step is compared with the model's own step before it is used, and the engine stops if they
+differ.
 """
 
 from __future__ import annotations
@@ -50,29 +49,33 @@ from skillpress.models.policy.policy import Policy, copy_model
 _log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 32_768
-"""Prompt tokens in one forward pass at most; bounds the memory of activations."""
+"""Maximum number of prompt tokens in one forward pass; it bounds the memory of activations."""
 
 CACHE_BYTES = 8 << 30
-"""Keys and values of the rows that are decoded together at most; further rows wait for them."""
+"""Maximum bytes of keys and values of the rows that are decoded together; further rows wait."""
 
 KEPT_BYTES = 8 << 30
-"""Keys and values of episodes in flight at most, kept from one step to the next where prompts grow."""
+"""Maximum bytes of keys and values of episodes in flight that are kept from one step to the next, if prompts
+grow."""
 
 PADDING_WORK = 10**11
-"""Multiplications by weights that a CPU may spend on the padding of one pass: a second or two.
+"""Maximum number of multiplications by weights that a CPU may spend on the padding of one pass: a second or
+two.
 
-A GPU has less of a loss from padding than from more passes."""
+A GPU loses less by padding than by additional passes.
+"""
 
 
 @dataclass
 class LocalEngineCounters:
-    """What the engine has done so far."""
+    """Totals of the engine so far."""
 
     completions: int = 0
     prompt_tokens: int = 0
-    """Tokens of all prompts asked for."""
+    """Number of tokens of all requested prompts."""
     prefilled_tokens: int = 0
-    """Tokens of the different prompts, the ones really computed: without those of kept sequences."""
+    """Number of prompt tokens that were computed: each different prompt once, without the tokens of kept
+    sequences."""
     sampled_tokens: int = 0
 
 
@@ -80,11 +83,11 @@ class LocalEngine(BatchEngine):
     """An ``interface.Engine`` on torch, with its own copy of the policy's weights."""
 
     def __init__(self, policy: Policy, growing: bool = False) -> None:
-        """Copy the model: what is trained elsewhere reaches the engine by ``update_weights``.
+        """Copy the model. Training elsewhere reaches the engine only through ``update_weights``.
 
         Args:
-            growing: prompts go on from earlier ones and their responses: keep keys and values of these, as
-                far as the model's layers allow it and ``KEPT_BYTES`` suffice.
+            growing: whether prompts extend earlier prompts and responses. Their keys and values are then
+                kept, if the model's layers allow it and as far as ``KEPT_BYTES`` suffices.
         """
         super().__init__()
         self.model: PreTrainedModel = copy_model(policy.model)
@@ -92,11 +95,11 @@ class LocalEngine(BatchEngine):
         self.decoder = decoder_for(self.model)
         self._merges = can_merge(self.model.config)
         self._weights = policy.parameters
-        exact = self.model.dtype == torch.float32  # half types round by 0.04 nats, each pass otherwise
+        exact = self.model.dtype == torch.float32  # half types round by 0.04 nats in each pass
         self.promises = Promises(exact_seeds=True, exact_logprobs=exact, lockstep=True)
         self.stop = torch.tensor(sorted(policy.stop_token_ids), device=self.model.device)
         pad = int(policy.tokenizer.pad_token_id or 0)
-        self.pad = pad if pad < policy.vocabulary else 0  # nothing sees it, but the model embeds it
+        self.pad = pad if pad < policy.vocabulary else 0  # masked everywhere, but the model embeds it
         self.counters = LocalEngineCounters()
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
@@ -112,7 +115,7 @@ class LocalEngine(BatchEngine):
         self._forget()
 
     def sleep(self) -> None:
-        """Give back the memory of kept keys and values, and of recorded steps."""
+        """Release the memory of kept keys and values, and of recorded steps."""
         self._forget()
         self.decoder.release()
 
@@ -128,7 +131,7 @@ class LocalEngine(BatchEngine):
         completions: list[Completion | None] = [None] * len(prompts)
         known = self._known(prompts)
         for rows in self._batches(prompts, sampling.max_new_tokens):
-            if known:  # behind the others, those with the fewest new tokens first
+            if known:  # after the others, those with the fewest new tokens first
                 rows.sort(key=lambda row: _new_tokens(prompts[row], known))
             batch = self._complete([prompts[r] for r in rows], sampling, [seeds[r] for r in rows], known)
             for row, completion in zip(rows, batch, strict=True):
@@ -150,12 +153,12 @@ class LocalEngine(BatchEngine):
         return batches
 
     def _fits(self, rows: int, width: int, size: int) -> bool:
-        """Whether so many rows of so many bytes are one batch; where passes cannot be merged, a batch is one
-        pass."""
+        """Whether rows of this number and size in bytes fit into one batch. If passes cannot be merged, a
+        batch is one pass."""
         return size <= CACHE_BYTES and (self._merges or rows * width <= PREFILL_TOKENS)
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
-        """Different prompts, shortest first, cut into prefill passes."""
+        """Split different prompts, shortest first, into prefill passes."""
         some: list[TokenIds] = []
         for prompt in prompts:
             wide = (len(some) + 1) * len(prompt)
@@ -171,7 +174,7 @@ class LocalEngine(BatchEngine):
         return costly and padding * self._weights > PADDING_WORK
 
     def _known(self, prompts: Sequence[TokenIds]) -> dict[TokenIds, KeptSequence]:
-        """Prompt to the kept sequence that it goes on from, where there is one."""
+        """Maps prompts to the kept sequences that they extend, for prompts that have one."""
         if self.kept is None:
             return {}
         self.kept.begin_round()
@@ -225,19 +228,21 @@ class LocalEngine(BatchEngine):
     def draw(
         self, logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """[rows] the token of each at this position of its response, and its log-probability."""
+        """Draw each row's token at this position of its response; return the tokens and their
+        log-probabilities, [rows] each."""
         return draw(logits, sampling, seeds, position)
 
     def _keep(self, kept: KeptSequences, tokens: TokenIds, layers: Callable[[], Layers]) -> None:
-        """Keep what was computed for a sequence whose last token alone was not fed, if there is room."""
+        """Keep the keys and values of a sequence, of which only the last token was not fed, if there is
+        room."""
         if kept.make_room(len(tokens) * bytes_per_token(self.model.config, self.model.dtype.itemsize)):
             kept.put(KeptSequence(tokens, layers()))
 
     def _prefilled(
         self, prompts: Sequence[TokenIds], known: dict[TokenIds, KeptSequence], keep_cache: bool
     ) -> list[Prefilled]:
-        """Passes over different prompts; those that go on from kept sequences stand behind the others, and
-        the kept sequences are used up."""
+        """Run passes over different prompts. Prompts that extend kept sequences come after the others, and
+        their kept sequences are consumed."""
         fresh = [prompt for prompt in prompts if prompt not in known]
         grown = [prompt for prompt in prompts if prompt in known]
         before = [self._taken(known.pop(prompt)) for prompt in grown]
@@ -249,13 +254,13 @@ class LocalEngine(BatchEngine):
         return passes
 
     def _taken(self, sequence: KeptSequence) -> KeptSequence:
-        """The sequence, which the longer one is to replace."""
+        """Return the sequence and forget it, since the longer one will replace it."""
         if self.kept is not None:
             self.kept.drop(sequence)
         return sequence
 
     def _go_on(self, kept: Sequence[KeptSequence], new: Sequence[TokenIds]) -> Prefilled:
-        """One pass over the new tokens of prompts of which the rest is kept."""
+        """One pass over the new tokens of prompts whose beginning is kept."""
         device = self.model.device
         cache, seen = resumed_cache([sequence.layers for sequence in kept], self.model.config)
         before = torch.tensor([len(sequence.tokens) for sequence in kept], device=device)
@@ -302,7 +307,7 @@ class LocalEngine(BatchEngine):
 
 
 def decoder_for(model: PreTrainedModel) -> Decoder:
-    """Recorded steps where there is CUDA and the model allows them, which is said where it does not."""
+    """Recorded steps on CUDA if the model allows them; if it does not, a warning says why."""
     if model.device.type != "cuda":
         return GrowingDecoder()
     reason = why_not_static(model)
@@ -317,5 +322,5 @@ def _length(sequence: KeptSequence | None) -> int:
 
 
 def _new_tokens(prompt: TokenIds, known: Mapping[TokenIds, KeptSequence]) -> int:
-    """Those behind a kept sequence; 0 where there is none."""
+    """Number of tokens after the kept sequence; 0 if there is none."""
     return len(prompt) - _length(known[prompt]) if prompt in known else 0

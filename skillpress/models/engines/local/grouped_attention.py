@@ -1,8 +1,8 @@
-"""Attention of one new token per row where several query heads share keys and values.
+"""Attention of one new token per row for models in which several query heads share keys and values.
 
-With a mask, transformers' sdpa repeats keys and values for every query head of a group, which copies
-the whole cache several times over for every token. The queries of a group can as well stand where
-queries of several tokens would stand, since all of them see the same columns: then nothing is copied.
+With a mask, transformers' sdpa repeats keys and values for every query head of a group, which copies the
+whole cache several times for every token. Instead, the queries of a group can take the dimension of several
+tokens' queries, since all of them see the same columns. Then nothing is copied.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 NAME = "sdpa_grouped"
-"""What transformers knows it by; elsewhere than in decoding it is sdpa itself."""
+"""The name under which transformers knows it. Outside of decoding it is sdpa itself."""
 
 
 def group_queries(model: PreTrainedModel) -> None:
-    """Let this model's attention decode so, if it uses sdpa and its query heads share keys and values."""
+    """Make this model's attention decode in this way, if it uses sdpa and its query heads share keys and
+    values."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads

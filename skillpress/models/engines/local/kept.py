@@ -1,12 +1,13 @@
-"""Keys and values of sequences that a later prompt may go on from, in a bounded amount of memory.
+"""Keys and values of sequences that a later prompt may extend, in a bounded amount of memory.
 
-Where an agent's prompts grow, a step's prompt is that of the step before, the response to it, and something
-new. What was computed for a prompt and its response is kept when the response ends, and found again by the
-longest kept sequence that a prompt begins with; nobody has to say which episode it belongs to. Its owner has
-then no further use for it: the longer sequence takes its place.
+If an agent's prompts grow, a step's prompt consists of the previous step's prompt, the response to it, and
+new tokens. The keys and values of a prompt and its response are kept when the response ends. A later prompt
+finds them as the longest kept sequence that it begins with, so no caller has to name its episode. The longer
+sequence then replaces the kept one, which is not needed any more.
 
-When memory is short, what was not asked for longest is forgotten, and what is asked for in this round
-stays: episodes take turns, and to forget the one whose turn comes next would in the end find nothing.
+When memory is short, the sequence that was not requested for the longest time is forgotten. Sequences
+requested in the current round stay: episodes take turns, so forgetting the one whose turn comes next would in
+the end leave nothing to find.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ from numpy.typing import NDArray
 from skillpress.core.interface import TokenIds
 
 Layers = tuple[tuple[torch.Tensor, torch.Tensor], ...]
-"""Per layer keys and values, each [heads, tokens, size]."""
+"""Per layer (keys, values), each [heads, tokens, size]."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeptSequence:
-    """What a model has computed for a sequence."""
+    """Keys and values that a model has computed for a sequence."""
 
     tokens: TokenIds
     layers: Layers
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
 
 
 class KeptSequences:
-    """Sequences by the prompts that begin with them."""
+    """The kept sequences, found by the prompts that begin with them."""
 
     def __init__(self, limit: int) -> None:
-        """``limit``: bytes at most."""
+        """``limit``: maximum number of bytes."""
         self._limit = limit
         self._round = 0
         self.clear()
@@ -55,20 +56,21 @@ class KeptSequences:
         return self._size
 
     def clear(self) -> None:
-        """Forget everything, as new weights demand."""
+        """Forget everything; required after an update of the weights."""
         self._kept: OrderedDict[tuple[int, int], KeptSequence] = OrderedDict()
-        """(tokens, hash of them) to the sequence, the one not asked for longest first."""
+        """Maps (number of tokens, their hash) to the sequence, least recently requested first."""
         self._asked: dict[tuple[int, int], int] = {}
-        """The round in which each was put in or asked for last."""
+        """The round in which each sequence was last added or requested."""
         self._lengths: Counter[int] = Counter()
         self._size = 0
 
     def begin_round(self) -> None:
-        """From here on: what is put in or asked for stays until the next round, or until it is dropped."""
+        """Begin a round. Sequences that are added or requested from now on stay until the next round or until
+        they are dropped."""
         self._round += 1
 
     def find(self, prompt: TokenIds) -> KeptSequence | None:
-        """The longest sequence that the prompt begins with and goes beyond; None where there is none."""
+        """The longest kept sequence that is a proper prefix of the prompt; None if there is none."""
         hashes = prefix_hashes(prompt)
         for length in sorted(self._lengths, reverse=True):
             key = (length, int(hashes[length - 1])) if length < len(prompt) else None
@@ -80,7 +82,8 @@ class KeptSequences:
         return None
 
     def make_room(self, size: int) -> bool:
-        """Whether so many bytes more fit, once as many of older rounds are forgotten as it takes."""
+        """Forget as many sequences of earlier rounds as needed; return whether ``size`` more bytes then
+        fit."""
         while self._size + size > self._limit and self._kept:
             oldest = next(iter(self._kept))
             if self._asked[oldest] == self._round:
@@ -89,7 +92,7 @@ class KeptSequences:
         return self._size + size <= self._limit
 
     def put(self, sequence: KeptSequence) -> None:
-        """Keep a sequence, if it fits and is not there already."""
+        """Keep a sequence, if it fits and is not kept already."""
         key = _key(sequence.tokens)
         if key in self._kept or not self.make_room(sequence.size):
             return
@@ -99,7 +102,7 @@ class KeptSequences:
         self._size += sequence.size
 
     def drop(self, sequence: KeptSequence) -> None:
-        """Forget a sequence that a longer one takes the place of."""
+        """Forget a sequence that a longer one replaces."""
         key = _key(sequence.tokens)
         if self._kept.get(key) is sequence:
             self._forget(key)
@@ -113,7 +116,8 @@ class KeptSequences:
 
 
 def prefix_hashes(tokens: TokenIds) -> NDArray[np.uint64]:
-    """[tokens] for every i a hash of the first i + 1 tokens: sums of products with a number of the place."""
+    """[tokens], for every i a hash of the first i + 1 tokens: the sum of products of each token with a number
+    that depends on its place."""
     with np.errstate(over="ignore"):
         places = np.arange(1, len(tokens) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         places = (places ^ (places >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

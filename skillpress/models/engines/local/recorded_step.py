@@ -1,10 +1,10 @@
-"""A decode step that is recorded once and played back, and compared with the model before it is trusted.
+"""A decode step that is recorded once and replayed, and compared with the model before it is used.
 
-Launching the hundreds of operations of a decode step from Python takes longer than a GPU takes to carry them
-out. A CUDA graph launches all of them at once, on the addresses of its recording. What goes wrong there goes
-wrong in silence: a number of the recording's moment that is used for ever, or a mask that a model reads
-otherwise. So a step is recorded at made-up inputs, and must then give what the model gives by itself at the
-true ones, with a cache that grows.
+Launching the hundreds of operations of a decode step from Python takes longer than the GPU takes to execute
+them. A CUDA graph launches all of them at once, on the addresses of its recording. Its mistakes are silent: a
+number from the moment of the recording that is used for ever, or a mask that a model interprets differently.
+So a step is recorded with made-up inputs. With the real inputs it must then give the same result as the model
+alone with a growing cache.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from skillpress.core.errors import UserError
 from skillpress.models.engines.local.static_cache import StaticInputs, first_rows
 
 Step = Callable[[], object]
-"""Reads and writes the memory that it was made for."""
+"""A function that reads and writes the memory that it was made for."""
 
 Record = Callable[[Step], Step]
-"""Makes of a step one that does the same; it may carry the step out a few times."""
+"""Turns a step into another one that does the same. It may run the step a few times."""
 
 COMPARED_ROWS = 8
-"""Rows that are computed once more to compare a recorded step with."""
+"""Number of rows that are computed a second time for the comparison with a recorded step."""
 
 WARM_UP = 3
-"""Times that a step is carried out before it is recorded: libraries choose kernels and take memory."""
+"""Number of times that a step is run before it is recorded: libraries choose kernels and allocate memory."""
 
 
 class RecordedStepError(UserError):
-    """A recorded step does not compute what the model does."""
+    """A recorded step does not compute the same as the model."""
 
 
 class CudaGraphs:
-    """Records steps as CUDA graphs, which share the memory for what they compute on the way.
+    """Records steps as CUDA graphs, which share the memory of their intermediate results.
 
     Never run on a GPU so far.
     """
@@ -55,7 +55,7 @@ class CudaGraphs:
                     step()
             torch.cuda.current_stream().wait_stream(aside)
             graph = torch.cuda.CUDAGraph()
-            # The learner may use the GPU from a thread of its own meanwhile (training.lag).
+            # Meanwhile the learner may use the GPU from another thread (training.lag).
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 step()
 
@@ -67,12 +67,12 @@ class CudaGraphs:
 
 
 def recorded(model: PreTrainedModel, inputs: StaticInputs, record: Record, rows: int, column: int) -> Step:
-    """A step that was recorded and gives what the model gives.
+    """Return a recorded step, after checking that it gives the same result as the model.
 
     Args:
-        inputs: as they are before a step of the decoding that goes on.
-        rows: of them that are waited for.
-        column: that the step writes.
+        inputs: the inputs before the next step of the current decoding.
+        rows: number of rows whose results are needed.
+        column: the column that the step writes.
 
     Raises:
         RecordedStepError: the two differ by more than rounding.
@@ -100,12 +100,12 @@ def recorded(model: PreTrainedModel, inputs: StaticInputs, record: Record, rows:
 
 
 def rounding(dtype: torch.dtype) -> float:
-    """The share by which equal results may differ, where sums are taken in another order."""
+    """The relative difference that equal results may have if sums are taken in another order."""
     return max(1e-3, 8 * torch.finfo(dtype).eps)
 
 
 def _by_itself(model: PreTrainedModel, inputs: StaticInputs, rows: int, column: int) -> list[torch.Tensor]:
-    """Logits, and per layer keys and values of the step's tokens, computed with a cache that grows."""
+    """The logits, and per layer the keys and values of the step's tokens, computed with a growing cache."""
     cache = DynamicCache(config=model.config)
     layers: list[Any] = cache.layers
     for layer, (keys, values) in zip(layers, first_rows(inputs, rows, column), strict=True):
@@ -121,7 +121,7 @@ def _by_itself(model: PreTrainedModel, inputs: StaticInputs, rows: int, column: 
 
 
 def _apart(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """The mean difference of the row where it is largest, as a share of the row's mean size."""
+    """The mean difference relative to the mean size, of the row in which it is largest."""
     found, expected = found.flatten(1).float(), expected.flatten(1).float()
     size = expected.abs().mean(1).clamp(min=torch.finfo(torch.float32).tiny)
     return float(((found - expected).abs().mean(1) / size).max())

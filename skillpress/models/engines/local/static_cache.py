@@ -1,10 +1,10 @@
-"""Keys and values in memory that keeps its place and its shape, as a recorded decode step needs it.
+"""Keys and values in memory with a fixed place and shape, as a recorded decode step needs it.
 
-A step that is recorded once and then played back touches the same addresses every time, and no number of it
-may come from Python. So the memory has columns for all that is to come, the column that a step writes is said
-by a tensor, every step reads all columns, and a mask hides those that hold nothing. Rows and columns are
-rounded up to few shapes, since each is recorded by itself; the memory of a larger shape serves the smaller
-ones too, from its beginning on.
+A step that is recorded once and then replayed uses the same addresses every time, and none of its numbers may
+come from Python. So the memory has columns for all future tokens, a tensor holds the column that a step
+writes, every step reads all columns, and a mask hides the empty ones. Rows and columns are rounded up to a
+few shapes, since each shape is recorded separately. The memory of a larger shape serves the smaller ones too,
+which use its beginning.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from skillpress.models.engines.local.decoding_cache import can_resume
 from skillpress.models.engines.local.grouped_attention import NAME as GROUPED
 
 COLUMN_STEP = 256
-"""Columns are a multiple of this: a step reads at most so many that hold nothing."""
+"""The number of columns is a multiple of this; a step reads at most this many empty columns."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Of one decode step."""
+    """Shape of one decode step."""
 
     rows: int
     columns: int
 
     @classmethod
     def holding(cls, rows: int, columns: int) -> Shape:
-        """The smallest of few shapes that has so many rows, and more columns than this: where nothing stands
-        in the last one, a step can be tried there."""
+        """The smallest available shape with at least ``rows`` rows and more than ``columns`` columns. The
+        last column is then empty, so a step can be tested there."""
         return cls(1 << (rows - 1).bit_length(), (columns // COLUMN_STEP + 1) * COLUMN_STEP)
 
     def narrowed(self, rows: int) -> Shape:
-        """The shape for so many of its rows."""
+        """The shape for this many of its rows."""
         return Shape(Shape.holding(rows, 0).rows, self.columns)
 
     @property
     def tokens(self) -> int:
-        """Of all rows."""
+        """Number of tokens of all rows."""
         return self.rows * self.columns
 
 
 def why_not_static(model: PreTrainedModel) -> str | None:
-    """What of this model a step of one shape cannot hold; None where nothing is."""
+    """The reason why a step of fixed shape does not support this model; None if it does."""
     config = model.config.get_text_config()
     if not can_resume(config):
         return "its layers do not all see all tokens (sliding windows, recurrent states)"
@@ -68,7 +68,7 @@ class StaticLayer(DynamicLayer):
     """A layer that writes one token of every row and shows all of its memory."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, column: torch.Tensor) -> None:
-        """Take [rows, heads, columns, size] memory; ``column``, [1], is where the next token belongs."""
+        """Use this memory, [rows, heads, columns, size]. ``column``, [1], is the column of the next token."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.keys: torch.Tensor = keys
         self.values: torch.Tensor = values
@@ -78,7 +78,7 @@ class StaticLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write one column; returns all of them."""
+        """Write one column; return all of them."""
         self.keys.index_copy_(2, self._column, key_states)
         self.values.index_copy_(2, self._column, value_states)
         return self.keys, self.values
@@ -86,22 +86,23 @@ class StaticLayer(DynamicLayer):
 
 @dataclass(frozen=True)
 class StaticInputs:
-    """All that a decode step of one shape reads and writes: parts of a :class:`StaticMemory`."""
+    """Everything that a decode step of one shape reads and writes: parts of a :class:`StaticMemory`."""
 
     tokens: torch.Tensor
-    """[rows, 1], one per row. Rows that nobody waits for hold any token."""
+    """[rows, 1], one token per row. Rows whose results are not needed hold any token."""
     positions: torch.Tensor
-    """[rows, 1], of those tokens in their sequences."""
+    """[rows, 1], the positions of those tokens in their sequences."""
     mask: torch.Tensor
     """[rows, 1, 1, columns], True where a row has a token; the step adds its own column."""
     column: torch.Tensor
-    """[1], where the tokens are written, the same in all rows."""
+    """[1], the column in which the tokens are written, the same for all rows."""
     layers: tuple[StaticLayer, ...]
     logits: torch.Tensor
-    """[rows, vocabulary] after the tokens."""
+    """[rows, vocabulary], the logits after the tokens."""
 
     def step(self, model: PreTrainedModel) -> None:
-        """Write the tokens' keys, values and logits. What a step reads stays, so that it can be repeated."""
+        """Write the tokens' keys, values and logits. The step's inputs do not change, so it can be
+        repeated."""
         self.mask.index_fill_(3, self.column, True)
         output = model(
             input_ids=self.tokens, attention_mask=self.mask, position_ids=self.positions,
@@ -111,7 +112,8 @@ class StaticInputs:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Other tokens, positions and masks, to be written to the last column, which no row uses."""
+        """Within the block, use other tokens, positions and masks, which are written to the last column,
+        which no row uses."""
         inputs = (self.tokens, self.positions, self.mask, self.column)
         before = [tensor.clone() for tensor in inputs]
         self.tokens.fill_(1)
@@ -127,7 +129,7 @@ class StaticInputs:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Memory for keys, or for values, of one layer."""
+    """Memory for the keys, or the values, of one layer."""
 
     memory: torch.Tensor
     """[tokens x heads x size]."""
@@ -136,25 +138,25 @@ class _Piece:
 
     @classmethod
     def like(cls, tensor: torch.Tensor, tokens: int) -> _Piece:
-        """For so many tokens like those of [rows, heads, columns, size]."""
+        """Memory for this many tokens, like those of [rows, heads, columns, size]."""
         _, heads, _, size = tensor.shape
         return cls(tensor.new_zeros(tokens * heads * size), heads, size)
 
     def part(self, shape: Shape) -> torch.Tensor:
-        """[rows, heads, columns, size], from the beginning on."""
+        """[rows, heads, columns, size], from the beginning of the memory."""
         used = self.memory[: shape.tokens * self.heads * self.size]
         return used.view(shape.rows, self.heads, shape.columns, self.size)
 
 
 class StaticMemory:
-    """What the steps of all shapes share: one piece of memory for each tensor of :class:`StaticInputs`."""
+    """Memory shared by the steps of all shapes: one piece for each tensor of :class:`StaticInputs`."""
 
     def __init__(self, like: Cache, logits: torch.Tensor, shape: Shape) -> None:
-        """Take memory for this shape.
+        """Allocate memory for this shape.
 
         Args:
-            like: keys and values with the heads, sizes and types to come.
-            logits: [any, vocabulary], likewise.
+            like: keys and values with the same heads, sizes and types.
+            logits: [any, vocabulary], with the same vocabulary and type.
         """
         self._whole = shape
         layers: list[Any] = like.layers
@@ -169,11 +171,11 @@ class StaticMemory:
         self._logits = logits.new_zeros(shape.rows, logits.shape[1])
 
     def holds(self, shape: Shape) -> bool:
-        """Whether there is memory for a step of this shape."""
+        """Whether the memory suffices for a step of this shape."""
         return shape.rows <= self._whole.rows and shape.tokens <= self._whole.tokens
 
     def inputs(self, shape: Shape) -> StaticInputs:
-        """The parts for a step of this shape. With fewer rows they are the first rows of a larger shape."""
+        """The parts for a step of this shape. With fewer rows, they are the first rows of a larger shape."""
         rows, columns = shape.rows, shape.columns
         return StaticInputs(
             tokens=self._tokens[:rows],
@@ -189,7 +191,7 @@ class StaticMemory:
 
 
 def first_rows(inputs: StaticInputs, rows: int, columns: int) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-    """Per layer keys and values of the first rows and columns, in memory of their own."""
+    """Per layer (keys, values) of the first rows and columns, as copies."""
     return [
         (layer.keys[:rows, :, :columns].clone(), layer.values[:rows, :, :columns].clone())
         for layer in inputs.layers

@@ -1,9 +1,9 @@
-"""Decoding with steps of few shapes, each recorded once: how the engine decodes where there is CUDA.
+"""Decoding with steps of a few shapes, each recorded once. The engine decodes in this way on CUDA.
 
-Rows come in as from any prefill, and the steps do not know of it: rows that have ended, and those that only
-fill a shape up, are computed with the others and not looked at. When half of the rows have ended, the step
-of half as many takes over, on the same memory. Memory and recorded steps stay from one batch to the next,
-new weights included, which are written to where the old ones are; ``sleep`` gives them back.
+Rows come from any prefill, and the steps do not depend on it. Rows that have ended, and rows that only fill
+up a shape, are computed with the others and ignored. When half of the rows have ended, the step with half as
+many rows takes over, on the same memory. Memory and recorded steps are kept from one batch to the next, also
+after new weights, which are written to the addresses of the old ones; ``sleep`` releases them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from skillpress.models.engines.local.recorded_step import Record, Step, recorded
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
-"""Recorded steps at a time; beyond, the one that was used longest ago is recorded again when it is needed."""
+"""Maximum number of recorded steps. Beyond it, the least recently used step is dropped and recorded again
+when needed."""
 
 
 class StaticDecoder(Decoder):
@@ -31,10 +32,10 @@ class StaticDecoder(Decoder):
     name = "static"
 
     def __init__(self, model: PreTrainedModel, recorder: Callable[[], Record]) -> None:
-        """Take nothing yet.
+        """Allocate nothing yet.
 
         Args:
-            recorder: gives what records steps of the same memory.
+            recorder: returns a function that records steps of the same memory.
         """
         self._model = model
         self._recorder = recorder
@@ -54,21 +55,21 @@ class StaticDecoder(Decoder):
         return StaticRows(self, passes, fan, shape)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """See :class:`Decoder`: of the shape, and of what is prefilled beside it."""
+        """See :class:`Decoder`. Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
 
     def release(self) -> None:
         """See :class:`Decoder`."""
-        self._steps.clear()  # before the memory that they work on
+        self._steps.clear()  # before the memory that they use
         self._record = self._memory = None
 
     def inputs(self, shape: Shape) -> StaticInputs:
-        """What a step of this shape reads and writes."""
+        """Everything that a step of this shape reads and writes."""
         assert self._memory is not None
         return self._memory.inputs(shape)
 
     def step(self, shape: Shape, inputs: StaticInputs, rows: int, column: int) -> None:
-        """Carry a step out; see :func:`recorded` for the arguments and what it raises."""
+        """Run a step; see :func:`recorded` for the arguments and errors."""
         if shape not in self._steps:
             assert self._record is not None
             while len(self._steps) >= MOST_STEPS:
@@ -84,7 +85,7 @@ class StaticRows(OpenRows):
     def __init__(
         self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: torch.Tensor, shape: Shape
     ) -> None:
-        """Copy what the passes left, which is used up."""
+        """Copy the results of the passes, which are consumed."""
         self._decoder = decoder
         self._shape = shape
         self._rows = len(fan)
@@ -117,7 +118,7 @@ class StaticRows(OpenRows):
         )
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`; the logits stand there until the next call."""
+        """See :class:`OpenRows`. The logits are valid until the next call."""
         inputs = self._inputs
         inputs.tokens[: self._rows, 0] = tokens
         self._decoder.step(self._shape, inputs, self._rows, self._filled)

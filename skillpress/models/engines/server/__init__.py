@@ -1,4 +1,4 @@
-"""The engine on vLLM servers that somebody else started, one or several, by URL."""
+"""The engine on one or several vLLM servers that were started separately and are given by URL."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from skillpress.models.policy import Policy
 
 VLLM = "0.32.0"
-"""What the servers must run: the version that the extra ``gpu`` pins. The calls that change weights are its
-own, and results depend on it."""
+"""The version that the servers must run, which the extra ``gpu`` pins. The calls that change weights are
+specific to it, and results depend on it."""
 
 
 class ServerParameters(EngineParameters):
@@ -28,7 +28,7 @@ class ServerParameters(EngineParameters):
     urls: Annotated[list[str], Field(min_length=1)]
     """The servers; all of them sample from the same weights."""
     answer_seconds: Annotated[float, Field(gt=0)]
-    """How long one response, or one update of the weights, may take before it is given up."""
+    """Maximum time for one response, or one update of the weights."""
 
     @field_validator("urls")
     @classmethod
@@ -41,7 +41,7 @@ class ServerParameters(EngineParameters):
                     "parameters"
                 )
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-                raise ValueError(f"{url!r} is no server; allowed: http://HOST:PORT")
+                raise ValueError(f"{url!r} is not a server; allowed: http://HOST:PORT")
         if len({url.rstrip("/") for url in urls}) < len(urls):
             raise ValueError("names a server twice")
         return [url.rstrip("/") for url in urls]
@@ -54,9 +54,9 @@ class ServerParameters(EngineParameters):
         return ServerEngine(policy, demand, self.urls, self.answer_seconds)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
-        """See ``EngineParameters``; the servers' memory is theirs."""
+        """See ``EngineParameters``. The servers' memory does not count here."""
         return EngineMemory(weights=0, cache=0)
 
     def libraries(self) -> dict[str, str]:
-        """See ``EngineParameters``; the servers are held to it when the engine is made."""
+        """See ``EngineParameters``. The servers' version is checked when the engine is made."""
         return {"vllm": VLLM}

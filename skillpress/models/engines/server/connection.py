@@ -1,4 +1,4 @@
-"""One vLLM server: its calls, each with a deadline, and whether it can be asked at present."""
+"""One vLLM server: its calls, each with a deadline, and whether it can be used at present."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import httpx
 
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 30.0
-"""A server whose cores are all busy takes seconds to say that it is well."""
+"""A server whose cores are all busy takes seconds to report its health."""
 SHOWN = 300
-"""Characters of a server's message that an error repeats."""
+"""Maximum number of characters of a server's message that an error repeats."""
 
 
 class ServerFailedError(Exception):
-    """A server did not answer, or answered that it could not; another may."""
+    """A server did not answer or reported a failure; another server may succeed."""
 
 
 class RefusedError(Exception):
-    """A server says that the request itself is wrong; no other will take it."""
+    """A server reports that the request itself is wrong; no other server will accept it."""
 
 
 class Server:
-    """One server, as this client knows it; used in one event loop."""
+    """One server as this client knows it; used in one event loop."""
 
     def __init__(self, url: str, client: httpx.AsyncClient) -> None:
         self.url, self._client = url, client
         self.in_flight = 0
-        """Requests that it is working on for us."""
+        """Number of our requests that it is working on."""
         self.lost: str | None = None
-        """Why it is asked for nothing until the next update of the weights; None while it is well."""
+        """Why it gets no requests until the next update of the weights; None if it works."""
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Counts one request in flight."""
+        """Count one request in flight."""
         self.in_flight += 1
         try:
             yield
@@ -44,20 +44,20 @@ class Server:
             self.in_flight -= 1
 
     async def post(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        """The JSON that the server answers, None where it answers nothing.
+        """Send a request and return the JSON of the answer; None if the answer is empty.
 
         Raises:
-            ServerFailedError: no answer within ``seconds``, a broken connection, or an error of its own.
-            RefusedError: it says that the request is wrong.
+            ServerFailedError: no answer within ``seconds``, a broken connection, or an error of the server.
+            RefusedError: the server reports that the request is wrong.
         """
         return await self._call("POST", path, body, seconds)
 
     async def get(self, path: str, seconds: float) -> Any:
-        """As :meth:`post`."""
+        """Same as :meth:`post`, for a GET request."""
         return await self._call("GET", path, None, seconds)
 
     async def well(self) -> bool:
-        """Whether it says so, soon."""
+        """Whether it reports within ``HEALTH_SECONDS`` that it is healthy."""
         try:
             await self.get("/health", HEALTH_SECONDS)
         except (ServerFailedError, RefusedError):
@@ -65,13 +65,13 @@ class Server:
         return True
 
     async def update(self, weights_url: str, name: str, seconds: float) -> None:
-        """Sample from the weights at ``weights_url``, to be called ``name``, from now on.
+        """Make the server sample from the weights at ``weights_url`` from now on, under the name ``name``.
 
-        Responses that are being sampled stop meanwhile and go on with the new weights.
+        Responses in progress pause meanwhile and continue with the new weights.
 
         Raises:
-            ServerFailedError: something went wrong, or took longer than ``seconds`` in all.
-            RefusedError: it says that the weights do not fit, or knows no such calls.
+            ServerFailedError: the update failed, or took longer than ``seconds`` in total.
+            RefusedError: the server reports that the weights do not fit, or does not know these calls.
         """
         calls: tuple[tuple[str, dict[str, Any] | None], ...] = (
             ("/init_weight_transfer_engine", {"init_info": {}}),
@@ -110,5 +110,5 @@ class Server:
             return response.json()
         except ValueError as error:
             raise ServerFailedError(
-                f"{path}: answered {response.text[:SHOWN]!r}, which is no JSON"
+                f"{path}: answered {response.text[:SHOWN]!r}, which is not JSON"
             ) from error

@@ -1,9 +1,9 @@
-"""An engine that asks vLLM servers over HTTP: tokens in, tokens out, weights over the same road.
+"""An engine that asks vLLM servers over HTTP: tokens in, tokens out, and weights over the same connection.
 
-``submit`` starts one connection per request and returns; answers gather in a queue as they come. Every
-process of a training is a client of all servers, and the first of them gives the servers new weights
-while the others wait. Each response tells which weights sampled each of its tokens; weights that are
-not this run's are refused, so two runs that share a server by mistake find out.
+``submit`` starts one connection per request and returns; answers are collected in a queue as they arrive.
+Every process of a training is a client of all servers. The first process gives the servers new weights while
+the others wait. Each response says which weights sampled each of its tokens. Weights of another run are
+refused, so two runs that share a server by mistake are detected.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from skillpress.models.policy.policy import Policy
 
 @dataclass(frozen=True)
 class _Answer:
-    """What became of a request."""
+    """The result of a request."""
 
     round: int
-    """How often ``abort`` had been called when it was asked."""
+    """Number of calls of ``abort`` before the request was sent."""
     key: int
     outcome: Completion | Exception
 
@@ -46,15 +46,15 @@ class ServerEngine:
     """An ``interface.Engine`` on servers."""
 
     prefilled_tokens: int | None = None
-    """Servers do not say what they computed of a prompt."""
+    """None: servers do not report how much of a prompt they computed."""
 
     def __init__(
         self, policy: Policy, demand: EngineDemand, urls: Sequence[str], answer_seconds: float
     ) -> None:
-        """Connect with the servers and give them the policy's weights.
+        """Connect to the servers and give them the policy's weights.
 
         Args:
-            answer_seconds: what one response, or one update of the weights, may take.
+            answer_seconds: maximum time for one response, or one update of the weights.
 
         Raises:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.
@@ -70,7 +70,7 @@ class ServerEngine:
         self._round = 0
         self._loop = LoopThread("asks servers")
         run: str = self._ranks.gather([secrets.token_hex(4)])[0]
-        # The proxy that a cluster's environment names leads out of the cluster.
+        # A proxy named in a cluster's environment leads out of the cluster.
         self._client = httpx.AsyncClient(
             trust_env=False, limits=httpx.Limits(max_connections=None, max_keepalive_connections=None)
         )
@@ -79,7 +79,7 @@ class ServerEngine:
         self._names = {self._pool.name_of(0): 0}
         try:
             self._loop.call(self._look_at_all(policy.model.dtype))
-            with suppress(EngineError):  # the next line says it better
+            with suppress(EngineError):  # the next line reports it better
                 self._give(dict(policy.model.state_dict()), 0)
             self._refuse_lost_servers()
         except BaseException:
@@ -118,35 +118,35 @@ class ServerEngine:
         return found
 
     def abort(self) -> None:
-        """See ``interface.Engine``; servers stop when their connections close."""
+        """See ``interface.Engine``. Servers stop when their connections are closed."""
         self._round += 1
         for future in self._open.values():
             future.cancel()
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``; every process calls it.
+        """See ``interface.Engine``. Every process calls it.
 
         Raises:
-            EngineError: no server has taken the weights.
+            EngineError: no server has accepted the weights.
             ValueError: these are not the policy's weights.
         """
         self._give(check_weights(weights, self._shapes), version)
 
     def sleep(self) -> None:
-        """Nothing: the servers' memory is not the learner's."""
+        """Do nothing: the learner does not use the servers' memory."""
 
     def wake(self) -> None:
-        """Nothing was given back."""
+        """Do nothing: ``sleep`` released nothing."""
 
     def close(self) -> None:
-        """See ``interface.Engine``; the servers stay."""
+        """See ``interface.Engine``. The servers keep running."""
         self.abort()
         self._loop.call(self._client.aclose())
         self._loop.close()
 
     async def _answer(self, request: Request, round_: int, version: int) -> None:
-        """Put into the queue what becomes of the request."""
+        """Put the result of the request into the queue."""
 
         def versions() -> dict[str, int]:
             return {name: number for name, number in self._names.items() if number >= version}
@@ -159,8 +159,9 @@ class ServerEngine:
         self._answers.put(_Answer(round_, request.key, outcome))
 
     def _give(self, weights: dict[str, Any], version: int) -> None:
-        """The first process gives the servers weights; all go on when they have them."""
-        # A new dictionary each time: the other thread may be looking at the old one.
+        """The first process gives the servers the weights; all processes continue when the servers have
+        them."""
+        # A new dictionary each time: the other thread may be reading the old one.
         self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
         if self._ranks.rank == 0:
             self._loop.call(self._update(to_safetensors(weights), version))
@@ -180,7 +181,7 @@ class ServerEngine:
             await self._pool.update(weights_at, version)
 
     def _refuse_lost_servers(self) -> None:
-        """At the start every server that is named must have taken the weights."""
+        """Refuse to start unless every named server has accepted the weights."""
         lost = [f"{server.url}: {server.lost}" for server in self._pool.servers if server.lost]
         if lost:
             raise UserError(

@@ -1,7 +1,7 @@
-"""Whether a server is one that the experiment can sample from: asked once, before anything is sent to it.
+"""Check once, before anything else is sent to a server, whether the experiment can sample from it.
 
-What would go wrong in silence is refused here: another version of vLLM (results depend on it, and
-data/inputs.json names this one), another type than the policy's, responses that would be cut short.
+Mismatches that would otherwise go unnoticed are refused here: another version of vLLM (results depend on it,
+and data/inputs.json names this one), another type than the policy's, and responses that would be cut short.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from skillpress.models.engines.server.connection import (
 
 
 async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None:
-    """Return when the server fits.
+    """Return if the server fits.
 
     Args:
-        longest: tokens of a prompt and its response together, at most.
-        dtype: of the policy.
+        longest: maximum number of tokens of a prompt and its response together.
+        dtype: the policy's type.
 
     Raises:
-        UserError: it does not answer, or does not fit; the message says how to start one that does.
+        UserError: it does not answer or does not fit; the message says how to start one that does.
     """
     version, takes, types = await _what_it_is(server)
-    if version.partition("+")[0] != VLLM:  # behind the plus stands a build's name
+    if version.partition("+")[0] != VLLM:  # the part after the plus names a build
         raise UserError(
             f"engine.urls: {server.url} runs vLLM {version}; results are recorded as those of {VLLM}, and "
             "its calls are meant: install that one there"
@@ -48,7 +48,8 @@ async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None
 
 
 async def _what_it_is(server: Server) -> tuple[str, int, list[str]]:
-    """vLLM's version, the tokens that it takes, and the type in which each of its workers samples."""
+    """Return (vLLM's version, the maximum number of tokens, the type in which each of its workers
+    samples)."""
     try:
         version = await server.get("/version", CONNECT_SECONDS)
         models = await server.get("/v1/models", CONNECT_SECONDS)
@@ -56,6 +57,6 @@ async def _what_it_is(server: Server) -> tuple[str, int, list[str]]:
         return str(version["version"]), int(models["data"][0]["max_model_len"]), list(workers["results"])
     except (ServerFailedError, RefusedError, KeyError, IndexError, TypeError) as error:
         raise UserError(
-            f"engine.urls: {server.url} is no vLLM server that answers as `skillpress serve-model` starts "
+            f"engine.urls: {server.url} is not a vLLM server that answers as `skillpress serve-model` starts "
             f"them ({error}); start one: skillpress serve-model --model FOLDER"
         ) from error

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that are not asynchronous."""
+"""An event loop in its own thread, for callers that are not asynchronous."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 END_SECONDS = 10.0
-"""What cancelled work may take to end."""
+"""Maximum time for cancelled work to end."""
 
 
 class LoopThread:
-    """Runs coroutines; a daemon, so that it never keeps a process from ending."""
+    """Runs coroutines in a daemon thread, which never keeps a process from ending."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -23,11 +23,11 @@ class LoopThread:
         self._thread.start()
 
     def start(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin; the future tells the result, and cancels the work."""
+        """Start the work; the future returns its result and can cancel it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for what the coroutine returns; its deadlines are its own. Ctrl-C cancels it."""
+        """Wait for the coroutine's result, without a deadline of its own. Ctrl-C cancels the coroutine."""
         future = self.start(work)
         try:
             return future.result()
@@ -36,7 +36,7 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """Cancel what still runs and end the thread."""
+        """Cancel all running work and end the thread."""
         if self._loop.is_closed():
             return
         self.start(_cancel_all()).result(END_SECONDS)

@@ -1,8 +1,8 @@
-"""Requests over several servers: each goes to the one with the fewest, and elsewhere when that one fails.
+"""Requests over several servers: each goes to the server with the fewest, and to another one if that server
+fails.
 
-A response is lost with the connection on which it was awaited, so a request that is played again is
-answered once. A server that fails is left out until the next update of the weights: one that was started
-again has the weights of its start.
+A response is lost if its connection breaks, so a repeated request is still answered only once. A server that
+fails gets no requests until the next update of the weights: after a restart it has its initial weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skillpress.models.engines.server.connection import RefusedError, Server, Se
 from skillpress.models.engines.server.protocol import GENERATE, BadAnswerError, read_answer, request_body
 
 ATTEMPTS = 3
-"""How often a request is tried at least, on a single server too; a broken connection may be an accident."""
+"""Minimum number of attempts per request, even on a single server: a broken connection may be an accident."""
 START_AGAIN = "start it again (skillpress serve-model) and run again: what is finished is kept"
 
 _log = logging.getLogger(__name__)
@@ -31,25 +31,26 @@ class ServerPool:
 
         Args:
             stop: token ids that end a response.
-            run: a word that tells this run's requests and weights from others'.
-            seconds: what one response or one update may take.
+            run: a word that distinguishes this run's requests and weights from others'.
+            seconds: maximum time for one response or one update.
         """
         self.servers = list(servers)
         self._stop, self._run, self._seconds = list(stop), run, seconds
         self._sent = 0
 
     def name_of(self, version: int) -> str:
-        """What the servers call this run's weights of this version."""
+        """The name on the servers of this run's weights of this version."""
         return f"{self._run}-{version}"
 
     async def answer(self, request: Request, versions: Callable[[], Mapping[str, int]]) -> Completion:
-        """The completion, from whichever server gives it.
+        """Return the completion, from any of the servers.
 
         Args:
-            versions: names of weights that may have sampled it, to their version, when it has come.
+            versions: called when the answer has arrived; maps names of weights that may have sampled it to
+                their versions.
 
         Raises:
-            EngineError: no server could; the message names each with its reason.
+            EngineError: no server succeeded; the message names each with its reason.
         """
         failures: list[str] = []
         tried: set[str] = set()
@@ -76,13 +77,13 @@ class ServerPool:
         )
 
     async def update(self, weights_at: Callable[[Server], Awaitable[str]], version: int) -> None:
-        """Give all servers the same new weights, those that were lost too, if they are there again.
+        """Give all servers the same new weights. Servers that were lost and respond again are used again.
 
         Args:
-            weights_at: where a server fetches them.
+            weights_at: returns the URL at which a server fetches the weights.
 
         Raises:
-            EngineError: no server has taken them.
+            EngineError: no server has accepted them.
         """
         await asyncio.gather(*(self._update(server, weights_at, version) for server in self.servers))
         if all(server.lost for server in self.servers):
@@ -111,7 +112,7 @@ class ServerPool:
             server.lost = None
 
     def _least_busy(self, tried: set[str]) -> Server | None:
-        """The next to ask: one that has not failed at this, if there is one."""
+        """The next server to ask, preferably one that has not failed at this request."""
         well = [server for server in self.servers if server.lost is None]
         return min(well, key=lambda server: (server.url in tried, server.in_flight), default=None)
 

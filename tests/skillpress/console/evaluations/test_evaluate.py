@@ -108,7 +108,7 @@ def test_an_attempt_that_ended_before_anything_was_played_does_not_hold_the_fold
 ) -> None:
     nobody = ["--model", "http://127.0.0.1:9/v1", "--name", "toy", "--output", str(tmp_path / "floor")]
     assert main(["evaluate", *TEN, *nobody]) == exit_codes.USER_ERROR
-    assert "nobody answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
+    assert "no server answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
     folder = evaluate("floor", "--agent", "explorer", "--set", "environment.max_steps=3")
     assert yaml.safe_load((folder / "parameters.yaml").read_text())["agent"] == "explorer"
 
@@ -227,7 +227,7 @@ def test_a_chat_model_plays_through_http_and_pays_for_no_finished_episode_twice(
         (("--agent", "language", "--model", "http://host/v1"), "and --model http://host/v1 is a URL"),
         (("--agent", "explorer", "--model", "m"), "--model: says nothing to --agent explorer"),
         (("--model", "m", "--key-variable", "K"), "--key-variable: says nothing to --agent language"),
-        (("--model", "http://127.0.0.1:9/v1"), "nobody answers at http://127.0.0.1:9/v1"),
+        (("--model", "http://127.0.0.1:9/v1"), "no server answers at http://127.0.0.1:9/v1"),
         (("--model", "http://host/v1", "--deadline", "0"), "--deadline: is 0"),
         (("--model", "http://host/v1", "--deadline", "nan"), "--deadline: is nan"),
         (("--model", "http://host/v1", "--omit", "stop"), "--omit: stop is not sent"),

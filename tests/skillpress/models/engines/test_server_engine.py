@@ -268,7 +268,7 @@ def test_at_the_start_every_server_must_be_there_and_fit(servers: MakeServers, c
     with pytest.raises(UserError, match=f"runs vLLM 0.1.2; results are recorded as those of {VLLM}"):
         connect(found[:1])
     found[1].die()
-    with pytest.raises(UserError, match=f"{found[1].url} is no vLLM server that answers"):
+    with pytest.raises(UserError, match=f"{found[1].url} is not a vLLM server that answers"):
         connect(found[1:])
 
 

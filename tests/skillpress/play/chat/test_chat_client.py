@@ -173,9 +173,9 @@ def test_the_one_model_that_is_served_is_found_and_of_several_one_must_be_chosen
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        (ChatServer("ftp://x"), "is no address"),
-        (ChatServer("http://[::1"), "is no address"),
-        (ChatServer("http://host:99999/v1"), "is no address"),
+        (ChatServer("ftp://x"), "is not an address"),
+        (ChatServer("http://[::1"), "is not an address"),
+        (ChatServer("http://host:99999/v1"), "is not an address"),
         (ChatServer("http://host/v1?key=sk-secret"), "has a part behind '\\?'"),
         (ChatServer("http://host/v1", omit=("seed", "stop")), "--omit: stop is not sent"),
         (ChatServer("http://me:secret@host/v1"), "the address holds a password"),
@@ -189,7 +189,7 @@ def test_a_server_that_cannot_be_used_is_refused_without_asking_it(server: ChatS
 
 @pytest.mark.parametrize("url", ["http://me:open sesame@host/v1", "http://me:open/sesame@host/v1"])
 def test_an_address_that_cannot_be_read_is_not_repeated_where_it_may_hold_a_password(url: str) -> None:
-    with pytest.raises(ChatError, match="which holds an @, is no address") as refused:
+    with pytest.raises(ChatError, match="which holds an @, is not an address") as refused:
         ChatServer(url).check()
     assert "sesame" not in str(refused.value)
 

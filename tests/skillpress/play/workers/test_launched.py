@@ -38,7 +38,7 @@ def test_a_missing_variable_is_named(name: str) -> None:
 
 
 def test_a_variable_that_is_no_number_is_refused() -> None:
-    with pytest.raises(LaunchError, match=r"no number: .*'five'"):
+    with pytest.raises(LaunchError, match=r"not a number: .*'five'"):
         launch_of_environment({**TORCHRUN, "RANK": "five"})
 
 

@@ -121,7 +121,7 @@ def test_a_rule_that_was_cut_off_is_none(tmp_path: Path) -> None:
 
 def test_a_teacher_that_cannot_be_asked_is_an_error_that_names_it(tmp_path: Path) -> None:
     section = TeacherParameters(name="server", url="nowhere", model="", key_variable="", max_new_tokens=9)
-    with pytest.raises(ChatError, match="'nowhere' is no address"):
+    with pytest.raises(ChatError, match="'nowhere' is not an address"):
         server(section, 0, tmp_path)
 
 
