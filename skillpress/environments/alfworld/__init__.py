@@ -1,4 +1,4 @@
-"""ALFWorld: household tasks in rooms described in words, on alfworld's engine and official games."""
+"""ALFWorld: household tasks in rooms described in words, with alfworld's engine and official games."""
 
 from __future__ import annotations
 

@@ -1,21 +1,22 @@
-"""ALFWorld for a policy of a million weights made from scratch: at most some 200 words a prompt.
+"""ALFWorld for a policy of a million weights trained from scratch: about 200 words per prompt at most.
 
-The admissible actions alone can take 250 words, and what a game says over 50 steps thousands. A small
-policy needs less: the goal, the first receptacle of each kind that it has not looked into, the first of
-each kind that the goal needs, where things of its kinds were seen, the last actions, what it holds, where
-it stands, and what of the goal's kinds is there. All of it comes from what the game has told
-(``memory.py``). One prompt, with its sections:
+The admissible actions alone can take 250 words, and a game's answers over 50 steps take thousands. A small
+policy needs less. Its prompt shows the goal, the first unseen receptacle of each kind, the first receptacle
+of each kind that the goal needs, and where things of the goal's kinds were seen. It also shows the last
+actions, what the agent holds, where it is, and which things of the goal's kinds are there. All of it is taken
+from the game's earlier answers (``memory.py``). One prompt, with its sections:
 
     task put a clean cloth in cabinet new cabinet 2 shelf 1 use cabinet 4 sinkbasin 1
     seen cloth 1 on bathtubbasin 1 did go to cabinet 4 ; open cabinet 4 ;
     hold cloth 2 clean at cabinet 4 open see nothing
 
-What decides the demonstrator's next action (``searcher.py``) is in it, and little else: no history is
-needed, and a receptacle that is known and of no use is not named. A kind is named once, with one number: what
-a small policy learns last is to copy, and it copies the right one of several later still.
+The prompt contains everything that decides the demonstrator's next action (``searcher.py``), and little else:
+it needs no history, and it does not name receptacles that are known and useless. Each kind is named once,
+with one number. Copying is what a small policy learns last, and copying the right one of several numbers even
+later.
 
-An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), a token a word, and
-``<end>``.
+An answer is an action in the engine's own words (``move cloth 2 to cabinet 4``), one token per word, followed
+by ``<end>``.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from skillpress.environments.text.words import split_words
 
 END = "<end>"
 UNKNOWN = "?"
-"""Stands for a word that no action is made of."""
+"""Replaces a word that occurs in no action."""
 MOST_OF_A_KIND = 30
 """The largest number in a name; the official games go up to 27."""
 MOST_SEEN = 6
-"""Things of the goal's kinds that are shown with their places, those found last."""
+"""Number of things of the goal's kinds that are shown with their places, the most recently found ones."""
 MOST_HERE = 2
-"""Things of the goal's kinds that are shown of what is in or on the receptacle at hand."""
+"""Number of things of the goal's kinds that are shown in or on the current receptacle."""
 ACTION_WORDS = 6
-"""Words of the longest action: ``clean mug 1 with sinkbasin 1``."""
+"""Number of words in the longest action: ``clean mug 1 with sinkbasin 1``."""
 ROOM_WORDS = 40
-"""Words for the receptacles that were not looked into; no official room has more than 12 kinds, 24 words."""
+"""Maximum number of words for the unseen receptacles. No official room has more than 12 kinds, 24 words."""
 TOOLS = {
     "clean": ("sinkbasin", "bathtubbasin"), "hot": ("microwave",), "heat": ("microwave",), "cool": ("fridge",)
 }  # fmt: skip
-"""A goal's word to the kinds of receptacle that do it."""
+"""Maps a word of the goal to the kinds of receptacle that achieve it."""
 
 _SECTIONS = ("task", "new", "use", "seen", "did", "hold", "at", "see")
 _MARKS = ("nothing", "on", "open", "closed", "middle", "failed", ";", UNKNOWN)
@@ -59,9 +60,9 @@ _COMMANDS = (
 )  # fmt: skip
 _GOAL_WORDS = 12
 _KINDS_TO_USE = 3
-"""The destination and what cleans: a sinkbasin and a bathtubbasin."""
+"""The destination and the two that clean: a sinkbasin and a bathtubbasin."""
 _PRESENT = 3 + 3 + 2 * MOST_HERE
-"""What is held, the place and whether it is open, and what is there."""
+"""What the agent holds, its place and whether it is open, and the things there."""
 
 
 def _things() -> tuple[str, ...]:
@@ -71,7 +72,7 @@ def _things() -> tuple[str, ...]:
 
 
 def _goal_words() -> tuple[str, ...]:
-    """The words of the six task types' sentences."""
+    """The words in the goal sentences of the six task types."""
     templates = [text for kind in TASK_TYPES for text in goal_library.gdict[kind]["templates"]]
     blank = dict.fromkeys(("obj", "recep", "toggle", "mrecep"), "")
     return tuple(sorted({word for text in templates for word in split_words(text.format(**blank))}))
@@ -79,7 +80,7 @@ def _goal_words() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """The prompt of the module's docstring."""
+    """The prompt described in the module's docstring."""
 
     history: int
     parser: str = "plain"
@@ -89,7 +90,7 @@ class CompactRendering:
         object.__setattr__(self, "_known", frozenset(all_words()))
 
     def prompt(self, state: AgentState) -> str:
-        """At most :func:`longest` words of :func:`all_words`."""
+        """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
         environment = _state(state)
         memory, goal = environment.memory, split_words(environment.goal)
         words = ["task", *goal[:_GOAL_WORDS], "new", *_new(memory), "use", *_to_use(memory, goal)]
@@ -98,7 +99,7 @@ class CompactRendering:
         return " ".join(word if word in self._known else UNKNOWN for word in words)
 
     def continuation(self, state: AgentState) -> str:
-        """``failed`` if nothing happened, what is held, and the place with what is there."""
+        """``failed`` if nothing happened, what the agent holds, and its place with the things there."""
         environment = _state(state)
         memory, goal = environment.memory, split_words(environment.goal)
         words = ["failed"] if state.observation == NOTHING_HAPPENS else []
@@ -110,7 +111,7 @@ class CompactRendering:
         return info.action or action
 
     def _did(self, state: AgentState) -> list[str]:
-        """The last actions, the newest last, and whether they failed."""
+        """The last actions, newest last, and whether each failed."""
         turns = state.history[-self.history :] if self.history else ()
         answers = [*(turn.observation for turn in turns[1:]), state.observation]
         words: list[str] = []
@@ -126,7 +127,7 @@ def _state(state: AgentState) -> AlfworldState:
 
 
 def _new(memory: Memory) -> list[str]:
-    """The first receptacle of each kind among those that were not looked into."""
+    """The first receptacle of each kind among those that have not been looked into."""
     first: dict[str, str] = {}
     for name in memory.receptacles:
         if name not in memory.contents:
@@ -135,7 +136,8 @@ def _new(memory: Memory) -> list[str]:
 
 
 def _to_use(memory: Memory, goal: Sequence[str]) -> list[str]:
-    """The first receptacle of each kind that the goal needs, rather one with things of its kinds."""
+    """The first receptacle of each kind that the goal needs, preferably one with things of the goal's
+    kinds."""
     kinds = {*goal, *(tool for word in goal for tool in TOOLS.get(word, ()))}
     places: dict[str, list[str]] = {}
     for name in memory.receptacles:
@@ -151,7 +153,7 @@ def _wanted(memory: Memory, place: str, goal: Sequence[str]) -> int:
 
 
 def _seen(memory: Memory, goal: Sequence[str]) -> list[str]:
-    """Where things of the goal's kinds are, as far as it was seen."""
+    """Where things of the goal's kinds were seen."""
     found = [
         (*thing.split(), "on", *place.split())
         for place, things in memory.contents.items()
@@ -169,7 +171,7 @@ def _held(memory: Memory) -> list[str]:
 
 
 def _here(memory: Memory, goal: Sequence[str]) -> list[str]:
-    """Where the agent stands, whether that is open or closed, and what is in or on it."""
+    """The agent's place, whether it is open or closed, and the things in or on it."""
     if memory.place is None:
         return ["middle"]
     if memory.place in memory.closed:
@@ -180,25 +182,25 @@ def _here(memory: Memory, goal: Sequence[str]) -> list[str]:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of a prompt or an answer but :data:`END`, each once."""
+    """Every word of prompts and answers except :data:`END`, each once."""
     numbers = tuple(map(str, range(1, MOST_OF_A_KIND + 1)))
     own = (*_SECTIONS, *_MARKS, *_COMMANDS, *CHANGES.values())
     return tuple(dict.fromkeys((*numbers, *own, *_goal_words(), *_things())))
 
 
 def longest(history: int) -> int:
-    """Words in the longest prompt."""
+    """Number of words in the longest prompt."""
     fixed = _GOAL_WORDS + ROOM_WORDS + len(_SECTIONS) + 2 * _KINDS_TO_USE
     return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + _PRESENT
 
 
 def compact(parameters: AlfworldParameters, history: int) -> CompactRendering:
-    """The compact rendering; it is the same for every section."""
+    """The compact rendering, the same for every section."""
     return CompactRendering(history)
 
 
 def domain_words(parameters: AlfworldParameters) -> dict[str, tuple[str, ...]]:
-    """How commands begin, and the names of objects and receptacles without their numbers."""
+    """The beginnings of commands, and the names of objects and receptacles without their numbers."""
     return {"actions": ("go to", *_COMMANDS[2:]), "entities": tuple(f" {name}" for name in _things())}
 
 

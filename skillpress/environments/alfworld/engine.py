@@ -1,8 +1,8 @@
 """One running game: alfworld's own engine, started without its loader.
 
-``AlfredTWEnv`` wants ``traj_data.json`` beside every game and prints as it goes; all that it adds to
-TextWorld's PDDL engine is the naming of things (``AlfredDemangler``, here without shuffling). An
-engine is built once and loads one game after the other; building it copies a shared library.
+``AlfredTWEnv`` requires ``traj_data.json`` beside every game and prints while it loads. It adds only the
+names of things to TextWorld's PDDL engine (``AlfredDemangler``, used here without shuffling). An engine is
+built once and loads one game after the other; building it copies a shared library.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FIELDS = {"pddl_domain": str, "pddl_problem": str, "grammar": str, "walkthrough
 _LOAD_ERRORS = (
     AssertionError, AttributeError, LookupError, TypeError, ValueError, PddlError, ParseException, SystemExit
 )  # fmt: skip
-"""What alfworld's parsers raise of a text that is not a game's."""
+"""Exceptions of alfworld's parsers for a text that is not a game."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the engine says after a reset or a command."""
+    """The engine's answer to a reset or a command."""
 
     feedback: str
     admissible: tuple[str, ...]
@@ -45,10 +45,10 @@ class Engine:
     """Plays one game at a time; identical commands give identical scenes."""
 
     def __init__(self) -> None:
-        """Start the engine, with the speed patches applied to the whole process.
+        """Start the engine. The speed patches are applied to the whole process.
 
         Raises:
-            UnknownEngineError: an engine that the patches were not made for.
+            UnknownEngineError: the patches were not made for this engine.
         """
         apply_patches()
         infos = EnvInfos(won=True, admissible_commands=True)
@@ -56,15 +56,15 @@ class Engine:
         self._loaded: Path | None = None
 
     def reset(self, path: Path) -> Scene:
-        """Start a game from its beginning; one that is loaded already is not read again.
+        """Start a game from its beginning. A game that is already loaded is not read again.
 
         Raises:
-            GameError: the file is missing, damaged, or no ALFWorld game.
+            GameError: the file is missing, damaged, or not an ALFWorld game.
         """
         if path != self._loaded:
             self._loaded = None
             game = read_game(path)
-            _memento_cache.clear()  # TextWorld keeps every proposition of every game; equal ones do as well
+            _memento_cache.clear()  # TextWorld keeps every proposition of every game; equal ones suffice
             try:
                 self._engine.load(game)
             except _LOAD_ERRORS as error:
@@ -83,10 +83,10 @@ class Engine:
 
 
 def read_game(path: Path) -> dict[str, Any]:
-    """The content of a game file.
+    """Return the content of a game file.
 
     Raises:
-        GameError: it is missing, not JSON, or not an ALFWorld game's.
+        GameError: it is missing, not JSON, or not an ALFWorld game.
     """
     try:
         game = json.loads(path.read_text(encoding="utf-8"))

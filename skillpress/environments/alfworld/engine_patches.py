@@ -1,13 +1,13 @@
-"""Patches that make alfworld's engine over fifty times faster and change no byte of what it says.
+"""Patches that make alfworld's engine over fifty times faster without changing a byte of its answers.
 
-TextWorld's PDDL games spend nearly all their time on doing things again: every command of every
-step is parsed by a PEG parser, every query of the grammar too, contexts are copied deeply, and every
-load and reset translates the whole PDDL problem twice, the second time for a planner that nobody
-asks. Each patch below takes one of these away. Each is a function that changes one thing in the
-engine and says how to change it back, so that a test can play whole games with and without it.
+TextWorld's PDDL games spend nearly all their time on repeated work. A PEG parser parses every command of
+every step and every query of the grammar, and contexts are deep-copied. Every load and reset translates the
+whole PDDL problem twice, the second time for a planner that is never used. Each patch below removes one of
+these costs. Each is a function that changes one thing in the engine and returns a function that undoes the
+change, so a test can play whole games with and without it.
 
-Nothing is patched on import. The versions are pinned: an engine that was not compared step by step is
-refused, because what is safe to remember depends on its code.
+Importing this module patches nothing. The versions are pinned: an engine that was not compared step by step
+is refused, because only its code shows what can safely be cached.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from skillpress.core.errors import UserError
 from skillpress.environments.alfworld.translations import IN_MEMORY, translated
 
 KNOWN_VERSIONS = {"textworld": "1.7.0", "alfworld": "0.4.2", "fast-downward-textworld": "20.6.4"}
-"""The engine that the patches were compared with."""
+"""The engine with which the patches were compared."""
 TEXTS = 4096
-"""Parsed grammar texts that are remembered; a game adds one of its own, its task."""
+"""Number of parsed grammar texts that are cached. Each game adds one text of its own, its task."""
 
 _WORDINGS = "_skillpress_wordings"
-"""Attribute of a state: the wordings of its game's commands."""
+"""Attribute of a state that holds the wordings of its game's commands."""
 _TASK = re.compile(r'"task": \[\s*\{\s*"rhs": "((?:[^"\\]|\\.)*)"')
 
 Undo = Callable[[], None]
@@ -43,11 +43,11 @@ Patch = Callable[[], Undo]
 
 
 class UnknownEngineError(UserError):
-    """The installed engine is not the one that the patches were made for."""
+    """The patches were not made for the installed engine."""
 
 
 def parse_texts_once() -> Undo:
-    """The symbols of a grammar text are parsed once; each derivation gets its own copy of them."""
+    """Parse the symbols of a grammar text once; each derivation gets its own copy of them."""
     parse = textgen._parse_and_convert
 
     @functools.lru_cache(TEXTS)
@@ -61,7 +61,7 @@ def parse_texts_once() -> Undo:
 
 
 def parse_queries_once() -> Undo:
-    """A condition of the grammar is parsed once; a rule is never changed after it was made."""
+    """Parse a condition of the grammar once; a rule never changes after its creation."""
     parse = Rule.parse_conjunctive_query
     remembered = functools.lru_cache(TEXTS)(lambda text: parse(text))
 
@@ -72,16 +72,16 @@ def parse_queries_once() -> Undo:
 
 
 def copy_symbols_shallowly() -> Undo:
-    """Symbols and contexts are copied as far as a derivation changes them, not down to the names.
+    """Copy symbols and contexts only as deep as a derivation changes them.
 
-    A derivation gives each symbol a context of its own and adds to a context's two mappings; what
-    the mappings hold (variables, names of entities) it only reads.
+    A derivation gives each symbol its own context and adds entries to a context's two mappings. It only reads
+    the values in the mappings (variables, names of entities).
     """
     return _all(_replace(textgen, "deepcopy", _copied), _replace(textgen, "copy_context", _copied_context))
 
 
 def chain_facts() -> Undo:
-    """All facts of a state are listed by C code; the engine lists them anew for every command."""
+    """List the facts of a state in C code; the engine lists them again for every command."""
 
     def facts(state: Any) -> Iterator[Any]:
         return chain.from_iterable(state._facts.values())
@@ -90,7 +90,7 @@ def chain_facts() -> Undo:
 
 
 def parse_grammars_once() -> Undo:
-    """A game's grammar is parsed once for all games: they differ in the task's sentence alone."""
+    """Parse the grammar once for all games: they differ only in the sentence of the task."""
     parse = logic._parse_and_convert
 
     @functools.lru_cache(IN_MEMORY)
@@ -112,10 +112,10 @@ def parse_grammars_once() -> Undo:
 
 
 def word_commands_once() -> Undo:
-    """A command's wording is derived once per game, whichever environment of the process plays it.
+    """Derive a command's wording once per game, for all environments of the process that play it.
 
-    It depends on its template, on the names of what it is about, which a game fixes, and on nothing else: the
-    one query in a command (``go to``) asks where a receptacle stands, and receptacles never move.
+    The wording depends only on the command's template and on the names of its objects, which are fixed within
+    a game. The only query in a command (``go to``) asks where a receptacle is, and receptacles never move.
     Texts that depend on the state are derived from grammar symbols (``#look.feedback#``).
     """
     derive = textgen.ContextSensitiveGrammar.derive
@@ -141,7 +141,7 @@ def word_commands_once() -> Undo:
 
 
 def translate_once() -> Undo:
-    """A PDDL problem is translated once, and never for the planner (asking that one is an error)."""
+    """Translate a PDDL problem once, and never for the planner (using the planner is an error)."""
     load_library = fast_downward.load_lib
 
     def translated_once(domain: str, problem: str, verbose: bool = False, optimize: bool = False) -> Any:
@@ -163,7 +163,8 @@ def translate_once() -> Undo:
 
 
 def find_first_facts_once() -> Undo:
-    """What is so when a game begins is asked once; the engine asks fact by fact at every load and reset."""
+    """Determine the facts at a game's beginning once; the engine asks for each fact at every load and
+    reset."""
     build = logic.PddlState.__init__
 
     @functools.lru_cache(IN_MEMORY)
@@ -183,14 +184,14 @@ def find_first_facts_once() -> Undo:
 
 
 def sort_facts_by_key() -> Undo:
-    """Facts are sorted by their texts; the engine compares each two by methods in Python."""
+    """Sort facts by their texts; the engine compares each pair by Python methods."""
 
     def sorted_by_key(things: Iterable[Any]) -> list[Any]:
         listed = list(things)
         facts = all(type(thing) is Proposition for thing in listed)
         return sorted(listed, key=_as_texts if facts else None)
 
-    textworld_logic.sorted = sorted_by_key  # that module alone finds it before the builtin
+    textworld_logic.sorted = sorted_by_key  # this module finds it before the builtin; no other does
     return functools.partial(delattr, textworld_logic, "sorted")
 
 
@@ -205,15 +206,15 @@ PATCHES: Mapping[str, Patch] = {
     "find_first_facts_once": find_first_facts_once,
     "sort_facts_by_key": sort_facts_by_key,
 }
-"""Every patch by its name; none depends on another."""
+"""Every patch by its name; the patches are independent."""
 _applied: dict[str, Undo] = {}
 
 
 def apply_patches() -> None:
-    """Apply every patch for the rest of the process; does nothing the second time.
+    """Apply every patch for the rest of the process; the second call does nothing.
 
     Raises:
-        UnknownEngineError: the engine is not the one that the patches were made for.
+        UnknownEngineError: the patches were not made for this engine.
     """
     if set(_applied) != set(PATCHES):
         check_versions()
@@ -222,7 +223,8 @@ def apply_patches() -> None:
 
 @contextmanager
 def patched(names: Iterable[str]) -> Iterator[None]:
-    """These patches and no others within the block (for comparisons); as it was after it."""
+    """Apply exactly these patches within the block (for comparisons) and restore the earlier ones after
+    it."""
     check_versions()
     before = tuple(_applied)
     _apply_only(names)
@@ -244,7 +246,7 @@ def check_versions() -> None:
     """Refuse an engine that was not compared.
 
     Raises:
-        UnknownEngineError: naming the package, its version and the right one.
+        UnknownEngineError: the message names the package, its version and the right version.
     """
     for package, known in KNOWN_VERSIONS.items():
         try:
@@ -259,14 +261,14 @@ def check_versions() -> None:
 
 
 def _replace(owner: Any, name: str, replacement: object) -> Undo:
-    """Set an attribute; the result sets it back."""
+    """Set an attribute; return a function that restores it."""
     original = vars(owner)[name]
     setattr(owner, name, replacement)
     return functools.partial(setattr, owner, name, original)
 
 
 def _all(*undos: Undo) -> Undo:
-    """Everything that was replaced is set back at once."""
+    """Combine several undo functions into one."""
 
     def undo() -> None:
         for one in undos:
@@ -276,7 +278,7 @@ def _all(*undos: Undo) -> Undo:
 
 
 class _WithoutFacts:
-    """A game's library, of which nobody can ask what is so."""
+    """A game's library that reports no facts."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
@@ -288,16 +290,16 @@ class _WithoutFacts:
         return 0
 
     def get_state(self, atoms: Any) -> None:
-        """There is no room for any."""
+        """Do nothing: the state has no atoms."""
 
 
 def _as_texts(fact: Proposition) -> tuple[Any, ...]:
-    """What TextWorld orders facts by."""
+    """The key by which TextWorld orders facts."""
     return fact.name, tuple([(thing.name, thing.type) for thing in fact.arguments])
 
 
 def _copied_facts(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What TextWorld keeps of a state's facts, down to the sets that a step changes."""
+    """Copy what TextWorld keeps of a state's facts, down to the sets that a step changes."""
     return {
         "_facts": defaultdict(set, {name: set(facts) for name, facts in state["_facts"].items()}),
         "_vars_by_name": dict(state["_vars_by_name"]),
@@ -311,7 +313,7 @@ def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copied(symbols: Any) -> Any:
-    """A copy of a symbol or a list of them, down to the symbols inside; their contexts are shared."""
+    """Copy a symbol or a list of symbols, including nested symbols; their contexts are shared."""
     if isinstance(symbols, list):
         return [_copied(symbol) for symbol in symbols]
     twin = object.__new__(type(symbols))

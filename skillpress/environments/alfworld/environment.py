@@ -1,11 +1,11 @@
 """ALFWorld (Shridhar et al. 2021; ReuseRL, appendix D): a household task in a room described in words.
 
-The engine is alfworld's; this class adds the step budget T, tells the reasons why nothing happened
-apart, and keeps the record that renderings show. A game is won or it runs out of steps; nothing is
-ever lost for good. ``task.spec["game"]`` is the game's path below ``json_2.1.1``.
+The engine is alfworld's. This class adds the step budget T, distinguishes the reasons why nothing happened,
+and keeps the record that renderings show. A game ends when it is won or out of steps; it can never be lost
+before. ``task.spec["game"]`` is the game's path below ``json_2.1.1``.
 
-What is returned is plain (strings, tuples, frozen records), so it may cross processes; the engine
-itself may not, which is why the bundle asks for worker processes.
+All returned values are plain (strings, tuples, frozen records), so they may be sent between processes. The
+engine itself may not, so the bundle asks for worker processes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from skillpress.environments.alfworld.memory import Memory, first_memory, rememb
 from skillpress.environments.alfworld.parameters import AlfworldParameters
 
 IDLE_VERBS = ("help", "inventory", "look")
-"""Commands that are always admitted and change nothing."""
+"""Commands that are always admissible and change nothing."""
 
 
 @dataclass(frozen=True)
 class AlfworldState:
-    """What a rendering may show; all of it was told to the agent."""
+    """What a rendering may show. The agent has been told all of it."""
 
     goal: str
-    """``put a clean cloth in cabinet``."""
+    """Such as ``put a clean cloth in cabinet``."""
     memory: Memory
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
 
 
 class Alfworld:
@@ -106,5 +106,5 @@ class Alfworld:
 
 
 def explorer_actions(info: Info) -> list[str]:
-    """The admissible actions that do something: all but ``help``, ``inventory`` and ``look``."""
+    """The admissible actions that have an effect: all except ``help``, ``inventory`` and ``look``."""
     return [action for action in info.admissible if action not in IDLE_VERBS]

@@ -1,15 +1,16 @@
-"""The official games: where they are, that they are all there, and what a game's name says.
+"""The official games: where they are, whether they are complete, and the information in a game's name.
 
-The data folder holds ``json_2.1.1`` as ``alfworld-download`` leaves it, or the archive
-``json_2.1.1.tar.xz``. The archive is unpacked once into the cache (``$XDG_CACHE_HOME/skillpress``,
-else ``~/.cache/skillpress``), under the hash of its content: a folder that is there is whole, and of
-two processes that unpack at the same time the second finds the first one's work.
+The data folder contains ``json_2.1.1`` as written by ``alfworld-download``, or the archive
+``json_2.1.1.tar.xz``. The archive is unpacked once into the cache (``$XDG_CACHE_HOME/skillpress``, else
+``~/.cache/skillpress``), under the hash of its content. An existing folder there is always complete. If two
+processes unpack at the same time, the second finds the first one's result.
 
-A game's path says everything that a task needs to know about it,
+A game's path contains everything that a task needs to know about it,
 
     train/pick_clean_then_place_in_recep-Mug-None-Cabinet-22/trial_T2019…/game.tw-pddl
 
-(task type, object, movable receptacle, receptacle or lamp, scene), so no game is opened to make a task.
+(task type, object, movable receptacle, receptacle or lamp, scene), so tasks are made without opening any
+game.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from skillpress.core.storage import directory_made_once
 TREE = "json_2.1.1"
 ARCHIVE = f"{TREE}.tar.xz"
 COUNTS = {"train": 3553, "valid_seen": 140, "valid_unseen": 134}
-"""Official games per part; the last two are the paper's IID and OOD test games."""
+"""Number of official games per part; the last two are the paper's IID and OOD test games."""
 TASK_TYPES = (
     "pick_and_place_simple",
     "look_at_obj_in_light",
@@ -48,23 +49,23 @@ class GameError(UserError):
 
 @dataclass(frozen=True)
 class Game:
-    """What the path of a game says."""
+    """The information in a game's path."""
 
     path: str
     """Relative to the tree: ``train/<task>/<trial>/game.tw-pddl``."""
     task_type: str
     target_object: str
-    """Class of the object to pick, as in ``Mug``."""
+    """Class of the object to pick, such as ``Mug``."""
     destination: str
-    """Class of the receptacle to put it in, or of the lamp to look at it under."""
+    """Class of the receptacle to put it in, or of the lamp to examine it under."""
     scene: int
 
 
 def describe(path: str) -> Game:
-    """The game at a path relative to the tree.
+    """Return the game at a path relative to the tree.
 
     Raises:
-        GameError: no official game is called so.
+        GameError: no official game has such a path.
     """
     parts = path.split("/")
     match = _NAME.fullmatch(parts[1]) if len(parts) == 4 else None
@@ -86,7 +87,7 @@ def game_paths(tree: Path, part: str) -> list[str]:
     """The paths of a part's games, sorted.
 
     Raises:
-        GameError: there are not as many as in the official release.
+        GameError: their number differs from the official release.
     """
     paths = sorted(path.relative_to(tree).as_posix() for path in (tree / part).glob("*/*/game.tw-pddl"))
     if len(paths) != COUNTS[part]:
@@ -98,10 +99,10 @@ def game_paths(tree: Path, part: str) -> list[str]:
 
 
 def find_tree(data: str) -> Path:
-    """The folder ``json_2.1.1`` of a data folder, unpacked if need be.
+    """Return the folder ``json_2.1.1`` of a data folder; unpack the archive if needed.
 
     Args:
-        data: the section's ``data``; empty takes the environment variable ALFWORLD_DATA.
+        data: the section's ``data``; if empty, the environment variable ALFWORLD_DATA is used.
 
     Raises:
         GameError: no folder is named, or it holds no games.
@@ -127,7 +128,7 @@ def find_tree(data: str) -> Path:
 
 @cache
 def unpacked(archive: Path) -> Path:
-    """The tree of an archive, unpacked into the cache unless it is there already.
+    """Return the tree of an archive; unpack it into the cache unless that was done before.
 
     Raises:
         StorageError: the archive is damaged or there is no room.
@@ -141,12 +142,12 @@ def unpacked(archive: Path) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where unpacked games and translations are kept; may be deleted at any time between runs."""
+    """The folder of unpacked games and translations; it may be deleted at any time between runs."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillpress" / "alfworld"
 
 
 def _unpack(archive: Path, home: Path) -> None:
-    """Unpack beside ``home``, then rename; a process that comes second throws its own copy away."""
+    """Unpack beside ``home``, then rename. A process that finishes second deletes its own copy."""
     try:
         with directory_made_once(home) as temporary, tarfile.open(archive) as opened:
             opened.extractall(temporary, filter="data")

@@ -1,8 +1,8 @@
-"""What an agent that misses nothing knows of a room from what it was told so far.
+"""What an attentive agent knows about a room from the game's answers so far.
 
-A prompt that shows only the last few turns forgets where the mugs were. This record is kept by
-reading the engine's answers, nothing else: a receptacle's content is what was last seen there,
-corrected by what the agent itself took and put. Renderings choose what to show of it.
+A prompt that shows only the last few turns forgets where the mugs were. This record is kept by reading only
+the engine's answers: the contents of a receptacle are what was last seen there, corrected by what the agent
+itself took and put. Renderings choose what to show of it.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ _CLOSED = re.compile(r"The (\S+ \d+) is closed\.$")
 _SEPARATOR = re.compile(r", and |, ")
 
 CHANGES = {"heat": "hot", "cool": "cool", "clean": "clean"}
-"""Command to what it makes of an object."""
+"""Maps a command to the state that it gives an object."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known; every change makes a new one, so that states can share and send it."""
+    """What is known. Every change creates a new object, so states can share it and send it."""
 
     receptacles: tuple[str, ...]
-    """Everything one can go to, in the order in which the room was described."""
+    """Every place that the agent can go to, in the order of the room's description."""
     contents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Receptacle to what is in or on it, for those that were looked into."""
+    """Maps receptacles that were looked into, to the things in or on them."""
     closed: frozenset[str] = frozenset()
-    """Receptacles that were found, or left, closed."""
+    """Receptacles that were found closed or left closed."""
     place: str | None = None
-    """Where the agent stands; None in the middle of the room."""
+    """The agent's place; None in the middle of the room."""
     carrying: str | None = None
     changes: Mapping[str, str] = field(default_factory=dict)
-    """Object to what the agent last made of it: ``hot``, ``cool`` or ``clean``."""
+    """Maps objects to the state that the agent last gave them: ``hot``, ``cool`` or ``clean``."""
 
 
 def task_of(introduction: str) -> str:
-    """``put a clean cloth in cabinet``, from the first observation."""
+    """The goal in the first observation, such as ``put a clean cloth in cabinet``."""
     match = _TASK.search(introduction)
     return match[1] if match else ""
 
 
 def first_memory(introduction: str) -> Memory:
-    """What the first observation tells: which receptacles there are."""
+    """The memory after the first observation, which lists the receptacles."""
     match = _ROOM.search(introduction)
     return Memory(_listed(match[1]) if match else ())
 
 
 def remember(memory: Memory, command: str, observation: str) -> Memory:
-    """What is known after a command that the engine carried out.
+    """The memory after a command that the engine carried out.
 
     Args:
         command: in canonical wording.
@@ -66,7 +66,7 @@ def remember(memory: Memory, command: str, observation: str) -> Memory:
     if verb in ("take", "move"):
         thing, place = " ".join(rest[:2]), " ".join(rest[3:])
         contents = dict(memory.contents)
-        if place in contents:  # what stands beside the agent's place can be used without a look into it
+        if place in contents:  # things beside the agent's place can be used without looking into it
             others = tuple(other for other in contents[place] if other != thing)
             contents[place] = others if verb == "take" else (*others, thing)
         return replace(memory, carrying=thing if verb == "take" else None, contents=contents)
@@ -87,7 +87,7 @@ def _seen(memory: Memory, observation: str) -> Memory:
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """``a cup 1, a mug 2, and a mug 1`` as names; nothing for ``nothing``."""
+    """The names in a list such as ``a cup 1, a mug 2, and a mug 1``; empty for ``nothing``."""
     if text == "nothing":
         return ()
     return tuple(item.split(maxsplit=1)[1] for item in _SEPARATOR.split(text))

@@ -1,13 +1,13 @@
-"""Demonstrations of two kinds: by a searcher, and by one who knows where everything is.
+"""Demonstrations of two kinds: by a searcher, and by an oracle that knows where everything is.
 
-:class:`SearchingOracle` decides by the rule of ``searcher.py``, from what it was told alone. With
-probability ``detour_rate`` a step is a random effective action instead, and it goes on from wherever that
-led. Where it does not win within T, the same game is tried without detours, and in the end the stored
-walkthrough is shown, which wins always. What is imitated is the rule's advice at each step, not the detours
-and not the walkthrough (``AdvisingOracle``).
+:class:`SearchingOracle` decides by the rule of ``searcher.py``, using only the game's answers so far. With
+probability ``detour_rate`` a step is a random effective action instead, and the search continues from the
+resulting state. If it does not win within T, it plays the same game again without detours. If that fails too,
+it returns the stored walkthrough, which always wins. Imitation learns the rule's advice at each step, not the
+detours and not the walkthrough (``AdvisingOracle``).
 
-:class:`OmniscientOracle` is that walkthrough: 3 to 10 steps, straight to things it never saw. It is
-an upper bound for how short an episode can be, and a bad teacher.
+:class:`OmniscientOracle` returns that walkthrough: 3 to 10 steps, straight to things it never saw. It shows
+how short an episode can be, and it is a bad teacher.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from skillpress.environments.alfworld.searcher import next_action
 
 @dataclass(frozen=True)
 class OmniscientOracle:
-    """The game's stored walkthrough."""
+    """Demonstrates the game's stored walkthrough."""
 
     data: str
     max_steps: int
 
     @cached_property
     def tree(self) -> Path:
-        """Where the games are."""
+        """The folder of the games."""
         return find_tree(self.data)
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The walkthrough; one who knows everything makes no detours, whatever the rate.
+        """Return the walkthrough. It makes no detours, whatever the rate is.
 
         Raises:
             GameError: the game's file is missing or damaged.
@@ -56,14 +56,14 @@ class OmniscientOracle:
 
 @dataclass(frozen=True)
 class SearchingOracle:
-    """The searcher, or the walkthrough where that fails."""
+    """Demonstrates with the searcher, or with the walkthrough if the searcher fails."""
 
     data: str
     max_steps: int
 
     @cached_property
     def omniscient(self) -> OmniscientOracle:
-        """Who helps out."""
+        """The oracle that is used if the searcher fails."""
         return OmniscientOracle(self.data, self.max_steps)
 
     @cached_property
@@ -71,7 +71,7 @@ class SearchingOracle:
         return Engine()
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The demonstration that this seed gives; it wins within ``max_steps``.
+        """The demonstration for this seed; it wins within ``max_steps``.
 
         Raises:
             GameError: the game's file is missing or damaged.
@@ -84,7 +84,7 @@ class SearchingOracle:
         return self.omniscient(task, 0.0, seed)
 
     def search(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
-        """What the searcher does with such detours; None where it does not win within ``max_steps``."""
+        """The searcher's actions with such detours; None if it does not win within ``max_steps``."""
         game = describe(str(task.spec.get("game")))
         random = Random(seed)
         scene = self._engine.reset(self.omniscient.tree / game.path)
@@ -104,7 +104,8 @@ class SearchingOracle:
         return None
 
     def advise(self, state: AgentState) -> str | None:
-        """What it would do in this state, whoever has led there; None where it does not know."""
+        """The action that the searcher would take in this state, however it was reached; None if it knows
+        none."""
         environment = state.info.state
         assert isinstance(environment, AlfworldState), "the oracle is for ALFWorld's states"
         return next_action(describe(str(state.task.spec.get("game"))), environment.memory)

@@ -13,4 +13,4 @@ class AlfworldParameters(EnvironmentParameters):
 
     @property
     def why_nothing_unseen(self) -> None:
-        """There are games in rooms that no training game has."""
+        """None: the official games include rooms that no training game has."""

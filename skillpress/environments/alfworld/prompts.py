@@ -1,8 +1,8 @@
 """ALFWorld in words.
 
-``text`` and ``paper`` are for pretrained models: a prompt rebuilt each step
-(``environments/text/prompts.py``), in two wordings of the task. ``compact`` is for a policy made from scratch
-(see ``compact.py``).
+``text`` and ``paper`` are for pretrained models: prompts rebuilt at each step
+(``environments/text/prompts.py``), with two wordings of the task. ``compact`` is for a policy trained from
+scratch (see ``compact.py``).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_
 
 @dataclass(frozen=True)
 class TextRendering:
-    """One user turn: task, the last observations and actions, what is seen now, what is possible."""
+    """One user turn: task, last observations and actions, current observation, and possible actions."""
 
     history: int
     opening: str
-    """What the task is, with a place for ``{goal}``."""
+    """The description of the task, with a placeholder ``{goal}``."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         environment = _state(state)
         return game_prompt(
             self.opening.format(goal=environment.goal),
@@ -37,7 +37,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now, and what is possible."""
+        """The current observation and the possible actions."""
         return game_turn(_state(state).steps, state.observation, _choices(state))
 
     def response(self, action: str, info: Info) -> str:
@@ -69,5 +69,5 @@ def text(parameters: AlfworldParameters, history: int) -> TextRendering:
 
 
 def paper(parameters: AlfworldParameters, history: int) -> TextRendering:
-    """The text rendering with the task as the paper describes it."""
+    """The text rendering with the task as described in the paper."""
     return TextRendering(history, _PAPER % parameters.max_steps)

@@ -1,14 +1,14 @@
-"""A demonstrator that decides from what it was told: a rule for every state that an agent can be in.
+"""A demonstrator that decides from the game's answers alone: a rule for every state that an agent can be in.
 
-It takes what it needs where it last saw it, changes it where that is asked for, and brings it to its
-destination; until it has seen it, it looks through the room, likely places first. The rule reads the goal
-and the :class:`Memory` that prompts are made of, nothing else. So a policy is shown all that decides the
-action, and the rule can be asked in states that the demonstrator itself would never reach.
+It takes what it needs where it last saw it, changes it if the goal requires that, and brings it to its
+destination. Until it has seen it, it searches the room, likely places first. The rule reads only the goal and
+the :class:`Memory` that prompts are made of. So a policy sees everything that decides the action, and the
+rule can give advice in states that the demonstrator itself would never reach.
 
-Likely places are those that alfworld's constants allow for the thing (``VAL_RECEPTACLE_OBJECTS``), what lies
-open before what must be opened, since most things lie open; otherwise the order in which the room was
-described. (alfworld's handcoded expert walks that order backwards, drawers first, and closes what it opened:
-it takes twice the steps, and cannot be asked in a state that another has led to.)
+Likely places are those that alfworld's constants allow for the thing (``VAL_RECEPTACLE_OBJECTS``). Among
+these, open places come before closed ones, since most things are in the open; ties follow the order of the
+room's description. (alfworld's handcoded expert goes through that order backwards, drawers first, and closes
+what it opened: it takes twice the steps, and cannot give advice in a state reached by another agent.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CHANGES = {
     "pick_heat_then_place_in_recep": ("heat", "hot", ("microwave",)),
     "pick_cool_then_place_in_recep": ("cool", "cool", ("fridge",)),
 }
-"""Task type to the command, what it makes of a thing, and what it is done with, the first that is there."""
+"""Maps a task type to (command, resulting state of the thing, receptacles that do it; the first one present
+is used)."""
 _HOLDS = {
     place.lower(): frozenset(thing.lower() for thing in things)
     for place, things in constants.VAL_RECEPTACLE_OBJECTS.items()
@@ -32,7 +33,7 @@ _OPENABLE = frozenset(place.lower() for place in constants.OPENABLE_CLASS_LIST)
 
 
 def next_action(game: Game, memory: Memory) -> str | None:
-    """What to do now; None where everything was looked at and what is needed was not there."""
+    """The next action; None if everything was looked at and the needed thing was not found."""
     wanted, destination = game.target_object.lower(), game.destination.lower()
     held = memory.carrying
     if held is None:
@@ -49,13 +50,13 @@ def next_action(game: Game, memory: Memory) -> str | None:
     places = _places(memory, destination)
     if not places:
         return None
-    # Where two things are wanted they are wanted in one place; max takes the first of equals.
+    # If two things are wanted, they are wanted in one place; max takes the first of equals.
     best = max(places, key=lambda place: len(_of_kind(memory, place, wanted)))
     return _go(memory, best) or _open(memory, best) or f"move {held} to {best}"
 
 
 def _fetch(memory: Memory, wanted: str, destination: str, task_type: str) -> str | None:
-    """Towards having a thing of the wanted kind, one that is not delivered already."""
+    """The next action towards holding a thing of the wanted kind that is not delivered already."""
     delivered = destination if task_type == "pick_two_obj_and_place" else None
     for place in sorted(memory.contents, key=lambda place: place != memory.place):
         things = _of_kind(memory, place, wanted)
@@ -65,7 +66,7 @@ def _fetch(memory: Memory, wanted: str, destination: str, task_type: str) -> str
 
 
 def _use(memory: Memory, lamp: str) -> str | None:
-    """Towards the lamp being on."""
+    """The next action towards turning on the lamp."""
     for place in memory.contents:
         if lamps := _of_kind(memory, place, lamp):
             return _go(memory, place) or f"use {lamps[0]}"
@@ -73,7 +74,7 @@ def _use(memory: Memory, lamp: str) -> str | None:
 
 
 def _search(memory: Memory, wanted: str) -> str | None:
-    """Towards a look into the likeliest place that was not looked into."""
+    """The next action towards looking into the likeliest place that was not looked into."""
     unseen = [place for place in memory.receptacles if place not in memory.contents]
     if memory.place in unseen:
         return _open(memory, memory.place)
@@ -87,7 +88,8 @@ def _unlikely(place: str, wanted: str) -> tuple[bool, bool]:
 
 
 def _put_down(memory: Memory, held: str) -> str | None:
-    """Towards empty hands, at the first place that may hold the thing, here if that is one."""
+    """The next action towards empty hands: at the current place if it may hold the thing, else at the first
+    place that may."""
     places = [place for place in memory.receptacles if _kind(held) in _HOLDS.get(_kind(place), ())]
     place = memory.place if memory.place in places else next(iter(places), None)
     return place and (_go(memory, place) or _open(memory, place) or f"move {held} to {place}")

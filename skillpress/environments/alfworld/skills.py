@@ -1,10 +1,9 @@
 """φ for ALFWorld: five skills (ReuseRL, Table 3 and E.1).
 
-Going somewhere or opening something is ``Explore`` with empty hands and ``Transport`` with something
-in them, so the projection follows what is carried: the flag counts as it was *before* the action, and
-only takes and moves (or puts) that changed something set it. The rules read the action alone
-otherwise: a refused action has its skill too. ``close``, ``inventory``, ``help`` and ``slice`` stand in
-no row of the table and have none.
+Going somewhere or opening something is ``Explore`` with empty hands and ``Transport`` with something in them.
+So the projection tracks what is carried: the flag counts as it was *before* the action, and only takes and
+moves (or puts) that changed something set it. Otherwise the rules read only the action: a refused action has
+its skill too. ``close``, ``inventory``, ``help`` and ``slice`` are in no row of the table and have no skill.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class AlfworldProjection:
 
 
 def carried_after(carrying: bool, action: str, observation: str) -> bool:
-    """Whether something is in the agent's hands after this step."""
+    """Whether the agent carries something after this step."""
     verb = verb_of(action)
     if observation == NOTHING_HAPPENS or verb not in ("take", "move", "put"):
         return carrying

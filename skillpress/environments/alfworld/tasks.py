@@ -1,10 +1,10 @@
 """The official games as tasks.
 
-Train and validation tasks are different games of ``train``; test tasks are the whole of
-``valid_seen`` (IID, 140) and ``valid_unseen`` (OOD, 134), each game once. Where fewer are asked for,
-they are drawn by seed and spread evenly: games are sorted by part and task type, in a drawn order
-within a type, and every (N/n)-th is taken, so each type keeps its share up to one game. Tasks of the split
-``unseen``, which training looks at and does not learn from, are games of ``valid_unseen`` as well.
+Train and validation tasks are different games of ``train``; test tasks are all games of ``valid_seen`` (IID,
+140) and ``valid_unseen`` (OOD, 134), each once. If fewer are requested, they are drawn by seed and spread
+evenly. Games are sorted by part and task type, in a drawn order within a type, and every (N/n)-th is taken,
+so each type keeps its share up to one game. Tasks of the split ``unseen``, which training evaluates but does
+not learn from, are games of ``valid_unseen`` as well.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "alfworld"
 STRATA = {"train": "train", "valid_seen": "iid", "valid_unseen": "ood"}
-"""Part of the official games to the first half of a stratum, as in ``ood/look_at_obj_in_light``."""
+"""Maps a part of the official games to the first half of a stratum, such as ``ood/look_at_obj_in_light``."""
 TEST_PARTS = ("valid_seen", "valid_unseen")
 UNSEEN, UNSEEN_PART = "unseen", "valid_unseen"
-"""A split, and the part that its games are of; so are some test games, maybe the same ones."""
+"""A split, and the part that its games come from. Some test games come from the same part, and may be the
+same games."""
 _TEST_GAMES = sum(COUNTS[part] for part in TEST_PARTS)
 _FILE = "/game.tw-pddl"
 
 
 def make_tasks(parameters: AlfworldParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits: train and validation in a drawn order, test sorted.
+    """Yield the tasks of all splits: train and validation in a drawn order, test sorted.
 
     Raises:
-        GameError: the games are missing, or not as many as the official ones.
-        TaskError: more tasks are asked for than there are games.
+        GameError: the games are missing, or their number differs from the official release.
+        TaskError: more tasks are requested than there are games.
     """
     _check_sizes(sizes)
     tree = find_tree(parameters.data)
@@ -65,10 +66,10 @@ def spread(paths: Sequence[str], count: int, seed: int) -> list[str]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not ALFWorld's, repeats a game, or has one in a split it is not for.
+    """Refuse a task set that is not ALFWorld's, repeats a game, or has a game in the wrong split.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     for some in (
         [task for task in tasks if task.split != UNSEEN],
@@ -104,7 +105,7 @@ def game_task(path: str, split: str) -> Task:
 
 
 def game_path(task_id: str) -> str:
-    """The path of the game that a task is, from the task's id."""
+    """The path of a task's game, from the task's id."""
     return task_id + _FILE
 
 

@@ -1,8 +1,8 @@
-"""What the planner's library reads (SAS), kept for every game that was once translated.
+"""The planner's input (SAS), cached for every game that was translated once.
 
-Turning a game's PDDL into SAS takes 0.05 to 0.5 s, more than playing the episode. The text depends
-on the game alone, so it is kept in memory for the games played lately and, compressed (10 to 80 kB),
-in the cache folder under the hash of the PDDL. Parsing the PDDL itself takes 5 ms and is done anew.
+Translating a game's PDDL into SAS takes 0.05 to 0.5 s, longer than playing the episode. The text depends only
+on the game. So it is kept in memory for recently played games and, compressed (10 to 80 kB), in the cache
+folder under the hash of the PDDL. Parsing the PDDL itself takes 5 ms and is repeated each time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skillpress.environments.alfworld.games import cache_folder
 
 @contextmanager
 def _translator_command_line() -> Iterator[None]:
-    """The translator reads the command line, when imported too, and overwrites it."""
+    """Replace the command line, which the translator reads and overwrites, even when it is imported."""
     arguments, sys.argv = sys.argv, ["translate.py", "domain", "task"]
     try:
         yield
@@ -39,14 +39,14 @@ with _translator_command_line():
 
 PddlError = lisp_parser.ParseError
 IN_MEMORY = 16
-"""Games whose translation is held in memory (0.2 to 4 MB each)."""
+"""Number of games whose translation is held in memory (0.2 to 4 MB each)."""
 
 _translate = fast_downward.pddl2sas
 
 
 @functools.lru_cache(IN_MEMORY)
 def translated(domain: str, problem: str) -> tuple[Any, str]:
-    """(task, SAS) as ``fast_downward.pddl2sas(domain, problem)`` returns them, without optimisation.
+    """Return (task, SAS) as ``fast_downward.pddl2sas(domain, problem)`` does, without optimisation.
 
     Raises:
         StorageError: the cache folder cannot be written.
@@ -63,13 +63,13 @@ def translated(domain: str, problem: str) -> tuple[Any, str]:
 
 
 def translation_path(domain: str, problem: str) -> Path:
-    """Where a game's translation is kept."""
+    """The path of a game's cached translation."""
     digest = hashlib.blake2b(f"{domain}\x1f{problem}".encode(), digest_size=12).hexdigest()
     return cache_folder() / "translations" / f"{digest}.sas.zlib"
 
 
 def _read(path: Path) -> str | None:
-    """The kept text; None where there is none, or where it is damaged."""
+    """The cached text; None if there is none or it is damaged."""
     try:
         return zlib.decompress(path.read_bytes()).decode()
     except (FileNotFoundError, zlib.error):
@@ -77,7 +77,7 @@ def _read(path: Path) -> str | None:
 
 
 def _parsed(domain: str, problem: str) -> Any:
-    """The first half of ``pddl2sas``: the PDDL task, normalised."""
+    """The first half of ``pddl2sas``: the normalised PDDL task."""
     with redirect_stdout(io.StringIO()):  # it warns of facts that are stated twice
         task = parsing_functions.parse_task(
             lisp_parser.parse_nested_list(domain.split("\n")),
