@@ -1,4 +1,4 @@
-"""How an action's text becomes a call of a tool.
+"""How an action's text becomes a tool call.
 
 A language model writes one JSON object, in which a line break is ``\\n``:
 
@@ -10,8 +10,8 @@ A language model writes one JSON object, in which a line break is ``\\n``:
     {"tool": "test"}
     {"tool": "submit"}
 
-A policy made from scratch writes words that stand for some of them: ``view 2`` (a page of the listed
-changes), ``edit 7`` (the seventh change of the page that it sees), ``test`` and ``submit``.
+A policy trained from scratch writes short words for some of them: ``view 2`` (a page of the listed changes),
+``edit 7`` (the seventh change of the page that it sees), ``test`` and ``submit``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 LONGEST = 20_000
-"""Characters of the longest action that is looked at."""
+"""Maximum number of characters in an action."""
 
 
 class ToolCall(BaseModel):
-    """One call; its wording is its JSON."""
+    """One tool call; its wording is its JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -73,7 +73,7 @@ class Insert(ToolCall):
 
 
 class ApplyChange(ToolCall):
-    """Write the program as it was found, with one listed change."""
+    """Write the original faulty program with one listed change."""
 
     tool: Literal["edit"]
     command: Literal["change"]
@@ -103,14 +103,15 @@ class Submit(ToolCall):
 Edit = Annotated[View | Replace | Insert | ApplyChange | ShowPage, Field(discriminator="command")]
 Action = Bash | View | Replace | Insert | ApplyChange | ShowPage | RunTests | Submit
 PAGE = 12
-"""Listed changes that are seen at a time."""
+"""Number of listed changes on a page."""
 _CALLS: TypeAdapter[Action] = TypeAdapter(
     Annotated[Bash | Edit | RunTests | Submit, Field(discriminator="tool")]
 )
 
 
 def read_action(text: str, page: int = 1) -> tuple[Action | None, str]:
-    """(the call, "") or (None, what is wrong with the text); ``page`` is seen, counted from 1."""
+    """Return (the call, "") or (None, what is wrong with the text). ``page`` is the page currently shown,
+    counted from 1."""
     if len(text) > LONGEST:
         return None, f"the action has {len(text)} characters; at most {LONGEST} are read"
     words = text.split()

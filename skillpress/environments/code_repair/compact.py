@@ -1,13 +1,14 @@
-"""Code repair for a policy made from scratch, which cannot read programs: a page of listed changes as
+"""Code repair for a policy trained from scratch, which cannot read programs: a page of listed changes as
 features.
 
-What a change replaces and by what, in which kind of statement, and what the visible tests said of it; how
-many tests pass, which page of how many, the last actions. One prompt, with its sections:
+The features of a change are what it replaces and by what, in which kind of statement, and the result of the
+visible tests. The prompt also shows how many tests pass, the page and the number of pages, and the last
+actions. One prompt, with its sections:
 
     tests 1 of 3 first 1 at 7 page 2 of 3 did test ; edit 7 ;
     1 comparison if < <= new 2 comparison if < > same 3 variable return v0 v2 new ...
 
-An answer is ``view 3``, ``edit 2`` (of the page), ``test`` or ``submit``, and ``<end>``.
+An answer is ``view 3``, ``edit 2`` (of the page), ``test`` or ``submit``, followed by ``<end>``.
 """
 
 from __future__ import annotations
@@ -34,26 +35,26 @@ from skillpress.environments.code_repair.parameters import CodeRepairParameters
 END = "<end>"
 UNKNOWN = "?"
 LARGEST = 30
-"""The largest number that is shown as it is; it stands for all larger ones."""
+"""The largest number that is shown unchanged; larger numbers are shown as this one."""
 _VERBS = ("view", "edit", "test", "submit")
 _SECTIONS = ("tests", "of", "first", "at", "page", "did", "left", ";")
 _OUTCOMES = ("new", "worse", "same", "better", "all")
 _SIGNS = ("+1", "-1", "drop", "swap", "not", "True", "False", "name", "number", "expression")
 _HEADER = 15
-"""Words before the last actions."""
+"""Number of words before the last actions."""
 _ACTION_WORDS = 3
 _CHANGE_WORDS = 6
 
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """The prompt of the module's docstring."""
+    """The prompt described in the module's docstring."""
 
     history: int
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
-        """At most :func:`longest` words of :func:`all_words`."""
+        """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
         repair = _state(state)
         words = [*_header(repair), "did"]
         for turn in state.history[-self.history :] if self.history else ():
@@ -61,7 +62,7 @@ class CompactRendering:
         return " ".join([*words, *_changes(repair)])
 
     def continuation(self, state: AgentState) -> str:
-        """The tests and the page as they are now."""
+        """The current test results and the current page."""
         repair = _state(state)
         return " ".join([*_header(repair), *_changes(repair)])
 
@@ -91,7 +92,7 @@ def _changes(repair: RepairState) -> Iterator[str]:
 
 
 def _outcome(repair: RepairState, number: int) -> str:
-    """What the visible tests said of the change, beside the program as it was found."""
+    """The change's result in the visible tests, compared to the original faulty program."""
     passed, first = repair.tried.get(number), repair.passed_first
     if passed is None:
         return "new"
@@ -103,7 +104,7 @@ def _outcome(repair: RepairState, number: int) -> str:
 
 
 def _features(change: Change) -> tuple[str, str]:
-    """(what is replaced, by what), in words of the vocabulary."""
+    """Return (what is replaced, by what), in words of the vocabulary."""
     before, after = change.before, change.after
     match change.kind:
         case "offset":
@@ -159,7 +160,7 @@ def _operators() -> Iterator[str]:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of a prompt or an answer but :data:`END`, each once."""
+    """Every word of prompts and answers except :data:`END`, each once."""
     numbers = map(str, range(LARGEST + 1))
     operators = (word for operator in _operators() for word in operator.split())
     own = (*_VERBS, *_SECTIONS, *_OUTCOMES, *_SIGNS, *KINDS, *PLACES, *_twin_names(), UNKNOWN)
@@ -167,12 +168,12 @@ def all_words() -> tuple[str, ...]:
 
 
 def longest(history: int) -> int:
-    """Words in the longest prompt; ``not in`` and ``is not`` are two."""
+    """Number of words in the longest prompt; ``not in`` and ``is not`` are two words each."""
     return _HEADER + history * _ACTION_WORDS + PAGE * (_CHANGE_WORDS + 2)
 
 
 def compact(parameters: CodeRepairParameters, history: int) -> CompactRendering:
-    """The compact rendering; it is the same for every section."""
+    """The compact rendering, the same for every section."""
     return CompactRendering(history)
 
 

@@ -1,27 +1,28 @@
-"""``edit``: view, str_replace and insert, on the text of a file.
+"""``edit``: view, str_replace and insert, applied to the text of a file.
 
 Every refusal says exactly what was wrong, so that the next attempt can be right: what was not found, how
-often it was found, which lines there are.
+often it was found, and which lines exist.
 """
 
 from __future__ import annotations
 
 MOST_SHOWN = 4000
-"""Characters of a view or an output that the agent is shown; the middle of a longer one is left out."""
+"""Maximum number of characters of a view or an output that the agent sees; longer ones are cut in the
+middle."""
 
 
 class EditError(Exception):
-    """The edit cannot be made; the message is what the agent is told."""
+    """The edit cannot be made; the agent sees the message."""
 
 
 def view(path: str, text: str, view_range: tuple[int, int] | None) -> str:
-    """Lines with their numbers.
+    """Return lines with their numbers.
 
     Args:
         view_range: the first and the last line, counted from 1; None for all.
 
     Raises:
-        EditError: there are no such lines.
+        EditError: these lines do not exist.
     """
     lines = text.splitlines()
     first, last = view_range or (1, len(lines))
@@ -34,10 +35,10 @@ def view(path: str, text: str, view_range: tuple[int, int] | None) -> str:
 
 
 def replace_text(path: str, text: str, old: str, new: str) -> str:
-    """The text with the one place changed where ``old`` stands.
+    """Return the text with the only occurrence of ``old`` replaced.
 
     Raises:
-        EditError: it stands nowhere or in several places, or is empty.
+        EditError: ``old`` is empty, does not occur, or occurs more than once.
     """
     if not old:
         raise EditError("old_str is empty: give the text to replace, or use insert")
@@ -52,10 +53,10 @@ def replace_text(path: str, text: str, old: str, new: str) -> str:
 
 
 def insert_text(path: str, text: str, line: int, new: str) -> str:
-    """The text with ``new`` after that line; 0 is before the first.
+    """Return the text with ``new`` after that line; 0 is before the first line.
 
     Raises:
-        EditError: there is no such line.
+        EditError: this line does not exist.
     """
     lines = text.splitlines(keepends=True)
     if not 0 <= line <= len(lines):

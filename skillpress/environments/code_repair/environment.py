@@ -1,11 +1,11 @@
-"""Code repair: a faulty program in a small repository, tools to look, run and edit, and ``submit``.
+"""Code repair: a faulty program in a small repository, with tools to look, run and edit, and ``submit``.
 
-Submitting ends the episode: the text of the program's file is taken, and the hidden tests are run against
-it (``judge.py``). All of them passed is won; anything else is lost as ``failing``, or as ``unreadable``
-where there is no such file any more. Files that the agent has made or changed beside it count for nothing.
+Submitting ends the episode: the hidden tests are run against the text of the program's file (``judge.py``).
+If all of them pass, the episode is won; otherwise it is lost as ``failing``, or as ``unreadable`` if the file
+no longer exists. Other files that the agent has made or changed do not count.
 
-``task.spec`` names the program, and the change that makes it wrong where it is no bug of the data set.
-Neither the correct program nor the hidden tests are in it.
+``task.spec`` names the program and, if the bug is not one of the data set, the change that makes it wrong. It
+contains neither the correct program nor the hidden tests.
 """
 
 from __future__ import annotations
@@ -51,44 +51,45 @@ from skillpress.environments.sandboxed import (
 from skillpress.play.sandbox import Execution, Limits, Sandbox
 
 LIMITS = Limits(seconds=10.0, memory_mb=512, processes=64, disk_mb=32, shown_characters=8000)
-"""Of the sandbox that the agent acts in."""
+"""Limits of the sandbox in which the agent acts."""
 NOTHING: dict[str, float] = {}
 MEASURES = ("unsolved", "passed", "syntax", "lint", "tests")
 
 
 @dataclass(frozen=True)
 class RepairState:
-    """What a rendering may show; all of it was told to the agent, or can be read off the faulty program."""
+    """What a rendering may show. The agent has been told all of it or can read it in the faulty program."""
 
     program: str
     """The name of the function."""
     description: str
     files: tuple[str, ...]
     changes: tuple[Change, ...]
-    """Those listed for the program as it was found."""
+    """The changes listed for the original faulty program."""
     page: int = 1
-    """Of the listed changes, the one that is seen."""
+    """The page of listed changes that is shown."""
     applied: int = 0
-    """The listed change that the program holds, counted from 1; 0 where it holds none, or something else."""
+    """Number of the listed change that the program contains, counted from 1; 0 if it contains none, or
+    something else."""
     passed: int | None = None
-    """Visible tests that the program passes as it is now; None while they have not been run."""
+    """Number of visible tests that the current program passes; None if they have not been run."""
     passed_first: int | None = None
-    """The same of the program as it was found."""
+    """The same number for the original faulty program."""
     visible: int = 0
-    """How many visible tests there are."""
+    """Number of visible tests."""
     tried: Mapping[int, int] = field(default_factory=dict)
-    """Listed change to the visible tests that it passes."""
+    """Maps a listed change to the number of visible tests that it passes."""
     steps: int = 0
     max_steps: int = 0
 
     @property
     def pages(self) -> int:
-        """How many there are."""
+        """Number of pages."""
         return max(1, -(-len(self.changes) // PAGE))
 
     @property
     def shown(self) -> Sequence[tuple[int, Change]]:
-        """(number, change) of the page that is seen."""
+        """(number, change) for each change on the current page."""
         first = (self.page - 1) * PAGE
         return list(enumerate(self.changes[first : first + PAGE], first + 1))
 
@@ -102,7 +103,7 @@ class RepairEpisode:
         self._program, self._judge, self._measure_edits = program, judge, measure_edits
         self._repository = Repository(program, sandbox)
         self._made = {program.faulty}
-        """Texts of the program that are this library's own work, and no agent's."""
+        """Texts of the program that were made by this library, not by an agent."""
         self._state = RepairState(
             program=program.entry,
             description=program.description,
@@ -113,7 +114,7 @@ class RepairEpisode:
         )
 
     def start(self) -> tuple[str, Info]:
-        """The repository is there."""
+        """Describe the repository."""
         observation = (
             f"A repository with {', '.join(self._state.files)}. The function {self._program.entry} in "
             f"{self._program.file} has a bug."
@@ -136,7 +137,7 @@ class RepairEpisode:
         return shortened(observation), False, out_of_steps, info
 
     def _carry_out(self, call: Action) -> tuple[str, str | None, dict[str, float]]:
-        """(what is seen, why it was refused, what an edit measures)."""
+        """Return (observation, why it was refused, the measures of an edit)."""
         try:
             match call:
                 case Bash():
@@ -162,7 +163,7 @@ class RepairEpisode:
             return str(error), "edit_refused", {}
 
     def _run(self, call: Bash) -> str:
-        """A command may change anything, so nothing is known of the program afterwards."""
+        """Run a command. It may change anything, so the program's status is unknown afterwards."""
         done = self._repository.run(call.command)
         self._state = replace(self._state, applied=0, passed=None)
         return _said(done)
@@ -204,7 +205,7 @@ class RepairEpisode:
         return f"{path} was changed.", None, self._measured(text)
 
     def _measured(self, text: str) -> dict[str, float]:
-        """Of a program that was just edited: syntax, linter, visible tests."""
+        """The measures of a program that was just edited: syntax, linter, visible tests."""
         if not self._measure_edits:
             return {}
         found, before = self._judge.lint(text), self._judge.lint(self._program.faulty)
@@ -215,7 +216,7 @@ class RepairEpisode:
         return {"syntax": 1.0, "lint": clean, "tests": verdict.share}
 
     def _submit(self, call: Submit) -> StepResult:
-        """Judge the text of the one file that counts."""
+        """Judge the text of the program's file."""
         try:
             text = self._repository.read(self._program.file)
         except EditError as error:
@@ -245,22 +246,20 @@ def _said(done: Execution) -> str:
 
 
 def explorer_actions(info: Info) -> list[str]:
-    """All but ``submit`` until the program was changed."""
+    """All actions, but ``submit`` only after the program was changed."""
     assert isinstance(info.state, RepairState)
     return [action for action in info.admissible if action != "submit" or info.state.applied]
 
 
 class CodeRepair(SandboxedEnvironment):
-    """One episode at a time; it has a judge of its own unless it is given one."""
+    """One episode at a time. It makes its own judge unless it is given one."""
 
     def __init__(
         self, parameters: CodeRepairParameters, lease: Lease | None = None, judge: Judge | None = None
     ) -> None:
-        """
-        Raises:
-            StorageError: the programs are not there.
-            SandboxUnavailableError: this machine cannot build walls.
-        """
+        """Raises:
+        StorageError: the programs are missing.
+        SandboxUnavailableError: this machine cannot build walls."""
         programs = all_programs(find_data(parameters.data))
         own_judge = judge or Judge(parameters.test_seconds)
 
@@ -272,7 +271,7 @@ class CodeRepair(SandboxedEnvironment):
 
 
 class SharedRepairs(PooledEnvironments):
-    """The environments of a process: one pool for their agents, and one judge."""
+    """The environments of a process: one pool of sandboxes for their agents, and one judge."""
 
     def __init__(self, parameters: CodeRepairParameters, slots: int) -> None:
         self._judge = Judge(parameters.test_seconds)

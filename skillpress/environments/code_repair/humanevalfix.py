@@ -1,8 +1,8 @@
-"""HumanEvalFix (Muennighoff et al. 2023, MIT): 164 short functions with a bug that a person put in.
+"""HumanEvalFix (Muennighoff et al. 2023, MIT): 164 short functions, each with a bug inserted by a person.
 
-Its tests are one function of assertions; each assertion, with the statements before it that assert nothing,
-becomes a test of its own. What a test needs beside the function comes from the data set, not from the agent's
-file. The examples of the docstring are shown to the agent; where there are none, the first test is.
+Its tests are one function of assertions. Each assertion, with the preceding statements that assert nothing,
+becomes a separate test. Other code that a test needs comes from the data set, not from the agent's file. The
+agent is shown the examples of the docstring or, if there are none, the first test.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COUNT = 164
 
 
 def read_humanevalfix(path: Path) -> list[Program]:
-    """Its programs, by number.
+    """Read its programs, ordered by number.
 
     Raises:
         StorageError: the file is damaged, or does not hold 164 programs.
@@ -51,7 +51,7 @@ def _program(row: dict[str, Any]) -> Program:
 
 
 def _without(entry: str, source: str) -> str:
-    """The program's imports and helping functions: all but the function under test."""
+    """The program's imports and helper functions: everything except the function under test."""
     parts = [part for part in ast.parse(source).body if getattr(part, "name", "") != entry]
     return ast.unparse(ast.Module(parts, []))
 
@@ -76,5 +76,5 @@ def _tests(source: str, entry: str, helpers: str) -> tuple[Check, ...]:
 
 
 def _always_true(statement: ast.stmt) -> bool:
-    """``assert True``, which some tests hold as a place for a note."""
+    """Whether the statement is ``assert True``, which some tests contain to hold a note."""
     return isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant)

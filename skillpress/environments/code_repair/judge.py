@@ -1,14 +1,14 @@
 """Whether a program passes tests: the program runs in one sandbox, the tests in another.
 
-All that the judge takes from an agent is the text of one file. It goes into a fresh sandbox, where each
-call is a process of its own that is given arguments and gives back a value. The test's statements run in a
-second sandbox, in which nothing of an agent's ever ran; there a call of the function under test is a tool
-of the host, which hands the arguments over and the value back. The program therefore cannot print a pass,
-end with exit code 0, patch what runs the tests, or read what is expected.
+The judge takes only the text of one file from an agent. The text goes into a new sandbox, in which each call
+is a process of its own that gets arguments and returns a value. The test's statements run in a second
+sandbox, in which no agent's code ever runs. There a call of the function under test is a tool of the host,
+which passes the arguments and the value between the two. So the program cannot print a pass, end with exit
+code 0, patch the test runner, or read the expected values.
 
-The same text has the same verdict, so verdicts are kept. A text that an agent wrote gets a sandbox of its
-own. What this library made of the data set's own programs (a listed change) may share one, since such a
-text plots nothing.
+The same text always gets the same verdict, so verdicts are cached. A text that an agent wrote gets its own
+sandbox. Texts that this library made from the data set's own programs (listed changes) may share one, since
+they are not malicious.
 """
 
 from __future__ import annotations
@@ -34,62 +34,64 @@ Found = TypeVar("Found")
 
 INSIDE = Path(__file__).with_name("inside")
 MOST_CHARACTERS = 50_000
-"""Of a program; a longer one is wrong."""
+"""Maximum number of characters in a program; a longer one fails."""
 TEST_SECONDS = 30.0
-"""On the clock, for the statements of one test, the calls in it left out where there is one only."""
+"""Maximum elapsed time for the statements of one test. If the test makes a single call, the call is not
+included."""
 TIMED_OUT, GONE = "!time-out", "!a crash"
-"""As ``inside/candidate.py`` says them; the second one where nothing is said at all."""
+"""As written by ``inside/candidate.py``. The second one is also used if there is no answer at all."""
 TEXTS = TypeAdapter(list[str | None])
-"""Arguments or values of calls; None where there is no call."""
+"""Arguments or values of calls; None if there is no call."""
 OUTCOMES = TypeAdapter(list[tuple[bool, str]])
 """For each test, whether it passed, and why not."""
 LINTED = TypeAdapter(tuple[str | None, list[str]])
-"""Why a text does not parse, and what is wrong with it."""
+"""Why a text does not parse, and its problems."""
 NO_END = "the tests did not end"
 PROGRAM_MB = 256
-"""Address space of the program's process."""
+"""Maximum address space of the program's process."""
 ATTEMPTS = 3
-"""Sandboxes that may be lost, by no fault of the program, before a judgement is given up."""
+"""Number of sandboxes that may be lost, through no fault of the program, before the judge gives up."""
 KEPT, KEPT_BYTES = 20_000, 64 << 20
-"""Verdicts that are remembered, and linters' reports, and what each of the two may hold."""
+"""Maximum number of cached verdicts and of cached linter reports, and maximum size of each of the two
+caches."""
 CONCURRENT = 4
-"""Judgements at the same time: each mostly waits for its turn of a core."""
+"""Number of concurrent judgements; each mostly waits for processor time."""
 LIMITS = Limits(seconds=240.0, memory_mb=512, processes=32, disk_mb=16)
-"""Of the judge's sandboxes; all calls of a program together end long before."""
+"""Limits of the judge's sandboxes; all calls of a program together end long before."""
 
 
 class Judge:
     """Judges programs for all environments of a process."""
 
     def __init__(self, test_seconds: float) -> None:
-        """``test_seconds``: processor time of one call of the program.
+        """``test_seconds``: maximum processor time of one call of the program.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
+            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
         """
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
             ready=CONCURRENT,
-            max_concurrency=3 * CONCURRENT,  # of a turn: examiner, candidate, a shared one that waits
+            max_concurrency=3 * CONCURRENT,  # per judgement: examiner, candidate, and a shared one that waits
             wait_seconds=600.0,
         )
         self._turns = threading.Semaphore(CONCURRENT)
         self._examiners: list[_Examiner] = []
         self._shared: list[_Candidate] = []
-        """Free sandboxes for texts that are this library's own."""
+        """Free sandboxes for texts made by this library."""
         self._lock = threading.Lock()
         self._verdicts = Remembered[tuple[str, bool, bytes], Verdict](KEPT, KEPT_BYTES, _verdict_bytes)
         self._lints = Remembered[bytes, LintReport](KEPT, KEPT_BYTES, _lint_bytes)
 
     def verdict(self, program: Program, text: str, hidden: bool, own: bool = False) -> Verdict:
-        """Run the hidden tests of a program, or the visible ones, against this text of its file.
+        """Run the hidden or the visible tests of a program against this text of its file.
 
         Args:
-            own: whether the text is this library's own work, and no agent's.
+            own: whether this library made the text, not an agent.
 
         Raises:
-            SandboxEndedError: no sandbox lasts on this machine.
+            SandboxEndedError: sandboxes keep being lost on this machine.
         """
         tests = program.hidden if hidden else program.visible
         if len(text) > MOST_CHARACTERS:
@@ -103,19 +105,20 @@ class Judge:
     def rehearse(
         self, program: Program, text: str, tests: Sequence[Check], front: Callable[[Answering], Answering]
     ) -> Verdict:
-        """Run tests against this library's own text of a program, with something in front that answers first.
+        """Run tests against this library's own text of a program, with a layer in front that may answer calls
+        first.
 
-        The verdict is not kept.
+        The verdict is not cached.
 
         Raises:
-            SandboxEndedError: no sandbox lasts on this machine.
+            SandboxEndedError: sandboxes keep being lost on this machine.
         """
         return self._lasting(
             lambda: self._judge(program, text, tests, own=True, front=front), lambda found: found.perfect
         )
 
     def lint(self, text: str) -> LintReport:
-        """Read a program without running it; what no linter can read has no syntax."""
+        """Check a program without running it. A text that is too long for the linter counts as unparsable."""
         if len(text) > MOST_CHARACTERS:
             return LintReport("the file is too long", 0)
 
@@ -149,14 +152,14 @@ class Judge:
             return examiner.lint(text)
 
     def _lasting(self, work: Callable[[], Found], sure: Callable[[Found], bool]) -> Found:
-        """What some work in sandboxes gives, done again where a sandbox was lost. It is done again too where
-        the kernel's memory killer was at work, since a program that was killed seems to have crashed.
+        """Return the result of work in sandboxes; repeat the work if a sandbox was lost. It is also repeated
+        if the kernel's memory killer was active meanwhile, since a killed program looks like a crashed one.
 
         Args:
             sure: whether a killed process could not have led to this result.
 
         Raises:
-            SandboxLostError: it went so again and again.
+            SandboxLostError: all attempts failed in this way.
         """
         for _ in range(ATTEMPTS):
             killed = kernel_kills()
@@ -172,13 +175,13 @@ class Judge:
 
     @contextmanager
     def _examiner(self) -> Iterator[_Examiner]:
-        """One that is free, or a new one."""
+        """A free examiner, or a new one."""
         with self._borrowed(self._examiners, lambda: _Examiner(self._pool)) as examiner:
             yield examiner
 
     @contextmanager
     def _candidate(self, own: bool) -> Iterator[_Candidate]:
-        """A fresh sandbox for a program, or one that has run only such texts."""
+        """A new sandbox for a program or, for this library's own texts, one that has run only such texts."""
         kept = self._shared if own else []
         with self._borrowed(kept, lambda: _Candidate(self._pool)) as candidate:
             yield candidate
@@ -187,7 +190,7 @@ class Judge:
 
     @contextmanager
     def _borrowed(self, free: list[Kept], make: Callable[[], Kept]) -> Iterator[Kept]:
-        """One of those that are free, or a new one; it is free again afterwards unless it was ended."""
+        """Lend a free object or a new one. Afterwards it is free again unless it has ended."""
         found = self._free_one(free) or make()
         try:
             yield found
@@ -201,7 +204,7 @@ class Judge:
             found.close()
 
     def _free_one(self, free: list[Kept]) -> Kept | None:
-        """One of those that are free and live; None where there is none."""
+        """A free object that is still alive; None if there is none."""
         with self._lock:
             while free:
                 found = free.pop()
@@ -212,7 +215,7 @@ class Judge:
 
 
 class _Kept:
-    """A sandbox that is held until it is closed, with some files of ``inside``."""
+    """A sandbox that is held until it is closed, with some files of ``inside`` loaded."""
 
     def __init__(self, pool: SandboxPool, tools: Mapping[str, Tool], files: Sequence[str]) -> None:
         self._held = ExitStack()
@@ -222,7 +225,7 @@ class _Kept:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be used."""
+        """Whether it can still be used."""
         return self._sandbox.alive
 
     def close(self) -> None:
@@ -234,7 +237,7 @@ Kept = TypeVar("Kept", bound=_Kept)
 
 
 class _Examiner(_Kept):
-    """Runs tests and reads programs, and never runs one."""
+    """Runs tests and lints programs, and never runs a program."""
 
     def __init__(self, pool: SandboxPool) -> None:
         tools = {"call_candidate": self._call, "report": self._take}
@@ -243,7 +246,7 @@ class _Examiner(_Kept):
         self._said = ""
 
     def run(self, tests: Sequence[Check], candidate: Answering) -> list[tuple[bool, str]]:
-        """(passed, why not) of each test."""
+        """Return (passed, why not) for each test."""
         listed = [(list(test.names), test.helpers, test.source) for test in tests]
         self._candidate = candidate
         asked = _understood(TEXTS, self._do("first_calls", listed, TEST_SECONDS))
@@ -261,7 +264,7 @@ class _Examiner(_Kept):
         return NOT_PARSED if found is None else LintReport(found[0], len(found[1]))
 
     def _do(self, name: str, *arguments: object) -> str:
-        """What a function of ``inside`` returns, as JSON; empty where it did not end well."""
+        """The result of a function of ``inside``, as JSON; empty if it failed."""
         self._said = ""
         if self.alive:
             self._sandbox.execute(f"import json\nreport(json.dumps({name}(*{arguments!r})))")
@@ -286,13 +289,13 @@ class _Candidate(_Kept):
         """Whether a call of this program ran out of time."""
 
     def begin(self, entry: str, text: str, seconds: float) -> None:
-        """Take this program; a call of it may take so many seconds."""
+        """Load this program. Each of its calls may take ``seconds``."""
         self._seconds, self.timed_out = seconds, False
         self._sandbox.execute(f"import json\nsource, entry = {text!r}, {entry!r}")
 
     def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
-        """What the program returns for each of these arguments, as text that begins with ``!`` where there is
-        no value; None for None."""
+        """Return the program's result for each of these arguments, as text; a text that begins with ``!``
+        says why there is no value. None for None."""
         self._answers = ""
         if self.alive and not self.timed_out:
             limits = f"{self._seconds}, {PROGRAM_MB}"
@@ -308,7 +311,8 @@ class _Candidate(_Kept):
 
 
 def _understood(kind: TypeAdapter[Found], said: str) -> Found | None:
-    """What a sandbox has said; None where it is not JSON of this kind, as where its program has spoilt it."""
+    """A sandbox's answer; None if it is not JSON of this type, for example because the program has damaged
+    the sandbox."""
     try:
         return kind.validate_json(said, strict=True)
     except ValidationError:
@@ -339,15 +343,15 @@ def _run(examiner: _Examiner, candidate: Answering, tests: Sequence[Check]) -> V
 
 
 def asked(test: Check) -> str:
-    """A test in one line, as far as it can be shown."""
+    """A test on one line, cut to the length that can be shown."""
     return " ".join(test.source.split())[:200]
 
 
 def _load(sandbox: Sandbox, file: str) -> None:
-    """Define what a file of ``inside`` defines.
+    """Run a file of ``inside`` in the sandbox, which defines its functions there.
 
     Raises:
-        SandboxEndedError: it could not be.
+        SandboxEndedError: it failed.
     """
     done = sandbox.execute((INSIDE / f"{file}.py").read_text(encoding="utf-8"))
     if done.error is not None:

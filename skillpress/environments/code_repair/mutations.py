@@ -1,10 +1,10 @@
-"""One-line bugs and their repairs as a list: every small change of a program that a rule table knows.
+"""One-line bugs and their repairs as a list: every small change of a program that a table of rules contains.
 
-A rule looks at one node of the syntax tree and says what else might stand there: another comparison,
-another operator, a number more or less by one, another variable. The list serves twice. Applied to a
-correct program a change is a bug, from which tasks are made; listed for a faulty program the changes are
-what a policy made from scratch chooses from. Each is one replacement in the text, so that all else stays
-as it was written.
+A rule looks at one node of the syntax tree and lists its possible replacements: another comparison, another
+operator, a number that is one larger or smaller, another variable. The list is used in two ways. Applied to a
+correct program, a change is a bug, from which tasks are made. Listed for a faulty program, the changes are
+the choices of a policy trained from scratch. Each change is one replacement in the text, so the rest of the
+text stays unchanged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TWINS = (
     ("min", "max"), ("lower", "upper"), ("islower", "isupper"), ("startswith", "endswith"),
     ("floor", "ceil"), ("any", "all"), ("lower", "swapcase"), ("append", "extend"),
 )  # fmt: skip
-"""Names of functions that are mistaken for each other."""
+"""Names of functions that are often confused."""
 KINDS = (
     "comparison", "operator", "connective", "assignment", "number", "constant", "offset", "variable",
     "arguments", "function", "negation",
@@ -58,9 +58,9 @@ KINDS = (
 PLACES = (
     "return", "if", "while", "for", "assign", "augment", "call", "yield", "lambda", "comprehension", "other",
 )  # fmt: skip
-"""The statement that a change stands in."""
+"""The kind of statement that contains the change."""
 MOST_CHANGES = 160
-"""Of one program; what comes later in its text is not listed."""
+"""Maximum number of changes of one program; later ones in its text are not listed."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class Change:
     place: str
     """One of ``PLACES``."""
     line: int
-    """Counted from 1."""
+    """Line number, counted from 1."""
     start: int
-    """Character of the text where it begins."""
+    """Index of the character in the text at which it begins."""
     before: str
     after: str
 
     def apply(self, text: str) -> str:
-        """The changed program."""
+        """Return the changed program."""
         assert text[self.start : self.start + len(self.before)] == self.before, "the change is of this text"
         return text[: self.start] + self.after + text[self.start + len(self.before) :]
 
@@ -89,10 +89,10 @@ class Change:
 
 @functools.lru_cache(4096)
 def changes(text: str) -> tuple[Change, ...]:
-    """Every change that the rules know, in the order of the text, each result once.
+    """Every change that the rules allow, in the order of the text, without changes that give the same result.
 
     Raises:
-        SyntaxError: the text is no program.
+        SyntaxError: the text is not a program.
     """
     found: dict[str, Change] = {}
     with PARSING:
@@ -105,17 +105,17 @@ def changes(text: str) -> tuple[Change, ...]:
 
 
 def repair(text: str, correct: str) -> Change | None:
-    """The listed change that makes the program the correct one, whatever its spacing and comments; None where
+    """The listed change that turns the program into the correct one, apart from spacing and comments; None if
     there is none."""
     wanted = shape(correct)
     return next((change for change in changes(text) if shape(change.apply(text)) == wanted), None)
 
 
 def shape(text: str) -> str:
-    """What a program does without how it is laid out: its tree without texts that stand for themselves.
+    """A program without its layout: its tree without string statements.
 
     Raises:
-        SyntaxError: the text is no program.
+        SyntaxError: the text is not a program.
     """
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -152,7 +152,7 @@ class _Program:
         self._rows = text.splitlines(keepends=True)
 
     def changes(self) -> Iterator[Change]:
-        """Of all functions; the first function's variables are its own and so on."""
+        """The changes of all functions. Each function uses only its own variables."""
         for function in ast.walk(self._tree):
             if isinstance(function, ast.FunctionDef):
                 names = _variables(function)
@@ -222,10 +222,10 @@ class _Program:
     def _operator(
         self, kind: str, place: str, left: ast.expr, right: ast.expr, before: str, after: str
     ) -> Change:
-        """The operator between two operands, which may stand in parentheses."""
+        """The operator between two operands, which may be in parentheses."""
         start, end = self._end(left), self._start(right)
         found = re.search(rf"(?<![-+*/%<>=!&|^\w]){re.escape(before)}(?![*/<>=\w])", self._text[start:end])
-        if found is None:  # such as a comment between the two; the change changes nothing and is left out
+        if found is None:  # such as a comment between the two; a change without effect is left out
             return Change(kind=kind, place=place, line=left.lineno, start=start, before="", after="")
         first = start + found.start()
         return Change(
@@ -265,7 +265,7 @@ class _Program:
         return self._character(node.end_lineno, node.end_col_offset)
 
     def _character(self, line: int, byte: int) -> int:
-        """The tree counts bytes within a line."""
+        """Convert a byte position within a line, as used by the tree, to a character position in the text."""
         return self._lines[line - 1] + len(self._rows[line - 1].encode()[:byte].decode())
 
 
@@ -277,7 +277,8 @@ class _Place:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All of a function, those inside others too, but for functions within it, which come on their own."""
+    """All statements of a function, including nested ones. Functions within it are left out, since they are
+    visited separately."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             continue
@@ -298,7 +299,7 @@ def _expressions(statement: ast.stmt) -> Iterator[_Place]:
                 continue
             if isinstance(child, ast.expr):
                 yield _Place(child, node, inside)
-            if not isinstance(child, ast.JoinedStr):  # positions inside are not those of the text
+            if not isinstance(child, ast.JoinedStr):  # positions inside differ from those in the text
                 yield from below(child, inside)
 
     yield from below(statement, False)
@@ -327,7 +328,7 @@ def _place(statement: ast.stmt) -> str:
 
 
 def _variables(function: ast.FunctionDef) -> tuple[str, ...]:
-    """Its parameters, and what it assigns, in the order of the text."""
+    """Its parameters and the names it assigns, in the order of the text."""
     parameters = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     assigned = sorted(
         (node.lineno, node.col_offset, node.id)
@@ -346,8 +347,8 @@ def _is_small(node: ast.expr) -> bool:
 
 
 def _is_position(node: ast.expr, parent: ast.AST) -> bool:
-    """Whether the expression may say where something begins or ends: a subscript, a bound of a slice, an
-    argument of a function that is called by its name (``range`` above all), an element of a tuple."""
+    """Whether the expression may be a position: a subscript, a bound of a slice, an argument of a function
+    that is called by its name (above all ``range``), or an element of a tuple."""
     if isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.Starred, ast.JoinedStr, ast.GeneratorExp)):
         return False
     if isinstance(parent, ast.Slice):

@@ -1,9 +1,9 @@
-"""The gold patcher: knows the correct program, and edits towards it.
+"""The gold patcher: it knows the correct program and edits towards it.
 
-For a policy made from scratch it writes the words of the compact rendering: run the tests, find the page
-of the change that repairs the program, apply it, run the tests, submit. A detour is a change that is
-wrong, and the tests that say so. Where no listed change is the repair it edits the text itself, line by
-line, as a language model would.
+For a policy trained from scratch it writes the words of the compact rendering: run the tests, find the page
+of the change that repairs the program, apply it, run the tests, submit. A detour is a wrong change, followed
+by the tests that refute it. If no listed change is the repair, it edits the text itself, line by line, as a
+language model would.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class GoldPatcher:
         self._max_steps = parameters.max_steps
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """Actions that win.
+        """Return actions that win.
 
         Raises:
-            TaskError: ``max_steps`` is too small for it.
+            TaskError: ``max_steps`` is too small for the repair.
         """
         program = program_of(task, self._programs)
         gold = repair(program.faulty, program.correct)
@@ -63,14 +63,15 @@ class GoldPatcher:
 
 
 def _try(number: int, page: int) -> tuple[list[str], int]:
-    """(the words that apply and test a change, its page), both counted from 0; ``page`` is seen now."""
+    """Return (the words that apply and test a change, its page), counted from 0. ``page`` is the page shown
+    before."""
     wanted, slot = divmod(number, PAGE)
     turn = [f"view {wanted + 1}"] if wanted != page else []
     return [*turn, f"edit {slot + 1}", "test"], wanted
 
 
 def text_edits(program: Program) -> list[str]:
-    """``str_replace`` and ``insert`` that make the faulty program's code that of the correct one."""
+    """``str_replace`` and ``insert`` calls that turn the faulty program's code into the correct one's."""
     path, faulty = program.file, program.faulty.splitlines()
     correct = code_lines(program.correct)
     count = len(code_lines(program.faulty, keep_blank=True))
@@ -78,7 +79,7 @@ def text_edits(program: Program) -> list[str]:
 
 
 def code_lines(source: str, keep_blank: bool = False) -> list[str]:
-    """The lines of a program before a text that stands at its end."""
+    """The lines of a program without a string statement at its end."""
     body = ast.parse(source).body
     last = body[-1]
     ends_in_text = len(body) > 1 and isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
@@ -87,7 +88,8 @@ def code_lines(source: str, keep_blank: bool = False) -> list[str]:
 
 
 def _edits(path: str, faulty: list[str], correct: list[str]) -> Iterator[dict[str, object]]:
-    """From the last to the first, so that line numbers stay right; each takes away lines or adds some."""
+    """Yield edits from the last line to the first, so that line numbers stay valid; each removes lines or
+    adds some."""
     numbered = [(number, line) for number, line in enumerate(faulty, 1) if line.strip()]
     matcher = difflib.SequenceMatcher(None, [line.rstrip() for _, line in numbered],
                                       [line.rstrip() for line in correct], autojunk=False)  # fmt: skip

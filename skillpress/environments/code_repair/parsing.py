@@ -1,7 +1,7 @@
-"""One thread at a time builds syntax trees.
+"""A lock with which one thread at a time builds syntax trees.
 
-CPython 3.11 counts the depth of the tree being built once for all threads, and raises SystemError where two
-have built one at the same time.
+CPython 3.11 has a single counter, for all threads, of the depth of the tree being built. It raises
+SystemError if two threads build one at the same time.
 """
 
 from __future__ import annotations
@@ -9,4 +9,4 @@ from __future__ import annotations
 import threading
 
 PARSING = threading.Lock()
-"""Held by whoever parses where environments live in threads."""
+"""Held while parsing, since environments run in threads."""

@@ -1,8 +1,8 @@
-"""Faulty programs with their tests, whatever data set they come from.
+"""Faulty programs with their tests, from any data set.
 
-A program is a file that the agent may change, what it should do, tests that the agent is shown, and hidden
-tests that decide. The correct program and the hidden tests stay on the host: neither the task nor the
-sandbox that the agent acts in ever holds them.
+A program consists of a file that the agent may change, a description, tests that the agent is shown, and
+hidden tests that decide. The correct program and the hidden tests stay on the host: neither the task nor the
+agent's sandbox ever contains them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ VARIABLE = "SKILLPRESS_CODE_REPAIR"
 
 @dataclass(frozen=True)
 class Check:
-    """One test: statements that fail with an AssertionError where the program is wrong."""
+    """One test: statements that raise an AssertionError if the program is wrong."""
 
     source: str
     names: tuple[str, ...]
-    """What it calls the function under test."""
+    """Its names for the function under test."""
     helpers: str = ""
-    """Code of the data set that it needs beside the function."""
+    """Other code of the data set that it needs."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One faulty program, whole."""
+    """One faulty program with all its parts."""
 
     source: str
     """The data set: ``quixbugs`` or ``humanevalfix``."""
@@ -42,21 +42,21 @@ class Program:
     entry: str
     """The function under test."""
     faulty: str
-    """The text of the file as the agent finds it."""
+    """The text of the file at the start of an episode."""
     correct: str
-    """The text of a correct one."""
+    """The text of a correct version."""
     description: str
-    """What the function should do."""
+    """A description of what the function should do."""
     visible: tuple[Check, ...]
-    """What the agent may run; the last steps of judging do not look at them."""
+    """Tests that the agent may run; the verdict depends only on ``hidden``."""
     hidden: tuple[Check, ...]
-    """All of them have to pass."""
+    """Tests that decide; all of them have to pass."""
     patience: int = 1
-    """How many times longer than others its calls may take."""
+    """Factor by which its calls may take longer than those of other programs."""
 
     @property
     def key(self) -> str:
-        """Names it among all programs."""
+        """Unique name among all programs."""
         return f"{self.source}/{self.name}"
 
     @property
@@ -66,10 +66,10 @@ class Program:
 
 
 def find_data(folder: str) -> Path:
-    """The folder with both data sets.
+    """Return the folder with both data sets.
 
     Args:
-        folder: of the parameters; empty takes the environment variable.
+        folder: from the parameters; if empty, the environment variable is used.
 
     Raises:
         StorageError: it is not named, or a file is missing.
@@ -88,7 +88,7 @@ def find_data(folder: str) -> Path:
 
 
 def data_identity(parameters: CodeRepairParameters) -> dict[str, str]:
-    """File to a hash of what is in it.
+    """Maps files to hashes of their contents.
 
     Raises:
         StorageError: a file is missing.
@@ -104,10 +104,10 @@ QUIXBUGS, HUMANEVALFIX = "quixbugs_python.tar.xz", "humanevalfix.jsonl"
 
 
 def all_programs(folder: Path) -> dict[str, Program]:
-    """Key to program, of both data sets, in their order.
+    """Maps keys to the programs of both data sets, in their order.
 
     Raises:
-        StorageError: a file is damaged or not what it should be.
+        StorageError: a file is damaged or has the wrong contents.
     """
     with PARSING:
         return _read(folder)

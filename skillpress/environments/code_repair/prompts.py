@@ -1,4 +1,5 @@
-"""Code repair in words, for pretrained models: the task, the tools, what was done, and what is seen now."""
+"""Code repair in words, for pretrained models: the task, the tools, past actions, and the current
+observation."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class TextRendering:
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         repair = _state(state)
         opening = _OPENING.format(
             program=repair.program,
@@ -54,7 +55,7 @@ class TextRendering:
         return f"{opening}\n{noted(state.notes)}{past(turns, repair.steps)}{seen}\n{_ANSWER}"
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now."""
+        """The current observation."""
         return f"This is step {_state(state).steps + 1}. You see:\n{state.observation}\n"
 
     def response(self, action: str, info: Info) -> str:

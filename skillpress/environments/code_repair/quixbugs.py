@@ -1,9 +1,9 @@
 """QuixBugs (Lin et al. 2017, MIT): 40 small algorithms, each wrong in one line.
 
-Most have their cases in a file of JSON lines, arguments and result; programs on graphs have test functions.
-Both become statements that compare. Two cases take minutes even for a correct program, and the data set's own
-tests skip them too. All tests decide. Every third is shown to the agent, from the first on unless a table of
-those would win without a repair.
+Most have their cases in a file of JSON lines with arguments and result; programs on graphs have test
+functions. Both become statements that compare. Two cases take minutes even for a correct program; they are
+skipped, as in the data set's own tests. All tests decide the verdict. The agent is shown every third test,
+beginning with the first one, unless a table of these would win without a repair.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ CHECKS = {
     "kheapsort": "assert list(kheapsort(*arguments)) == expected",
     "sqrt": "assert abs(sqrt(*arguments) - expected) <= arguments[-1]",
 }
-"""How a result is compared where it is not simply equal."""
+"""How a result is compared if equality is not the right comparison."""
 SLOW = {"knapsack": "[[6404180,", "levenshtein": '[["amanaplanacanalpanama"'}
-"""How the line of a case begins that is left out."""
+"""The beginning of the line of a case that is skipped."""
 PATIENT = {"levenshtein": 10}
-"""Programs whose correct version takes seconds, and how many times longer than others."""
+"""Programs whose correct version takes seconds, and how many times longer their calls may take."""
 SHOWN_OF = 3
 SHOWN_FROM = {"detect_cycle": 1, "kheapsort": 1}
 """Programs that show their second, fifth ... test, because a table of the first, fourth ... would pass all
-(``shortcuts.py``)."""
+tests (``shortcuts.py``)."""
 
 
 def read_quixbugs(path: Path) -> list[Program]:
-    """Its programs, by name.
+    """Read its programs, ordered by name.
 
     Raises:
         StorageError: the archive is damaged, or does not hold 40 programs with their tests.
@@ -76,7 +76,7 @@ def _program(name: str, files: dict[str, str]) -> Program:
 
 
 def _last_text(source: str) -> str:
-    """The text that stands at a program's end."""
+    """The string statement at a program's end."""
     last = ast.parse(source).body[-1]
     found = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value
     return found if isinstance(found, str) else ""
@@ -92,7 +92,7 @@ def _cases(name: str, lines: str) -> list[Check]:
 
 
 def _functions(name: str, source: str) -> list[Check]:
-    """Each test function's statements after those of the module that all of them share."""
+    """The statements of each test function, preceded by the module's statements that all of them share."""
     body = ast.parse(source).body
     shared = [part for part in body if isinstance(part, (ast.Assign, ast.Expr))]
     return [

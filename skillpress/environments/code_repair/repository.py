@@ -1,7 +1,8 @@
-"""The small repository that the agent works in: a program, its visible tests, and what it should do.
+"""The small repository that the agent works in: a program, its visible tests, and a description of the
+program.
 
-It is held in memory until the agent runs a command. Only then is there a sandbox, whose working folder is the
-truth from there on. Whatever comes out of it is taken for a text and nothing more.
+It is held in memory until the agent runs a command. From then on the working folder of a sandbox holds the
+files. All data from the sandbox is treated as text and nothing more.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if __name__ == "__main__":
 
 
 def files_of(program: Program) -> dict[str, str]:
-    """What the agent finds: nothing of the correct program and of the hidden tests."""
+    """The files that the agent finds. They contain nothing of the correct program and of the hidden tests."""
     return {
         program.file: program.faulty,
         f"test_{program.entry}.py": _script(program),
@@ -58,10 +59,10 @@ class Repository:
         self._delivered: str | None = None
 
     def read(self, path: str) -> str:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
-            EditError: there is no such file, or it is no text that can be read.
+            EditError: there is no such file, or it is not readable text.
             SandboxLostError: see ``EpisodeSandbox.call``.
         """
         path = within(path)
@@ -106,7 +107,7 @@ class Repository:
         return self._sandbox.call(lambda sandbox: sandbox.bash(command))
 
     def _prepare(self, sandbox: Sandbox) -> None:
-        """Put the files as they are known here into a fresh sandbox."""
+        """Write the files, in their last known state, into a new sandbox."""
         sandbox.use_tools({"deliver": self._take})
         python = "import os, sys; os.environ['PATH'] += ':' + os.path.dirname(sys.executable)"
         sandbox.execute("\n".join([python, *(_write(path, text) for path, text in self._files.items())]))
@@ -120,10 +121,10 @@ def _write(path: str, text: str) -> str:
 
 
 def within(path: str) -> str:
-    """The path from the repository's root.
+    """Return the path relative to the repository's root.
 
     Raises:
-        EditError: it leads out of it.
+        EditError: it leads out of the repository.
     """
     clean = posixpath.normpath(path.removeprefix(f"{HOME}/"))
     if clean.startswith(("/", "..")) or "\0" in clean:
@@ -136,7 +137,7 @@ def _last_line(error: str | None) -> str:
 
 
 def _script(program: Program) -> str:
-    """The visible tests as a program that can be run."""
+    """The visible tests as an executable program."""
     tests = program.visible
     names = {name for test in tests for name in test.names} - {program.entry}
     parts = [f'"""Tests of {program.file}; more of them decide."""\n\nfrom {program.entry} import *\n']

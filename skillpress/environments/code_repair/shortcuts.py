@@ -1,9 +1,9 @@
-"""Bugs that can be won without a repair, by a table of what the agent is shown.
+"""Detect bugs that can be won without a repair, by a table of the answers that the agent is shown.
 
-The visible tests name calls and what they should return, and so do the examples in a program's description.
-An agent can write these answers into a table and leave the bug where it is. Such a program passes every
-hidden test whose calls the table answers. It wins where the faulty program, or one constant, happens to be
-right everywhere else. A bug is a task only where that table loses.
+The visible tests contain calls and their expected results, and so do the examples in a program's description.
+An agent can write these answers into a table and leave the bug in place. Such a program passes every hidden
+test whose calls the table answers. It wins if the faulty program, or one constant, happens to be right for
+all other calls. A bug becomes a task only if that table loses.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from skillpress.environments.code_repair.programs import Check, Program
 from skillpress.environments.code_repair.verdicts import Answering
 
 CONSTANTS = tuple(Values().write(value) for value in (None, False, True, 0))
-"""Answers that a table may give to every call that it does not know, beside those that it holds."""
+"""Answers, besides those in the table, that a program may give to every call that the table does not
+contain."""
 
 
 class Shortcuts:
-    """Finds bugs that a table wins. It remembers what it found."""
+    """Finds bugs that a table wins, and caches the results."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -31,10 +32,10 @@ class Shortcuts:
         self._before_faulty: dict[tuple[str, str], bool] = {}
 
     def win(self, program: Program) -> bool:
-        """Whether a table passes all hidden tests in front of the faulty program, or of a constant.
+        """Whether a table wins, combined with the faulty program or with a constant for the other calls.
 
         Raises:
-            SandboxEndedError: no sandbox lasts on this machine.
+            SandboxEndedError: sandboxes keep being lost on this machine.
         """
         bug = (program.key, program.faulty)
         if bug not in self._before_faulty:
@@ -42,14 +43,14 @@ class Shortcuts:
         return self._before_faulty[bug] or self._constant_wins(program)
 
     def _constant_wins(self, program: Program) -> bool:
-        """The same whatever the bug is."""
+        """Whether the table wins in combination with a constant. This does not depend on the bug."""
         if program.key not in self._before_constant:
             constants = dict.fromkeys((*CONSTANTS, *self._table(program).values()))
             self._before_constant[program.key] = any(self._wins(program, constant) for constant in constants)
         return self._before_constant[program.key]
 
     def _wins(self, program: Program, constant: str | None) -> bool:
-        """Whether the table passes; None puts it in front of the faulty program."""
+        """Whether the table wins. None combines it with the faulty program."""
         table = self._table(program)
         verdict = self._judge.rehearse(
             program,
@@ -60,7 +61,7 @@ class Shortcuts:
         return verdict.perfect
 
     def _table(self, program: Program) -> Mapping[str, str]:
-        """Arguments to what the correct program returns, for each call that the agent is shown."""
+        """Maps arguments to the correct program's results, for each call that the agent is shown."""
         if program.key not in self._tables:
             answers: dict[str, str] = {}
             shown = [*program.visible, *examples(program)]
@@ -73,18 +74,18 @@ def examples(program: Program) -> list[Check]:
     """The calls that a program's description shows with their results, as a Python session."""
     try:
         found = doctest.DocTestParser().get_examples(program.description)
-    except ValueError:  # a prompt without the space that doctest wants, or an example that is cut off
+    except ValueError:  # a prompt without the space that doctest requires, or an example that is cut off
         return []
     return [Check(example.source, (program.entry,)) for example in found if program.entry in example.source]
 
 
 @dataclass
 class _Recorder:
-    """Notes what is answered."""
+    """Records all answers."""
 
     behind: Answering
     answers: dict[str, str]
-    """Arguments to answer; calls that fail are not noted."""
+    """Maps arguments to answers; calls that fail are not recorded."""
 
     @property
     def timed_out(self) -> bool:
@@ -100,7 +101,7 @@ class _Recorder:
 
 @dataclass
 class _Table:
-    """Answers what it knows; the rest is answered behind it."""
+    """Answers the calls that it knows; the others are passed on to ``behind``."""
 
     known: Mapping[str, str]
     behind: Answering

@@ -1,8 +1,8 @@
 """φ for code repair: Inspect, Reproduce, Edit, Test, Submit.
 
-A call that runs the program or its tests is ``Reproduce`` before the first edit was made and ``Test`` after
-it, so the projection follows whether the program was changed. The rules read the action alone otherwise:
-a refused one has its skill too. A bash command goes by its first word; one that is in no row has no skill.
+A call that runs the program or its tests is ``Reproduce`` before the first edit and ``Test`` after it, so the
+projection tracks whether the program was changed. Otherwise the rules read only the action: a refused action
+has its skill too. The skill of a bash command depends on its first word; a word in no row has no skill.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class CodeRepairProjection:
 
 
 def called(action: str) -> str:
-    """``edit view``, ``bash ls``, ``test``: the tool, and what of it; the text itself where it is no call."""
+    """The tool and the first word of its command, such as ``edit view``, ``bash ls`` or ``test``; the text
+    itself if it is not a tool call."""
     try:
         call = json.loads(action)
         words = str(call.get("command", "")).split() if isinstance(call, dict) else []

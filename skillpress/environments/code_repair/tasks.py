@@ -1,17 +1,17 @@
 """Which programs are learned from, and which are held out.
 
-A program belongs to one split for ever, whatever the seed is. Held out are all 40 programs of QuixBugs,
-and of HumanEvalFix every program whose number is a multiple of 3, and four that solve what a program of
-QuixBugs solves. Of the others every fifth is for validation, the rest for training.
+A program always belongs to one split, whatever the seed is. Held out are all 40 programs of QuixBugs, every
+program of HumanEvalFix whose number is a multiple of 3, and four programs that solve the same problem as one
+of QuixBugs. Of the other programs, every fifth is for validation and the rest for training.
 
-A test task is a bug of its data set, as it stands there; where more tasks are asked for than there are,
-the held-out programs of HumanEvalFix with a bug made by a listed change are added. Training and validation
-tasks are bugs that a listed change repairs: those of the data set, and bugs made by listed changes, each
-of which fails a hidden test and lets none run out of time. A task names a program and a change, and
-nothing else.
+A test task is an original bug of its data set. If more tasks are requested than there are, the held-out
+programs of HumanEvalFix with bugs made by listed changes are added. Training and validation tasks are bugs
+that a listed change repairs: those of the data set, and bugs made by listed changes. Each of the latter fails
+a hidden test and lets no test run out of time. A task names only a program and a change.
 
-A table of what the agent is shown wins no task (``shortcuts.py``). A program is left out whole if such a
-table wins its own bug; of the other programs, a made bug is left out if the table wins it.
+No task can be won by a table of the answers that the agent is shown (``shortcuts.py``). A program whose own
+bug is won by such a table is left out completely; of the other programs, the made bugs that a table wins are
+left out.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ ALIKE = {
     "56": "is_valid_parenthesization",
     "61": "is_valid_parenthesization",
 }
-"""Programs of HumanEvalFix that solve what one of QuixBugs does."""
+"""Programs of HumanEvalFix that solve the same problem as one of QuixBugs."""
 HELD_OUT_EVERY, VALIDATION_EVERY = 3, 5
 
 
 def split_of(program: Program) -> str:
-    """The one split that a program may be in."""
+    """The only split that a program may be in."""
     if program.source == "quixbugs" or program.name in ALIKE or int(program.name) % HELD_OUT_EVERY == 0:
         return "test"
     return "validation" if int(program.name) % VALIDATION_EVERY == 0 else "train"
 
 
 def make_tasks(parameters: CodeRepairParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits.
+    """Yield the tasks of all splits.
 
     Raises:
-        StorageError: the programs are not there.
-        TaskError: there are not so many.
+        StorageError: the programs are missing.
+        TaskError: there are not enough of them.
     """
     programs = list(all_programs(find_data(parameters.data)).values())
     judge = Judge(parameters.test_seconds)
@@ -75,10 +75,10 @@ def make_tasks(parameters: CodeRepairParameters, sizes: SplitSizes, seed: int) -
 
 
 def program_of(task: Task, programs: Mapping[str, Program]) -> Program:
-    """The program that a task is about, with the task's bug in it.
+    """Return a task's program, with the task's bug in it.
 
     Raises:
-        TaskError: the task is of another environment, or names no program or change.
+        TaskError: the task belongs to another environment, or names no existing program or change.
     """
     program = programs.get(str(task.spec.get("program")))
     number = task.spec.get("change")
@@ -95,10 +95,10 @@ def program_of(task: Task, programs: Mapping[str, Program]) -> Program:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse foreign tasks, repeated ones, and programs in a split that they are not for.
+    """Refuse foreign tasks, repeated tasks, and programs in the wrong split.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     refuse_repetitions(
         tasks, ENVIRONMENT, "bug", lambda task: f"{task.spec.get('program')} {task.spec.get('change')}"
@@ -111,7 +111,7 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 
 
 def _test_tasks(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Shortcuts) -> Iterator[Task]:
-    """Bugs of the data sets first, in an order that mixes both; then made ones."""
+    """The original bugs of both data sets, in mixed order, followed by made ones."""
     found = sorted(programs, key=lambda program: derive(seed, "code repair test", program.key))
     for program in found:
         if not shortcuts.win(program):
@@ -122,7 +122,7 @@ def _test_tasks(programs: Sequence[Program], seed: int, judge: Judge, shortcuts:
 
 
 def _listed(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Shortcuts) -> Iterator[Task]:
-    """Bugs that a listed change repairs: the data set's own first."""
+    """Bugs that a listed change repairs: the data set's own, followed by made ones."""
     for program in programs:
         if repair(program.faulty, program.correct) and not shortcuts.win(program):
             yield _task(program, None, f"{program.source}/listed")
@@ -150,7 +150,7 @@ def _made(programs: Sequence[Program], seed: int, judge: Judge, shortcuts: Short
 
 
 def _made_task(program: Program, number: int, judge: Judge, shortcuts: Shortcuts) -> Task | None:
-    """The task of this change; None where it is no bug that can be learned from."""
+    """The task of this change; None if the change is not a suitable bug."""
     bug = changes(program.correct)[number].apply(program.correct)
     if shape(bug) == shape(program.faulty) or repair(bug, program.correct) is None:
         return None

@@ -1,8 +1,7 @@
-"""Runs the program that is judged: each call in a process of its own, which gives back a value.
+"""Run the judged program: each call in its own process, which returns a value.
 
-All that the program can reach here are the arguments of its call. It may spoil this process, kill it, or
-write whatever it likes where the value is expected: then that is its value, and the comparison is made
-elsewhere.
+The program can reach only the arguments of its call. It may damage this process, kill it, or write anything
+in place of the value. Whatever it writes is then its value, and the comparison is made elsewhere.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ for name in LOADED:
     importlib.import_module(name)
 
 MOST_BYTES = 1 << 20
-"""Of a value."""
+"""Maximum size of a value."""
 PATIENCE = 4
-"""Seconds on the clock for each second of work; others use the machine too."""
+"""Elapsed seconds allowed for each second of processor time, since other processes use the machine too."""
 CRASHED, TIMED_OUT, NOT_RUN = "!a crash", "!time-out", "!nothing, it was not run after a time-out"
-"""In place of a value, which never begins so."""
+"""Written in place of a value. A value never begins like this."""
 
 
 def run_calls(
     source: str, entry: str, asked: Sequence[str | None], seconds: float, memory_mb: int
 ) -> list[str | None]:
-    """What ``entry(*arguments)`` returns for each of these arguments, as text, or what became of it; None for
-    None. After a call that has run out of time no other is made."""
+    """Return what ``entry(*arguments)`` returns for each of these arguments, as text, or why there is no
+    value; None for None. No calls are made after one that has timed out."""
     answers: list[str | None] = []
     for arguments in asked:
         if TIMED_OUT in answers:
@@ -53,7 +52,7 @@ def run_calls(
 
 
 def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb: int) -> str:
-    """One call."""
+    """Make one call."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -63,7 +62,7 @@ def run_call(source: str, entry: str, arguments: str, seconds: float, memory_mb:
             whole = math.ceil(seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 1))
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # the limit is for programs that take this away
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # the limit is for programs that remove this one
             resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
             _write(writing, _evaluate(source, entry, arguments))
         finally:
@@ -89,19 +88,19 @@ def _evaluate(source: str, entry: str, arguments: str) -> bytes:
         sys.modules["program"] = module
         exec(compile(source, "program.py", "exec"), module.__dict__)
         return values.write(module.__dict__[entry](*args, **kwargs)).encode(errors="replace")
-    except BaseException as error:  # noqa: BLE001  whatever the program raises is its answer
+    except BaseException as error:  # noqa: BLE001  any exception of the program is its answer
         return f"!{type(error).__name__}".encode(errors="replace")
 
 
 def _keep_only(descriptor: int) -> None:
-    """Close all other descriptors: the program has no business with the socket that leads to the host."""
+    """Close all other descriptors: the program must not use the socket to the host."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, most)
 
 
 def _silence() -> None:
-    """What the program prints is nobody's to read."""
+    """Discard the program's output."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -113,7 +112,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _read(descriptor: int, until: float) -> tuple[bytes, bool]:
-    """(what came, whether the time was over before the end)."""
+    """Return (the bytes received, whether the time ran out before the end)."""
     data = bytearray()
     while len(data) <= MOST_BYTES:
         left = until - time.monotonic()

@@ -1,10 +1,10 @@
-"""Runs the tests as their data set has them, against a program that is elsewhere.
+"""Run the tests of the data set against a program in another sandbox.
 
-The function under test is a name here whose calls the host carries out in another sandbox. So what is
-expected never stands where the program runs, and the program never runs where it is compared.
+Here the function under test is a name whose calls the host carries out in another sandbox. So the expected
+values are never in the program's sandbox, and the program never runs where its results are compared.
 
-The first call of every test is asked for together, since a message costs more than a call; most tests have
-no second one.
+The first calls of all tests are requested together, since a message costs more than a call. Most tests make
+no second call.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from skillpress.environments.code_repair.inside.values import Node, Values
 
     def call_candidate(arguments: str) -> str:
-        """A tool of the host: what the program returns, as text."""
+        """A tool of the host: it returns the program's result as text."""
 
 
 SHOWN = 300
-"""Characters of a value in a report."""
+"""Maximum number of characters of a value in a report."""
 Test = tuple[list[str], str, str]
-"""What it calls the function under test, what it needs beside it, and its statements."""
+"""(its names for the function under test, the other code it needs, its statements)."""
 
 
 class ProgramError(Exception):
-    """The program raised this, crashed or did not end."""
+    """The program raised this exception, crashed or did not end."""
 
 
 class Asked(BaseException):
-    """Leaves a test at its first call, with the arguments."""
+    """Leaves a test at its first call, carrying the arguments."""
 
 
 class SlowTestError(Exception):
-    """A test's own statements do not end, such as a walk along a list that has become a circle."""
+    """A test's own statements do not end, for example when they traverse a list that has become circular."""
 
 
 def first_calls(tests: Sequence[Test], seconds: float) -> list[str | None]:
-    """The arguments of each test's first call; None where it makes none."""
+    """The arguments of each test's first call; None if it makes none."""
     return [_first_call(test, seconds) for test in tests]
 
 
 def run_tests(tests: Sequence[Test], answers: Sequence[str | None], seconds: float) -> list[tuple[bool, str]]:
-    """(passed, why not) of each test.
+    """Return (passed, why not) for each test.
 
     Args:
-        answers: to their first calls.
-        seconds: for the statements of each.
+        answers: the answers to the tests' first calls.
+        seconds: maximum time for the statements of each test.
     """
     return [_run_test(test, answer, seconds) for test, answer in zip(tests, answers, strict=True)]
 
@@ -64,7 +64,7 @@ def _first_call(test: Test, seconds: float) -> str | None:
         _execute(test, candidate, seconds)
     except Asked as asked:
         return str(asked.args[0])
-    except Exception:  # noqa: BLE001  it says the same when it is run
+    except Exception:  # noqa: BLE001  it is reported when the test is run
         return None
     return None
 

@@ -1,5 +1,6 @@
-"""What a linter finds without running a program: names that nothing defines, values that nothing uses, and
-statements that are never reached. Runs in the examiner's sandbox, since a text can be made to crash a parser.
+"""Find problems without running a program: undefined names, unused values, and unreachable statements.
+
+It runs in the examiner's sandbox, since a text can be written that crashes a parser.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ END = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 def lint(source: str) -> tuple[str | None, list[str]]:
-    """(why it does not parse, what is wrong with it); None where it parses."""
+    """Return (why it does not parse, its problems); the first is None if it parses."""
     try:
         compile(source, "program.py", "exec")
         tree = ast.parse(source)
@@ -22,7 +23,7 @@ def lint(source: str) -> tuple[str | None, list[str]]:
 
 
 def _undefined(tree: ast.Module) -> list[str]:
-    """Names that are read and bound nowhere in the file."""
+    """Names that are read but bound nowhere in the file."""
     bound = {*dir(builtins), "__name__", "__file__"}
     for node in ast.walk(tree):
         match node:
@@ -45,7 +46,7 @@ def _undefined(tree: ast.Module) -> list[str]:
 
 
 def _unused(tree: ast.Module) -> list[str]:
-    """Names that a function binds by a plain assignment and that the file reads nowhere."""
+    """Names that a function binds by a plain assignment but that are read nowhere in the file."""
     read = {
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
@@ -61,7 +62,7 @@ def _unused(tree: ast.Module) -> list[str]:
 
 
 def _unreached(tree: ast.Module) -> list[str]:
-    """Statements that stand after the end of their block."""
+    """Statements that come after the end of their block."""
     found = []
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):

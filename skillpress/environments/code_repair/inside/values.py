@@ -1,8 +1,8 @@
-"""Values as text, between the sandbox that tests and the one that is tested.
+"""Values as text, between the sandbox of the tests and the sandbox of the program.
 
 Only plain values pass: numbers, texts, containers of them, and the nodes of QuixBugs' graphs, which keep
-their identity. What is none of these arrives as something that equals nothing, so an object that claims to
-be equal to everything does not get through.
+their identity. Any other value arrives as an object that equals nothing, so an object that claims to equal
+everything does not get through.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 MOST_ITEMS = 100_000
-"""Taken from what a generator yields."""
+"""Maximum number of items taken from a generator."""
 
 
 class Node:
-    """A node of a list or graph, as QuixBugs' tests make them."""
+    """A node of a list or graph, as made by QuixBugs' tests."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ FIELDS = ("value", "successor", "successors", "predecessors", "incoming_nodes", 
 
 
 class Foreign:
-    """Stands for a value that is not plain; equal to nothing."""
+    """Replaces a value that is not plain; it equals nothing."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -58,23 +58,23 @@ class Foreign:
 
 
 class Values:
-    """Writes and reads values; both ends keep the same numbers for the same nodes."""
+    """Writes and reads values. Both ends use the same numbers for the same nodes."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, Node] = {}
         self._numbers: dict[int, int] = {}
 
     def write(self, value: Any) -> str:
-        """The value and all nodes that are known or can be reached from it."""
+        """Write the value and all nodes that are known or reachable from it."""
         packed = self._pack(value)
         fields: dict[int, Any] = {}
-        while missing := self._nodes.keys() - fields.keys():  # which grow while they are packed
+        while missing := self._nodes.keys() - fields.keys():  # the known nodes grow while they are packed
             for number in missing:
                 fields[number] = [self._pack(getattr(self._nodes[number], name, None)) for name in FIELDS]
         return json.dumps({"value": packed, "nodes": sorted(fields.items())})
 
     def read(self, text: str) -> Any:
-        """The value; known nodes become what is said of them."""
+        """Read a value; known nodes are updated with the received fields."""
         message = json.loads(text)
         for number, _ in message["nodes"]:
             self._node(number)
@@ -114,7 +114,7 @@ class Values:
         return ["foreign", type(value).__name__]
 
     def _items(self, value: Any) -> Any:
-        """A generator, a range, a deque, a view: as a list."""
+        """A generator, a range, a deque or a view, as a list."""
         items = []
         try:
             for item in value:
