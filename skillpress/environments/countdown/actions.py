@@ -1,8 +1,8 @@
-"""The two ways to word an action, and how the environment reads them.
+"""The two wordings of an action, and how the environment reads them.
 
-Canonical: ``op(+, 80, 28)``, ``rollback``, ``reset``. Compact: one word per action, where digits
-are slots of the pool sorted ascending: ``-02`` is the number in slot 2 minus the one in slot 0.
-Choosing slots instead of copying numbers is what lets a small policy act without copying errors.
+Canonical: ``op(+, 80, 28)``, ``rollback``, ``reset``. Compact: one word per action, whose digits are slots of
+the pool in ascending order: ``-02`` is the number in slot 2 minus the one in slot 0. Choosing slots instead
+of copying numbers lets a small policy act without copying errors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from skillpress.environments.countdown.rules import OPERATORS, Operation, Pool, 
 ROLLBACK = "rollback"
 RESET = "reset"
 MOST_NUMBERS = 5
-"""The largest pool; all solutions of a larger one take too long to list."""
+"""The size of the largest pool. Listing all solutions of a larger one takes too long."""
 
 _OPERATION = re.compile(r"op\(\s*([-+*/])\s*,\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)", re.IGNORECASE)
 
 
 def compact_words(numbers: int) -> dict[str, tuple[str, int, int]]:
-    """Word to (operator, lower slot, higher slot), for pools of up to ``numbers`` numbers."""
+    """Maps each word to (operator, lower slot, higher slot), for pools of up to ``numbers`` numbers."""
     return {
         f"{operator}{i}{j}": (operator, i, j)
         for j in range(1, numbers)
@@ -31,7 +31,7 @@ def compact_words(numbers: int) -> dict[str, tuple[str, int, int]]:
 
 
 def action_words(numbers: int) -> tuple[str, ...]:
-    """Every compact word, ``rollback`` and ``reset`` included."""
+    """Every compact word, including ``rollback`` and ``reset``."""
     return (*compact_words(numbers), ROLLBACK, RESET)
 
 
@@ -41,8 +41,8 @@ _SLOTS = compact_words(MOST_NUMBERS)
 def read_operation(text: str, pool: Pool) -> Operation | Literal["unreadable", "no_such_number"]:
     """The operation that a text in either wording names, in canonical form.
 
-    A sum or product with its operands the wrong way round is put right; a difference or quotient
-    is another operation then, and stays as it was written.
+    If the operands of a sum or product are in the wrong order, they are swapped. A difference or quotient
+    would then be another operation, so it stays as it was written.
     """
     slots = _SLOTS.get(text)
     if slots is not None:

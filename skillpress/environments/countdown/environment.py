@@ -1,12 +1,12 @@
 """Countdown-Stepwise (ReuseRL, appendix D): make the target from all the numbers, step by step.
 
-The state is a sorted pool of numbers, a stack of the pools before it, and a step count. An
-operation replaces two numbers by their result; ``rollback`` takes the last operation back and
-``reset`` all of them. The task is won when the pool is exactly the target. It is lost as *stuck* by
-an operation or an unreadable action while fewer than two numbers are left, and cut off after T
-steps. Any other action that cannot be carried out costs its step and changes nothing.
+The state consists of a sorted pool of numbers, a stack of the previous pools, and a step count. An operation
+replaces two numbers by their result; ``rollback`` undoes the last operation and ``reset`` undoes all of them.
+The task is won when the pool is exactly the target. It is lost as *stuck* by an operation or an unreadable
+action while fewer than two numbers are left, and cut off after T steps. Any other action that cannot be
+carried out costs its step and changes nothing.
 
-Choices that the paper leaves open: ``rollback`` and ``reset`` with nothing to take back are invalid
+Choices that the paper leaves open: ``rollback`` and ``reset`` with nothing to undo are invalid
 (``nothing_to_undo``), and a reset cannot itself be rolled back.
 """
 
@@ -43,11 +43,12 @@ class CountdownState:
     pool: Pool
     """The numbers left, ascending."""
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
 
 
 class AdmissibleActions(Sequence[str]):
-    """The actions one state allows, worked out when first looked at: that takes longer than a step."""
+    """The actions that a state allows, computed at the first access: computing them takes longer than a
+    step."""
 
     __slots__ = ("_actions", "_largest", "_pool", "_undoable")
 
@@ -98,7 +99,7 @@ class Countdown:
         """Start the puzzle.
 
         Raises:
-            KeyError: ``task.spec`` is no Countdown puzzle's.
+            KeyError: ``task.spec`` is not a Countdown puzzle.
         """
         self._target: int = task.spec["target"]
         self._pool: Pool = tuple(sorted(task.spec["numbers"]))
@@ -165,11 +166,11 @@ class Countdown:
             invalid=invalid,
             admissible=admissible,
             state=state,
-            state_key=" ".join(map(str, self._pool)),  # neither the steps taken nor what can be undone
+            state_key=" ".join(map(str, self._pool)),  # without the step count and the past pools
         )
 
 
 def explorer_actions(info: Info) -> Sequence[str]:
-    """The legal operations; where none is left, ``reset``."""
+    """The legal operations or, if there are none, ``reset``."""
     operations = [action for action in info.admissible if action not in (ROLLBACK, RESET)]
     return operations or (RESET,)

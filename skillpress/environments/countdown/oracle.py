@@ -1,9 +1,9 @@
-"""Demonstrations: a random solution of the puzzle, with some mistakes that are taken back at once.
+"""Demonstrations: a random solution of the puzzle, with some mistakes that are undone immediately.
 
-Without mistakes a policy never learns what ``rollback`` and ``reset`` are for; with many it learns
-to wander (10% gives a policy that plans, 40% one near the random explorer). A mistake is a legal
-operation after which no solution is left; the next action undoes it, by rollback or by reset with
-equal chance. After a reset the same solution is begun again.
+Without mistakes a policy never learns what ``rollback`` and ``reset`` are for; with many mistakes it learns
+to wander (10% gives a policy that plans, 40% one that is close to the random explorer). A mistake is a legal
+operation after which no solution is left. The next action undoes it, by rollback or by reset with equal
+probability. After a reset the same solution is begun again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CountdownOracle:
     largest: int
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The demonstration that this seed gives.
+        """Return the demonstration for this seed.
 
         Raises:
             TaskError: the task has no solution, or none within ``max_steps``.
@@ -56,7 +56,7 @@ class CountdownOracle:
         return said
 
     def _mistakes(self, pool: Pool, target: int) -> list[str]:
-        """Words of the legal operations after which the target is out of reach."""
+        """The words of legal operations after which the target is out of reach."""
         return [
             compact_word(operation, pool)
             for operation, left in successors(pool, self.largest)

@@ -10,7 +10,7 @@ from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.countdown.actions import MOST_NUMBERS
 
 LARGEST_SOURCE = 100
-"""The largest number a puzzle may start with."""
+"""The largest number that a puzzle may start with."""
 
 
 class CountdownParameters(EnvironmentParameters):
@@ -20,20 +20,21 @@ class CountdownParameters(EnvironmentParameters):
     max_numbers: Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
     min_target: Annotated[int, Field(ge=1)]
     max_target: Annotated[int, Field(ge=LARGEST_SOURCE)]
-    """Also the largest number that an action may make."""
+    """The largest target, and also the largest number that an action may make."""
     min_solutions: Annotated[int, Field(ge=1)] = 1
     """Puzzles with fewer distinct solutions are filtered out."""
     unseen_numbers: Annotated[int, Field(ge=0, le=MOST_NUMBERS)] = 0
-    """Numbers in a puzzle of the split ``unseen``, for which prompts and actions have room; 0 for none."""
+    """Number of numbers in a puzzle of the split ``unseen``, for which prompts and actions have room; 0 for
+    no such puzzles."""
 
     @property
     def largest_pool(self) -> int:
-        """The most numbers that a puzzle of any split has."""
+        """The largest number of numbers in a puzzle of any split."""
         return max(self.max_numbers, self.unseen_numbers)
 
     @property
     def why_nothing_unseen(self) -> str | None:
-        """There are such puzzles where the section says how many numbers they have."""
+        """None if the section says how many numbers such puzzles have."""
         return None if self.unseen_numbers else "environment.unseen_numbers is 0; make it 5"
 
     @model_validator(mode="after")

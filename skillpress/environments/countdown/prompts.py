@@ -1,8 +1,8 @@
 """Countdown in words.
 
-``compact`` is for a policy made from scratch: a fixed number of words (target, pool, the last
-actions), one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models: a
-prompt rebuilt each step (``environments/text/prompts.py``), in two wordings of the task.
+``compact`` is for a policy trained from scratch: a fixed number of words (target, pool, last actions), and
+one compact action word as the whole response. ``text`` and ``paper`` are for pretrained models: prompts
+rebuilt at each step (``environments/text/prompts.py``), with two wordings of the task.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from skillpress.environments.countdown.rules import OPERATORS
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
 
 EMPTY = "_"
-"""Fills the places of numbers and actions that there are none of."""
+"""Fills the unused places for numbers and actions."""
 UNKNOWN = "?"
-"""Stands in the history for a response that was no action word."""
+"""Replaces, in the history, a response that was not an action word."""
 
 
 def _state(state: AgentState) -> CountdownState:
@@ -29,7 +29,8 @@ def _state(state: AgentState) -> CountdownState:
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """``54 1 2 28 80 _ _ -23 +12``: target, pool ascending, the last actions with the newest last."""
+    """Such as ``54 1 2 28 80 _ _ -23 +12``: target, pool in ascending order, last actions with the newest
+    last."""
 
     max_numbers: int
     history: int
@@ -40,7 +41,7 @@ class CompactRendering:
         object.__setattr__(self, "_known", frozenset(action_words(self.max_numbers)))
 
     def prompt(self, state: AgentState) -> str:
-        """``1 + max_numbers + history`` words."""
+        """A prompt of ``1 + max_numbers + history`` words."""
         environment = _state(state)
         turns = state.history[-self.history :] if self.history else ()
         words = [str(environment.target), *map(str, environment.pool)]
@@ -59,15 +60,15 @@ class CompactRendering:
 
 @dataclass(frozen=True)
 class TextRendering:
-    """One user turn: task, the last observations and actions, what is seen now, what is possible."""
+    """One user turn: task, last observations and actions, current observation, and possible actions."""
 
     history: int
     opening: str
-    """What the task is, with places for ``{target}`` and ``{numbers}``."""
+    """The description of the task, with placeholders ``{target}`` and ``{numbers}``."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         environment = _state(state)
         numbers = " ".join(map(str, sorted(state.task.spec["numbers"])))
         return game_prompt(
@@ -80,7 +81,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now, and what is possible."""
+        """The current observation and the possible actions."""
         return game_turn(_state(state).steps, state.observation, state.info.admissible)
 
     def response(self, action: str, info: Info) -> str:
@@ -113,12 +114,12 @@ def text(parameters: CountdownParameters, history: int) -> TextRendering:
 
 
 def paper(parameters: CountdownParameters, history: int) -> TextRendering:
-    """The text rendering with the task as the paper describes it."""
+    """The text rendering with the task as described in the paper."""
     return TextRendering(history, _PAPER % parameters.max_steps)
 
 
 def domain_words(parameters: CountdownParameters) -> dict[str, tuple[str, ...]]:
-    """How canonical actions begin, and the numbers."""
+    """The beginnings of canonical actions, and the numbers."""
     return {
         "actions": (ROLLBACK, RESET, *(f"op({operator}," for operator in OPERATORS)),
         "entities": tuple(f" {number}" for number in range(parameters.max_target + 1)),

@@ -1,9 +1,9 @@
-"""The arithmetic of Countdown: which operations a pool of numbers allows, and what they leave.
+"""The arithmetic of Countdown: the operations that a pool of numbers allows, and the pools that they leave.
 
-A pool is a sorted tuple of non-negative integers, duplicates kept. An operation takes two of them
-and puts their result back. Only exact, non-negative results up to the largest allowed number are
-legal. Every operation has one canonical form: the larger operand stands first, except that 0
-divides nothing, so that 0 stands first when it is divided.
+A pool is a sorted tuple of non-negative integers, including duplicates. An operation takes two of them and
+puts their result back. Only exact, non-negative results up to the largest allowed number are legal. Every
+operation has one canonical form with the larger operand first. The exception is a division of 0: the 0 comes
+first, since division by 0 is impossible.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Operation(NamedTuple):
 
 
 def canonical(operator: str, small: int, large: int) -> Operation:
-    """The operation on two numbers with ``small <= large`` in its canonical form."""
+    """The canonical form of the operation on two numbers with ``small <= large``."""
     if operator == "/" and small == 0:
         return Operation("/", 0, large)
     return Operation(operator, large, small)
 
 
 def result(operation: Operation, largest: int) -> int | Reason:
-    """What the operation makes, or why it is not legal."""
+    """The operation's result, or why it is not legal."""
     operator, left, right = operation
     if operator == "+":
         value = left + right
@@ -53,7 +53,7 @@ def result(operation: Operation, largest: int) -> int | Reason:
 
 
 def carry_out(pool: Pool, operation: Operation, largest: int) -> Pool | Reason:
-    """The pool that an operation leaves, or why it cannot be carried out."""
+    """The pool after an operation, or why the operation cannot be carried out."""
     rest = list(pool)
     try:
         rest.remove(operation.left)
@@ -69,7 +69,7 @@ def carry_out(pool: Pool, operation: Operation, largest: int) -> Pool | Reason:
 
 
 def successors(pool: Pool, largest: int) -> list[tuple[Operation, Pool]]:
-    """Every legal operation in canonical form with the pool it leaves, each once, in slot order."""
+    """Every legal operation in canonical form with the pool that it leaves, each once, in slot order."""
     found: dict[Operation, Pool] = {}
     for j in range(1, len(pool)):
         for i in range(j):

@@ -1,8 +1,8 @@
 """φ for Countdown-Stepwise: 26 target-relative skills (ReuseRL, Table 3 and E.3).
 
-An operation's skill names the operator and the roles of its two operands; roles are relative to the
-target and sorted, so that operands count as unordered. An operation that the environment refused still has
-its skill, since the rules read the action alone; an action that cannot be read has none.
+An operation's skill names the operator and the roles of its two operands. Roles are relative to the target,
+and they are sorted, so the order of operands does not matter. An operation that the environment refused still
+has its skill, since the rules read only the action; an unreadable action has none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def role(number: int, target: int) -> str:
 
 
 def skill(action: str, target: int) -> str | None:
-    """The skill of one action in the canonical wording; None when it has none."""
+    """The skill of an action in the canonical wording; None if it has none."""
     match = _CANONICAL.fullmatch(action)
     if match is None:
         return UNDO_SKILLS.get(action)

@@ -1,9 +1,9 @@
-"""All ways to solve a puzzle.
+"""Find all solutions of a puzzle.
 
-A solution is a sequence of canonical operations that uses all the numbers and ends at the target;
-two orders of the same independent operations are two solutions. The search walks the pools depth
-first and remembers what each pool can still reach, since different operations often leave the same
-pool. With two numbers left it only compares the four results with the target.
+A solution is a sequence of canonical operations that uses all the numbers and ends at the target; two orders
+of the same independent operations are two solutions. The search visits the pools depth first and caches the
+solutions of each pool, since different operations often leave the same pool. With two numbers left, it only
+compares the four results with the target.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Solution = tuple[Operation, ...]
 
 @lru_cache(maxsize=1 << 16)
 def solutions(pool: Pool, target: int, largest: int) -> tuple[Solution, ...]:
-    """Every distinct solution from this sorted pool, in a fixed order; empty when there is none."""
+    """Every distinct solution from this sorted pool, in a fixed order; empty if there is none."""
     if len(pool) == 1:
         return ((),) if pool[0] == target else ()
     if len(pool) == 2:

@@ -1,15 +1,15 @@
 """Puzzles from reasoning-gym's generator, filtered and split.
 
-A puzzle is its target and its sorted numbers. Which split it belongs to is decided by a hash of the
-puzzle alone (3/4 train, 1/8 validation, 1/8 test), so that splits are disjoint whatever the sizes
-and seeds of two experiments. Item i of the generator draws from ``Random(base + i)``; ``base``
-derives from the experiment's seed, so that two seeds do not share a range of items. The split ``unseen`` has
-puzzles of more numbers than any other split, from items of its own.
+A puzzle consists of its target and its sorted numbers. A hash of the puzzle alone determines its split (3/4
+train, 1/8 validation, 1/8 test), so splits are disjoint whatever the sizes and seeds of two experiments. Item
+i of the generator draws from ``Random(base + i)``; ``base`` derives from the experiment's seed, so two seeds
+do not share a range of items. The split ``unseen`` has puzzles of more numbers than any other split, from a
+separate range of items.
 
-The generator spends 4 ms per item in sympy, to do arithmetic on four integers. Its code is run here
-with another ``symbols``: terms that compute exactly with fractions. The random draws, the numbers
-and the targets stay its own (a test compares them item by item); only the printed expression, which
-is not used, is lost.
+The generator spends 4 ms per item in sympy to do arithmetic on four integers. Its code is run here with a
+replacement of ``symbols``: terms that compute exactly with fractions. The random draws, the numbers and the
+targets are unchanged (a test compares them item by item). Only the printed expression is lost, and it is not
+used.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ UNSEEN = "unseen"
 Puzzle = tuple[int, Pool]
 """(target, sorted numbers)."""
 _PATIENCE = 10_000
-"""Items in a row that may bring nothing new before the sizes are called out of reach."""
+"""Number of successive items without a new puzzle after which the sizes are considered unreachable."""
 _SPLIT_OF_EIGHTH = ("train",) * 6 + ("validation", "test")
 
 
 def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits, in the order generated, each puzzle once.
+    """Yield the tasks of all splits, in the order of generation, each puzzle once.
 
     Raises:
         TaskError: there are too few different puzzles of this kind to fill the splits.
@@ -57,7 +57,7 @@ def make_tasks(parameters: CountdownParameters, sizes: SplitSizes, seed: int) ->
 def _filled(
     wanted: dict[str, int], split_of: Callable[[Puzzle], str], parameters: CountdownParameters, base: int
 ) -> Iterator[Task]:
-    """Tasks of the generator's items from ``base`` on, until every split has as many as are ``wanted``."""
+    """Yield tasks of the generator's items from ``base`` on, until every split has the ``wanted`` number."""
     seen: set[Puzzle] = set()
     idle = 0
     for item, puzzle in _generated(parameters, base):
@@ -87,22 +87,22 @@ def split_of(puzzle: Puzzle) -> str:
 
 
 def name_of(puzzle: Puzzle) -> str:
-    """``54=1,2,28,80``, which is also the task's id."""
+    """The name of a puzzle, such as ``54=1,2,28,80``, which is also the task's id."""
     target, numbers = puzzle
     return f"{target}={','.join(map(str, numbers))}"
 
 
 def stratum_of(puzzle: Puzzle, ways: int) -> str:
-    """Difficulty class: how many numbers, and how many solutions there are."""
+    """The difficulty class: the number of numbers and the number of solutions."""
     few = "1" if ways == 1 else "2-9" if ways < 10 else "10+"
     return f"{len(puzzle[1])} numbers, {few} solution{'' if few == '1' else 's'}"
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not Countdown's, repeats a puzzle, or has one in two splits.
+    """Refuse a task set that is not Countdown's, repeats a puzzle, or has a puzzle in two splits.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     refuse_repetitions(tasks, ENVIRONMENT, "puzzle", lambda task: name_of(_puzzle(task)))
 
@@ -128,10 +128,10 @@ def _task(puzzle: Puzzle, split: str, ways: int, item: int) -> Task:
 
 
 def _generated(parameters: CountdownParameters, base: int) -> Iterator[tuple[int, Puzzle | None]]:
-    """(seed of the item, puzzle) of the generator's items from ``base`` on, without end.
+    """Yield (seed of the item, puzzle) for the generator's items from ``base`` on, without end.
 
-    The puzzle is None where the generator gave an item up: after 100 attempts without a target in
-    the range it raises ``TaskError``.
+    The puzzle is None if the generator gave up on an item: after 100 attempts without a target in the range
+    it raises ``ValueError``.
     """
     dataset = generator(parameters, base)
     for index in count():
@@ -169,7 +169,7 @@ def generator(parameters: CountdownParameters, base: int) -> Any:
 
 
 class _Term:
-    """A formula over named numbers, with as much of sympy's interface as the generator uses."""
+    """A formula over named numbers, with the part of sympy's interface that the generator uses."""
 
     def __init__(self, operator: str, *parts: _Term) -> None:
         self.operator = operator
@@ -204,6 +204,6 @@ class _Term:
 
 
 def _terms(names: str) -> tuple[_Term, ...]:
-    """``symbols("x_0:3")``: x_0, x_1, x_2."""
+    """The terms of a range such as ``symbols("x_0:3")``: x_0, x_1, x_2."""
     first, last = names.removeprefix("x_").split(":")
     return tuple(_Term(f"x_{index}") for index in range(int(first), int(last)))
