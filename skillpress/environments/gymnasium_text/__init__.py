@@ -1,4 +1,4 @@
-"""Text environments that are registered with gymnasium, TextArena's games among them."""
+"""Text environments that are registered with gymnasium, including TextArena's games."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Any text environment that is registered with gymnasium, as an environment of ours.
+"""Any text environment that is registered with gymnasium, adapted to our interface.
 
 gymnasium's environments judge themselves; ours state facts. So the reward of a step becomes a measure
-(``reward``), which ``reward.measures`` may weigh, and whether the goal is reached is read from where the
-section says (``environment.won``). An episode that the environment ends otherwise is lost, or truncated
-where it says so itself. The task's seed is gymnasium's seed: the same task and actions are the same
-episode, if the environment keeps gymnasium's promise, which is tried out when tasks are made.
+(``reward``), which ``reward.measures`` may weigh, and the section says how to read whether the goal is
+reached (``environment.won``). An episode that the environment ends otherwise is lost, or truncated if the
+environment says so. The task's seed is gymnasium's seed: the same task and actions give the same episode if
+the environment keeps gymnasium's promise, which is tested when tasks are made.
 
-Any text is an action here: one that is not in the action space costs a step and is never handed over. Nor is
-an empty one, which stands for a response that no action could be read in.
+Any text is an action here. A text that is not in the action space costs a step and is never passed on. The
+same holds for the empty text, which represents a response without a readable action.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from skillpress.environments.gymnasium_text.names import told_admissible, told_w
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 
 REWARD = "reward"
-"""The measure that is the environment's own reward of the step."""
+"""Name of the measure that holds the environment's own reward for the step."""
 LOST = "lost"
-"""How an episode is called that the environment ended and that was not won."""
+"""Outcome of an episode that the environment ended and that was not won."""
 NO_ACTION, NOT_IN_SPACE, REFUSED = "no_action", "not_in_space", "refused"
-"""Why an action changed nothing: it is empty, outside the action space, or the environment says so."""
+"""Why an action changed nothing: it is empty, outside the action space, or refused by the environment."""
 _DRAWS, _DRAWN_LENGTH = 4, 16
-"""Texts of the action space that the explorer may choose from where nobody tells what is admissible, and
-characters of one at most."""
+"""If the admissible actions are unknown: the number of random texts of the action space that the explorer may
+choose from, and their maximum length in characters."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class GymnasiumState:
     """What a rendering may show."""
 
     first: str
-    """O_0."""
+    """O_0, the first observation."""
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
     drawn: tuple[str, ...]
-    """Texts of the action space, by chance; empty where the environment tells what is admissible."""
+    """Random texts of the action space; empty if the environment lists the admissible actions."""
 
 
 class GymnasiumText:
@@ -68,7 +68,7 @@ class GymnasiumText:
         """Start the task's episode.
 
         Raises:
-            TaskError: the task is another environment's.
+            TaskError: the task belongs to another environment.
         """
         if task.spec.get("id") != self._section.id:
             raise TaskError(
@@ -80,7 +80,7 @@ class GymnasiumText:
         return self._first, self._info(facts)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Hand an action over, unless it is empty or outside the action space.
+        """Pass an action on, unless it is empty or outside the action space.
 
         Raises:
             RuntimeError: the episode is over, or none was started.
@@ -146,11 +146,11 @@ class GymnasiumText:
 
     def _text(self, observation: object) -> str:
         if not isinstance(observation, str):
-            raise TypeError(f"{self._section.id} observed {type(observation).__name__}, which is no text")
+            raise TypeError(f"{self._section.id} observed {type(observation).__name__}, which is not a text")
         return observation
 
 
 def explorer_actions(info: Info) -> Sequence[str]:
-    """What is admissible; where nobody tells, texts of the action space."""
+    """The admissible actions or, if they are unknown, random texts of the action space."""
     assert isinstance(info.state, GymnasiumState)
     return info.admissible or info.state.drawn

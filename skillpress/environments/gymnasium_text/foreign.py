@@ -1,4 +1,4 @@
-"""What gymnasium makes of an id: the environment itself, checked to speak text both ways."""
+"""Make the environment with a gymnasium id, and check that its actions and observations are texts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParam
 
 
 def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
-    """The registered environment.
+    """Make the registered environment.
 
     Raises:
-        ParamsError: nothing is registered under the id, it cannot be made so, or it does not speak text.
+        ParamsError: nothing is registered under the id, it cannot be made with these arguments, or its
+            actions or observations are not texts.
     """
     if section.module:
         _imported(section.module, "environment.module")
@@ -34,7 +35,7 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
         near = did_you_mean(section.id, gymnasium.registry)
         hint = near or "; environment.module names what registers it"
         raise ParamsError(f"environment.id: is {section.id!r}: {error}{hint}") from None
-    except (Error, TypeError, ImportError, AttributeError) as error:  # the last two: of "module:id"
+    except (Error, TypeError, ImportError, AttributeError) as error:  # the last two come from "module:id"
         raise ParamsError(
             f"environment.id: {section.id} cannot be made with environment.kwargs {section.kwargs}: {error}"
         ) from error
@@ -48,7 +49,7 @@ def make_foreign(section: GymnasiumTextParameters) -> gymnasium.Env[str, str]:
 
 
 def given_oracle(section: GymnasiumTextParameters) -> Oracle:
-    """The demonstrator that the section names.
+    """Return the demonstrator that the section names.
 
     Raises:
         ParamsError: there is no such function.
@@ -57,9 +58,10 @@ def given_oracle(section: GymnasiumTextParameters) -> Oracle:
 
 
 def identities(section: GymnasiumTextParameters) -> dict[str, str]:
-    """What decides the episodes and is no part of this repository: versions of packages, or a hash of a file.
+    """What determines the episodes and is not part of this repository: versions of packages, or a hash of a
+    file.
 
-    A module of this repository says in ``LIBRARIES`` which packages it brings.
+    A module of this repository lists the packages that it uses in ``LIBRARIES``.
 
     Raises:
         ParamsError: a module cannot be found, or has no such oracle.
@@ -104,7 +106,7 @@ def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
         raise ParamsError(
             f"environment.oracle: is {named!r}, which must take one argument, the section: {error}"
         ) from error
-    except ValueError:  # it is written in C and does not say
+    except ValueError:  # it is written in C and has no signature
         pass
     return make
 
@@ -112,13 +114,13 @@ def _oracle(named: str) -> Callable[[GymnasiumTextParameters], Oracle]:
 def _imported(module: str, parameter: str) -> Any:
     try:
         return import_module(module)
-    except (ImportError, SyntaxError, ValueError, TypeError) as error:  # such as of "a..b", or of ".a"
+    except (ImportError, SyntaxError, ValueError, TypeError) as error:  # such as for "a..b" or ".a"
         how = _how(module, error)
         raise ParamsError(f"{parameter}: {module!r} cannot be imported: {error}{how}") from error
 
 
 def _how(module: str, error: Exception) -> str:
-    """How a module that is missing is found."""
+    """A hint on how to make a missing module importable."""
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is None:
         return ""

@@ -1,12 +1,10 @@
-"""Whether the keys of the info that a section names are ever there and say what they should.
+"""Check, before anything is played, that the info keys named by a section exist and have usable values.
 
-This is tried out before anything is played.
-
-A misspelt key is no error of gymnasium's: an episode would never be won, or nothing would be admissible. So a
-few episodes are played by chance. What is in the first info, or comes with an action, must be there; a key
-that may come with a win or a refusal alone is refused where another key is much like it, and warned about
-where none is. Nor would it be an error that the key of a win holds a text, which Python takes for true, or is
-true from the start: every episode would be won.
+gymnasium does not report a misspelt key: an episode would never be won, or nothing would be admissible. So a
+few episodes are played with random actions. Keys that are expected in the first info, or after every action,
+must be present. A key that may come only with a win or a refusal causes an error if a similar key exists, and
+otherwise a warning. gymnasium also would not report that the key for a win holds a text, which Python takes
+for true, or is true from the start. Every episode would then be won.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from skillpress.core.errors import ParamsError, did_you_mean
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 
 EPISODES, STEPS = 8, 200
-"""Tried at most."""
+"""Maximum number of episodes, and of steps in each."""
 
 
 def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, str], seeds: list[int]) -> None:
     """Play some episodes and look for the keys.
 
     Raises:
-        ParamsError: a key is never there, and the message has those that are; or its values cannot be used.
+        ParamsError: a key is never present (the message lists those that are), or its values are unusable.
     """
     keys = section.info
     named = {"won.info": section.won.info, "info.invalid": keys.invalid}
@@ -61,10 +59,10 @@ def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, st
 
 
 def told_won(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> bool:
-    """Whether an info says that the goal is reached; False where the section names no key for that.
+    """Whether an info says that the goal is reached; False if the section names no key for it.
 
     Raises:
-        ParamsError: what it says is neither true nor false.
+        ParamsError: its value is neither true nor false.
     """
     value = facts.get(section.won.info) if section.won.info else None
     if isinstance(value, Collection):  # a text is one
@@ -76,10 +74,10 @@ def told_won(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> bool
 
 
 def told_admissible(section: GymnasiumTextParameters, facts: Mapping[str, Any]) -> Sequence[str]:
-    """The actions that an info, or else the section, says would be carried out now.
+    """The actions that would be carried out now, according to the info or else to the section.
 
     Raises:
-        ParamsError: what the info says is no list of texts.
+        ParamsError: the info's value is not a list of texts.
     """
     key = section.info.admissible
     told = facts.get(key, ()) if key else section.actions
@@ -95,7 +93,7 @@ def told_admissible(section: GymnasiumTextParameters, facts: Mapping[str, Any]) 
 def _infos(
     section: GymnasiumTextParameters, env: gymnasium.Env[str, str], seeds: list[int]
 ) -> Iterator[Mapping[str, Any]]:
-    """Each info of some episodes."""
+    """Yield each info of some episodes."""
     taken = 0
     for seed in seeds:
         env.action_space.seed(seed % 2**32)

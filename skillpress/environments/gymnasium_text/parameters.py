@@ -16,12 +16,13 @@ class _Part(BaseModel):
 
 
 class Won(_Part):
-    """``environment.won``: how an episode tells that its goal is reached; one of the two."""
+    """``environment.won``: how to recognise that an episode's goal is reached; one of the two keys is
+    given."""
 
     info: str = ""
-    """A key of the environment's info; the first step at which it is true wins and ends the episode."""
+    """A key of the environment's info. The first step at which it is true wins and ends the episode."""
     reward: float | None = None
-    """What the rewards of the whole episode must sum up to at least, when the environment ends it."""
+    """The minimum sum of the episode's rewards when the environment ends it."""
 
     @model_validator(mode="after")
     def _one_of_the_two(self) -> Won:
@@ -31,64 +32,66 @@ class Won(_Part):
 
 
 class InfoKeys(_Part):
-    """``environment.info``: keys of the environment's info; empty where it has no such key."""
+    """``environment.info``: keys of the environment's info; each is empty if the environment has no such
+    key."""
 
     admissible: str = ""
-    """The actions that would be carried out now: a list of texts."""
+    """Key of the list of actions, as texts, that would be carried out now."""
     invalid: str = ""
-    """True, or a text, after an action that changed nothing."""
+    """Key that is true, or a text, after an action that changed nothing."""
     action: str = ""
-    """The last action in the environment's own wording."""
+    """Key of the last action in the environment's own wording."""
 
 
 class CompactWords(_Part):
-    """``environment.compact``: the words of a policy that is made from scratch."""
+    """``environment.compact``: the words of a policy that is trained from scratch."""
 
     words: Annotated[list[Word], Field(min_length=1)]
-    """In lower case. With the words of ``environment.actions`` they are all that a prompt or an action may
-    hold; every other word is left out of prompts."""
+    """Words in lower case. Prompts and actions consist only of these words and of the words of
+    ``environment.actions``; all other words are left out of prompts."""
     per_observation: Annotated[int, Field(ge=1)]
-    """Words of an observation that are shown, the last ones."""
+    """Number of words shown of an observation, counted from its end."""
     per_action: Annotated[int, Field(ge=1)]
-    """Words of the longest action."""
+    """Number of words in the longest action."""
 
 
 class GymnasiumTextParameters(EnvironmentParameters):
-    """Which environment, and what its episodes' facts are called."""
+    """Which environment it is, and the names of its episodes' facts."""
 
     id: Word
-    """As for ``gymnasium.make``."""
+    """The id for ``gymnasium.make``."""
     module: str
-    """Imported first, so that the environment is registered; empty where gymnasium knows it."""
+    """A module that is imported first and registers the environment; empty if gymnasium already knows the
+    environment."""
     kwargs: dict[str, Any]
-    """As for ``gymnasium.make``."""
+    """Arguments for ``gymnasium.make``."""
     won: Won
     info: InfoKeys = InfoKeys()
     actions: list[Word] = Field(default=[])
-    """What can be done at any step, where no key of the info tells; empty where nobody knows."""
+    """Actions that are possible at any step, if no key of the info lists them; empty if they are unknown."""
     opening: str = ""
-    """What a text prompt says of the task; empty: what the environment says first."""
+    """The description of the task in a text prompt; if empty, the environment's first observation."""
     skills: StatedRules = StatedRules()
     compact: CompactWords | None = None
-    """None where no policy is made from scratch."""
+    """None if no policy is trained from scratch."""
     oracle: str = ""
-    """``module:function`` from this section to a demonstrator; empty where there is none."""
+    """``module:function`` that maps this section to a demonstrator; empty if there is none."""
 
     @property
     def title(self) -> str:
-        """The environment's own id, without the module that gymnasium may find before it."""
+        """The environment's own id, without the module that may precede it."""
         return self.id.rpartition(":")[2]
 
     @property
     def has_oracle(self) -> bool:
-        """Whether one is named."""
+        """Whether the section names an oracle."""
         return bool(self.oracle)
 
     def needed_words(self) -> CompactWords:
-        """``compact``.
+        """Return ``compact``.
 
         Raises:
-            ParamsError: there is none.
+            ParamsError: the section has none.
         """
         if self.compact is None:
             raise ParamsError(

@@ -1,9 +1,9 @@
 """A registered environment in words.
 
-``text`` is the usual prompt of text games: the task (or what the environment said first), the last turns,
-what is seen now, what can be done if anybody tells. ``compact`` is for a policy made from scratch: of the
-last turns and of what is seen now the words that the section lists, in their order, and nothing else.
-A turn is ``seen > done ;``; an answer is the action's words and ``<end>``.
+``text`` is the usual prompt of text games: the task (or the environment's first observation), the last turns,
+the current observation, and the possible actions if they are known. ``compact`` is for a policy trained from
+scratch: it contains only the words of the last turns and of the current observation that the section lists,
+in their order. A turn is ``seen > done ;``; an answer is the action's words and ``<end>``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_
 from skillpress.environments.text.words import split_words
 
 END, DONE, TURN = "<end>", ">", ";"
-"""Closes an answer; stands between what was seen and what was done; closes a turn."""
+"""The end of an answer, the separator between an observation and an action, and the end of a turn."""
 
 
 def _state(state: AgentState) -> GymnasiumState:
@@ -27,15 +27,15 @@ def _state(state: AgentState) -> GymnasiumState:
 
 @dataclass(frozen=True)
 class TextRendering:
-    """One user turn: task, the last observations and actions, what is seen now, what is possible."""
+    """One user turn: task, last observations and actions, current observation, and possible actions."""
 
     history: int
     opening: str
-    """Empty: what the environment says first."""
+    """The description of the task; if empty, the environment's first observation."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         episode = _state(state)
         seen = state.observation if self.opening or episode.steps else "what stands above."
         return game_prompt(
@@ -48,7 +48,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now, and what is possible."""
+        """The current observation and the possible actions."""
         return game_turn(_state(state).steps, state.observation, state.info.admissible or None)
 
     def response(self, action: str, info: Info) -> str:
@@ -58,7 +58,7 @@ class TextRendering:
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """The words that the section lists."""
+    """A prompt of the words that the section lists."""
 
     section: CompactWords
     known: frozenset[str]
@@ -66,7 +66,7 @@ class CompactRendering:
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
-        """At most :func:`longest` words."""
+        """A prompt of at most :func:`longest` words."""
         words: list[str] = []
         for turn in state.history[-self.history :] if self.history else ():
             done = self._of(turn.action)[: self.section.per_action]
@@ -74,7 +74,7 @@ class CompactRendering:
         return " ".join([*words, *self._seen(state.observation), DONE])
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now."""
+        """The current observation."""
         return " ".join([TURN, *self._seen(state.observation), DONE])
 
     def response(self, action: str, info: Info) -> str:
@@ -92,14 +92,14 @@ def known_words(parameters: GymnasiumTextParameters) -> tuple[str, ...]:
     """The words that the section lists and those of its actions, each once.
 
     Raises:
-        ParamsError: it lists none.
+        ParamsError: the section lists none.
     """
     of_actions = (word for action in parameters.actions for word in split_words(action))
     return tuple(dict.fromkeys((*parameters.needed_words().words, *of_actions)))
 
 
 def longest(section: CompactWords, history: int) -> int:
-    """Words in the longest compact prompt."""
+    """Number of words in the longest compact prompt."""
     return history * (section.per_observation + section.per_action + 2) + section.per_observation + 1
 
 
@@ -118,7 +118,7 @@ def compact(parameters: GymnasiumTextParameters, history: int) -> CompactRenderi
 
 
 def vocabulary(parameters: GymnasiumTextParameters, history: int) -> ScratchVocabulary:
-    """The words of the compact rendering; those that are numbers are known as numbers.
+    """The words of the compact rendering. Words that are numbers get the features of numbers.
 
     Raises:
         ParamsError: the section lists none.

@@ -1,8 +1,8 @@
-"""Seeds as tasks: gymnasium's environments know no other.
+"""Seeds as tasks: a gymnasium environment has no other notion of a task.
 
-Two splits never share a seed. What a seed decides is the environment's own affair: where it draws one of
-40 secret words, a test task has a secret that was trained on. Whether the same seed starts the same episode
-is tried with the first task, since nothing can be replayed or compared without.
+Two splits never share a seed. What a seed determines depends on the environment: if it draws one of 40 secret
+words, a test task has a secret that also occurs in training. The first task is used to test whether the same
+seed starts the same episode, since replays and comparisons require that.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "gymnasium_text"
 _SEEDS = 2**31
-"""Seeds are below: every generator takes them."""
+"""Seeds are below this number, which every generator accepts."""
 
 
 def make_tasks(parameters: GymnasiumTextParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits, one after the other.
+    """Yield the tasks of all splits, one split after the other.
 
     Raises:
-        ParamsError: the environment cannot be made or started, or never says what the section names.
-        TaskError: it starts differently from the same seed.
+        ParamsError: the environment cannot be made or started, or never states what the section names.
+        TaskError: it starts differently with the same seed.
     """
     environment = GymnasiumText(parameters)
     splits = ["train"] * sizes.train + ["validation"] * sizes.validation + ["test"] * sizes.test
@@ -66,7 +66,7 @@ def _try_twice(environment: GymnasiumText, task: Task) -> None:
 
 
 def _seeds(seed: int) -> Iterator[int]:
-    """Different seeds without end."""
+    """Yield different seeds without end."""
     seen: set[int] = set()
     number = 0
     while True:
@@ -78,9 +78,9 @@ def _seeds(seed: int) -> Iterator[int]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not of gymnasium's environments, or has a seed twice.
+    """Refuse a task set that is not for gymnasium's environments, or repeats a seed.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     refuse_repetitions(tasks, ENVIRONMENT, "seed", lambda task: str(task.seed))

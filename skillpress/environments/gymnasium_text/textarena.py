@@ -1,13 +1,14 @@
 """TextArena's games for one player, registered with gymnasium as ``textarena/GuessTheNumber-v0`` and so on.
 
-``environment.module`` names this module; it needs the package textarena (the extra ``textarena``). A game's
-own reward comes with its last step. An action without brackets gets them, since the games read nothing else.
+``environment.module`` names this module; it needs the package textarena (the extra ``textarena``). The game's
+own reward comes with its last step. An action without brackets gets them, since the games read only bracketed
+text.
 
-Three things of TextArena are put right here. Its games draw from the generator that a whole process shares,
-so each game gets a stream of its own, which its seed begins: episodes beside each other do not disturb each
-other. An observation holds what the game has said since the last action, not all that was ever said. And a
-word game looks for word lists on the internet when it is imported; ``textarena/WordleOfWords-v0`` is Wordle
-with the words that it is given (``wordle.py``), which asks for nothing.
+This module corrects three properties of TextArena. Its games draw from the process-wide generator, so each
+game here gets its own stream, which starts from its seed; concurrent episodes do not disturb each other. An
+observation contains only the game's messages since the last action, not all earlier ones. And a word game
+looks for word lists on the internet when it is imported; ``textarena/WordleOfWords-v0`` is Wordle with given
+words (``wordle.py``), which needs no network.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from textarena.envs.registration import ENV_REGISTRY
 from skillpress.environments.text.spaces import AnyText
 
 LIBRARIES = ("textarena", "nltk")
-"""Packages that decide the games."""
+"""Packages that determine the games."""
 _LONGEST_ACTION, _LONGEST_OBSERVATION = 4096, 1 << 16
 _WRAPPED = ("-train", "-raw")
-"""Endings of the names that differ from another name by TextArena's wrappers alone."""
+"""Endings of names that differ from another name only by TextArena's wrappers."""
 _ONE_BRACKET = re.compile(r"\s*\[([^\[\]]*)\]\s*")
 _SEEDS = 2**31
 
@@ -40,7 +41,7 @@ class TextArenaGame(gymnasium.Env[str, str]):
     """A game for one player. ``info`` holds ``action`` (without brackets), ``invalid`` and, at the end, the
     game's ``reason``."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as gymnasium has it
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as in gymnasium
 
     def __init__(self, game: textarena.Env) -> None:
         self.action_space = Text(max_length=_LONGEST_ACTION, min_length=0, charset=printable)
@@ -51,10 +52,10 @@ class TextArenaGame(gymnasium.Env[str, str]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Start a game; without a seed another one each time.
+        """Start a game; without a seed, a different one each time.
 
         Raises:
-            gymnasium.error.Error: it is a game for more players.
+            gymnasium.error.Error: the game needs more players.
         """
         super().reset(seed=seed)
         number = int(self.np_random.integers(_SEEDS)) if seed is None else seed % _SEEDS
@@ -72,7 +73,7 @@ class TextArenaGame(gymnasium.Env[str, str]):
             return self._said(), {"action": "", "invalid": False, "reason": ""}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play; the reward is the game's, and 0 before its end."""
+        """Play an action. The reward is the game's, which is 0 before its end."""
         with self._own_chance():
             said = action if "[" in action or "]" in action else f"[{action}]"
             done, _ = self._game.step(said)
@@ -91,14 +92,14 @@ class TextArenaGame(gymnasium.Env[str, str]):
         return observation, reward, bool(done), False, info
 
     def _said(self) -> str:
-        """What the game has said since it was last asked, the player's own actions left out."""
+        """The game's messages since the last call, without the player's own actions."""
         _, messages = self._game.get_observation()
         own = textarena.ObservationType.PLAYER_ACTION
         return "\n".join(text.strip() for _, text, kind in messages if kind is not own)
 
     @contextmanager
     def _own_chance(self) -> Iterator[None]:
-        """The process's generators are this game's, and as they were when it is over."""
+        """Replace the process's random generators by this game's within the block."""
         outside = random.getstate(), np.random.get_state()
         if self._streams is not None:
             random.setstate(self._streams[0])
@@ -112,10 +113,10 @@ class TextArenaGame(gymnasium.Env[str, str]):
 
 
 def make_game(game: str, **kwargs: Any) -> TextArenaGame:
-    """A game by TextArena's name for it, as TextArena makes it, without its wrappers.
+    """Make a game by TextArena's name for it, as TextArena makes it, without its wrappers.
 
     Raises:
-        gymnasium.error.Error: NLTK's word lists are missing, which TextArena could not fetch.
+        gymnasium.error.Error: NLTK's word lists are missing, and TextArena could not fetch them.
     """
     plain = f"{game}-raw"
     try:
@@ -130,14 +131,14 @@ def make_game(game: str, **kwargs: Any) -> TextArenaGame:
 
 
 def make_wordle(words: list[str], guesses: int = 6) -> TextArenaGame:
-    """Wordle of the given words."""
+    """Make a Wordle game with the given words."""
     from skillpress.environments.gymnasium_text.wordle import wordle_of
 
     return TextArenaGame(wordle_of(words, guesses))
 
 
 def register() -> None:
-    """Make every name known to gymnasium."""
+    """Register every name with gymnasium."""
     here = "skillpress.environments.gymnasium_text.textarena"
     for name in ENV_REGISTRY:
         if not name.endswith(_WRAPPED):

@@ -1,8 +1,8 @@
-"""TextArena's Wordle with words of one's own, and who demonstrates it.
+"""TextArena's Wordle with given words, and its demonstrator.
 
-TextArena draws its secrets from NLTK's word lists and looks guesses up there, which are fetched from the
-internet. With words of one's own there is nothing to fetch: they are the secrets, and the only guesses that
-are accepted. Rules, messages, rewards and the end of a game are TextArena's.
+TextArena draws its secrets from NLTK's word lists, which are fetched from the internet, and checks guesses
+against them. With given words nothing is fetched: they are the possible secrets and the only accepted
+guesses. Rules, messages, rewards and the end of a game are TextArena's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Feedback = tuple[str, ...]
 
 @contextmanager
 def _nothing_fetched() -> Iterator[None]:
-    """NLTK downloads nothing meanwhile; TextArena tries to when its word games are imported."""
+    """Prevent NLTK from downloading within the block; TextArena tries to when its word games are imported."""
     download = nltk.download
     nltk.download = lambda *_, **__: False
     try:
@@ -56,7 +56,7 @@ def wordle_of(words: Sequence[str], guesses: int) -> textarena.Env:
     """A game whose secrets and guesses are these words.
 
     Raises:
-        gymnasium.error.Error: they are no words of one length in lower case, each once.
+        gymnasium.error.Error: they are not different words of one length in lower case.
     """
     wrong = [word for word in words if not (word.isalpha() and word.islower() and len(word) == len(words[0]))]
     if not words or wrong or len(set(words)) < len(words):
@@ -67,7 +67,8 @@ def wordle_of(words: Sequence[str], guesses: int) -> textarena.Env:
 
 
 def feedback(guess: str, secret: str) -> Feedback:
-    """What Wordle answers: a letter of the secret counts once, where it stands (G) before elsewhere (Y)."""
+    """Wordle's answer. A letter of the secret counts once, in its right place (G) rather than elsewhere
+    (Y)."""
     left = [other for letter, other in zip(guess, secret, strict=True) if letter != other]
     marks = []
     for letter, other in zip(guess, secret, strict=True):
@@ -83,19 +84,19 @@ def feedback(guess: str, secret: str) -> Feedback:
 
 @lru_cache(maxsize=8)
 def opening(words: tuple[str, ...]) -> str:
-    """The word to which the secrets are answered in the most different ways; the first among equals."""
+    """The word with the largest number of different answers over all secrets; the first among equals."""
     return max(words, key=lambda guess: len({feedback(guess, secret) for secret in words}))
 
 
 @dataclass(frozen=True)
 class WordlePlayer:
-    """Opens with the word whose answers tell most, then guesses a word that agrees with all answers; a detour
-    is any other word."""
+    """Opens with the word whose answers distinguish the secrets best, then guesses a word that agrees with
+    all answers. A detour is any other word."""
 
     section: GymnasiumTextParameters
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The guesses that this seed gives, whether or not they win; the game itself is played."""
+        """The guesses for this seed, whether or not they win; the game itself is played."""
         environment, chance = GymnasiumText(self.section), Random(seed)
         words: tuple[str, ...] = tuple(self.section.kwargs["words"])
         environment.reset(task)
@@ -114,12 +115,12 @@ class WordlePlayer:
 
 
 def _answered(observation: str, guess: str) -> Feedback:
-    """The marks below the guess's letters; empty in a last observation, which has none."""
+    """The marks below the guess's letters; empty in a last observation, which has no marks."""
     lines = observation.splitlines()
     letters = " ".join(guess.upper())
     return tuple(lines[lines.index(letters) + 1].split()) if letters in lines else ()
 
 
 def oracle(section: Any) -> WordlePlayer:
-    """The demonstrator that ``environment.oracle`` names."""
+    """The demonstrator for ``environment.oracle``."""
     return WordlePlayer(section)
