@@ -1,10 +1,10 @@
 """Multi-hop question answering by code: L0's notebook agent with search, behind a sandbox's walls.
 
-``environment.py`` runs the cells; ``notebook.py`` is the interpreter as the agent finds it, ``actions.py``
-what an action may say, ``desk.py`` and ``candidates.py`` what lies before a policy that reads no English.
-``answers.py`` says when an answer is right, ``questions.py`` which questions are fit to be asked,
-``difficulty.py`` how hard they are, ``tasks.py`` which become tasks, ``search/`` what may be looked up. A
-judge that grades answers for a table decides no episode and stands in ``skillpress/measure/judge``.
+``environment.py`` runs the cells. ``notebook.py`` prepares the agent's interpreter, and ``actions.py`` reads
+actions. ``desk.py`` and ``candidates.py`` hold what is shown to a policy that reads no English.
+``answers.py`` decides whether an answer is right, ``questions.py`` which questions are suitable,
+``difficulty.py`` how hard they are, and ``tasks.py`` which of them become tasks. ``search/`` holds the
+search. A judge that grades answers for a table affects no episode; it is in ``skillpress/measure/judge``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An action is Python code; the short words of the compact rendering stand for some.
+"""An action is Python code; in the compact rendering, short actions represent code.
 
     search question        search(the question)
     search entity 2        search(the second name or quotation of the question)
@@ -9,8 +9,8 @@
     answer candidate 3     submit_final_answer(the third possible answer)
     answer yes             submit_final_answer("yes") (or ``no``)
 
-They name what lies on the desk and are carried out as the code that they stand for. A text that begins like
-one of them and names what is not there is refused; any other text is code.
+They refer to things on the desk and are executed as the code that they represent. A text that has the form of
+a short action but names something that is not on the desk is refused; any other text is code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from skillpress.environments.notebook_qa.desk import Desk
 
 COMPUTED = "compared:"
-"""What a comparison prints before its result."""
+"""Printed by a comparison before its result."""
 _NUMBERED = re.compile(r"(search|read|note|answer) (entity|candidate|title) (\d{1,3})")
 _FIXED = ("search question", "compute earliest", "compute latest", "answer yes", "answer no")
 _COMPARE = """\
@@ -37,16 +37,16 @@ print("{computed}", {choose}(first, key=first.get))"""
 
 @dataclass(frozen=True)
 class ReadAction:
-    """What an action's text stands for."""
+    """The meaning of an action's text."""
 
     code: str
-    """Empty where the action is refused."""
+    """Empty if the action is refused."""
     invalid: str | None = None
-    """``nothing_to_run`` or ``not_on_the_desk``; None where the code is to be run."""
+    """``nothing_to_run`` or ``not_on_the_desk``; None if the code is to be run."""
 
 
 def read_action(action: str, desk: Desk) -> ReadAction:
-    """The code of an action in either wording."""
+    """Return the code of an action in either wording."""
     if not action.strip():
         return ReadAction("", "nothing_to_run")
     words = " ".join(action.split())
@@ -57,7 +57,7 @@ def read_action(action: str, desk: Desk) -> ReadAction:
 
 
 def short_words(desk: Desk) -> tuple[str, ...]:
-    """The short actions that can be carried out now, in a fixed order."""
+    """The short actions that are possible now, in a fixed order."""
     titles, answers = range(1, len(desk.titles) + 1), range(1, len(desk.answers) + 1)
     found = ["search question", *(f"search entity {number}" for number in range(1, len(desk.entities) + 1))]
     found += [f"read title {number}" for number in titles]
@@ -68,7 +68,7 @@ def short_words(desk: Desk) -> tuple[str, ...]:
 
 
 def _code_of(words: str, desk: Desk) -> str | None:
-    """None where it names what is not there."""
+    """The code of a short action; None if it names something that is not on the desk."""
     match = _NUMBERED.fullmatch(words)
     if match is None:
         return _fixed(words, desk)

@@ -1,13 +1,13 @@
-"""Exact match and F1 of a short answer, by the rules that HotpotQA and MuSiQue publish.
+"""Exact match and F1 of a short answer, by the rules published with HotpotQA and MuSiQue.
 
-Both compare words after the same normalisation and differ in two corners of F1:
+Both compare words after the same normalisation, and they differ in two special cases of F1:
 
-- where one side is *yes*, *no* or *noanswer* and the other is not the same, HotpotQA gives 0, though
-  words be shared (``no`` against ``no man's land``); MuSiQue has no such rule;
-- where nothing is left of one side (``The``), MuSiQue gives 1 if nothing is left of the other either,
-  HotpotQA always 0, even to what it calls an exact match.
+- if one side is *yes*, *no* or *noanswer* and the other is not the same, HotpotQA gives 0 even if they
+  share words (``no`` against ``no man's land``); MuSiQue has no such rule;
+- if normalisation leaves nothing of one side (``The``), MuSiQue gives 1 if nothing is left of the other
+  side either; HotpotQA always gives 0, even for an exact match.
 
-A question's answers are aliases of one: the best score over them counts.
+A question's answers are aliases of one answer; the best score over them counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 POLAR = frozenset({"yes", "no", "noanswer"})
-"""Answers that HotpotQA counts whole or not at all."""
+"""Answers to which HotpotQA gives full credit or none."""
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -32,15 +32,15 @@ class F1Rule(Protocol):
 
 
 def normalized(answer: str) -> str:
-    """Lower case, no ASCII punctuation, no English articles, single spaces; in this order, so that
-    ``U.S.`` is ``us`` and ``a.`` is nothing. Other scripts' punctuation, accents and hyphens of
-    typography stay, as they do in the published rules."""
+    """Lower case, without ASCII punctuation and English articles, with single spaces. The steps are applied
+    in this order, so ``U.S.`` becomes ``us`` and ``a.`` becomes empty. Punctuation of other scripts, accents
+    and typographic hyphens stay, as in the published rules."""
     bare = answer.lower().translate(_NO_PUNCTUATION)
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
 def exact_match(predicted: str, answers: Sequence[str]) -> bool:
-    """Whether the prediction equals one of the answers after normalisation; the two rules agree.
+    """Whether the prediction equals one of the answers after normalisation; both rules agree on this.
 
     Raises:
         ValueError: there are no answers.
@@ -58,7 +58,7 @@ def f1(predicted: str, answers: Sequence[str], rule: F1Rule) -> float:
 
 
 def hotpotqa_f1(predicted: str, gold: str) -> float:
-    """HotpotQA's F1: whole answers for *yes* and *no*, and 0 where nothing is left to compare."""
+    """HotpotQA's F1: full credit or none for *yes* and *no*, and 0 if there is nothing left to compare."""
     ours, theirs = normalized(predicted), normalized(gold)
     if ours != theirs and POLAR & {ours, theirs}:
         return 0.0
@@ -66,7 +66,7 @@ def hotpotqa_f1(predicted: str, gold: str) -> float:
 
 
 def musique_f1(predicted: str, gold: str) -> float:
-    """MuSiQue's F1: words alone; two answers of which nothing is left agree."""
+    """MuSiQue's F1: it compares only words; two answers of which nothing is left agree."""
     ours, theirs = normalized(predicted).split(), normalized(gold).split()
     if not ours or not theirs:
         return float(ours == theirs)
@@ -77,18 +77,21 @@ _RULES: dict[str, F1Rule] = {"hotpotqa": hotpotqa_f1, "2wikimultihopqa": hotpotq
 
 
 def f1_rule(dataset: str) -> F1Rule:
-    """The rule of a data set's own evaluation program; MuSiQue's, which is SQuAD's, for those without one."""
+    """The rule of a data set's own evaluation program. Data sets without one get MuSiQue's rule, which is
+    SQuAD's."""
     return _RULES.get(dataset, musique_f1)
 
 
 def shared_words_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """F1 = 2 · shared / (words of one + words of the other); a word counts as often as both have it."""
+    """F1 = 2 · shared / (words of one + words of the other). A repeated word counts as often as both sides
+    have it."""
     shared = (Counter(predicted) & Counter(gold)).total()
     return 2 * shared / (len(predicted) + len(gold)) if shared else 0.0
 
 
 def has_answer(submitted: str | None) -> bool:
-    """L0's 1[has answer]: something was submitted and it is not blank. None where nothing was."""
+    """L0's 1[has answer]: an answer was submitted and it is not blank. None means that no answer was
+    submitted."""
     return bool(submitted and submitted.strip())
 
 

@@ -1,9 +1,9 @@
 """Short answers that a text offers: names, dates, numbers and quotations, the likeliest first.
 
-A policy made from scratch has no words for the world's names. It answers by number, from a list that is
-made here by surface form alone: the more of the question's words stand around a candidate, the earlier it
-stands. Answers of other forms (``sovereignty``, ``from 1986 to 2013``) are in no such list: of HotpotQA's
-answers some three quarters are, *yes* and *no* counted.
+A policy trained from scratch has no words for the names in the world. It answers by number, from a list that
+is made here from surface forms alone: the more words of the question are around a candidate, the earlier it
+is in the list. Answers of other forms (``sovereignty``, ``from 1986 to 2013``) are never in the list. It can
+contain about three quarters of HotpotQA's answers, including *yes* and *no*.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from skillpress.environments.notebook_qa.answers import normalized
 Kind = Literal["name", "date", "number", "quoted", "title"]
 
 LONGEST_CANDIDATE = 80
-"""Characters."""
+"""Maximum number of characters of a candidate."""
 AROUND = 60
-"""Characters before and after a candidate in which the question's words are counted."""
+"""Number of characters before and after a candidate in which the question's words are counted."""
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _WORD = r"[A-Z0-9][\w'’.&-]*"
 _LINK = r"(?: (?:of|the|de|von|van|and|for|in|to|on|at|&|la|le|du|del|und))*"
@@ -42,7 +42,7 @@ _COMMON = frozenset(
     )
     for word in line.split()
 )
-"""Words of three letters and more that say nothing of what a text is about."""
+"""Words of at least three letters that do not indicate a text's topic."""
 
 
 _OPENERS = frozenset(
@@ -54,33 +54,33 @@ _OPENERS = frozenset(
     )
     for word in line.split()
 )
-"""What begins a sentence with a capital letter and is no name."""
+"""Capitalised words at the beginning of a sentence that are not names."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One short answer and what speaks for it."""
+    """A short answer and the evidence for it."""
 
     text: str
     kind: Kind
     page: str
     """The title of the page that offers it."""
     near: int
-    """Different words of the question around it in its sentence."""
+    """Number of different words of the question around it in its sentence."""
     asked: bool
-    """It stands in the question."""
+    """Whether it occurs in the question."""
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words that say what a text is about, in lower case and cut to five letters, so that ``directed``
-    and ``director`` agree."""
+    """The words that indicate a text's topic, in lower case and cut to five letters, so that ``directed`` and
+    ``director`` agree."""
     return frozenset(word[:5] for word in _CONTENT.findall(text.lower()) if word not in _COMMON)
 
 
 def candidates(question: str, page: str, text: str) -> list[Candidate]:
-    """What a page offers as an answer, in the order in which it stands there; the title is the first.
+    """The answers that a page offers, in the order of their occurrence; the title is the first.
 
-    Two candidates that are equal after normalisation are one, with the larger ``near``.
+    Two candidates that are equal after normalisation become one, with the larger ``near``.
     """
     asked, about = f" {normalized(question)} ", content_words(question)
     best: dict[str, Candidate] = {}
@@ -102,8 +102,8 @@ def candidates(question: str, page: str, text: str) -> list[Candidate]:
 
 
 def ranked(found: list[Candidate]) -> list[Candidate]:
-    """The candidates of several pages, once each: the pages' titles, then what the question does not say
-    itself, by ``near``, then the rest."""
+    """The candidates of several pages, each once: first the pages' titles, then candidates that do not occur
+    in the question, by ``near``, then the others."""
 
     def place(candidate: Candidate) -> tuple[bool, bool, int]:
         return candidate.kind != "title", candidate.asked, -candidate.near
@@ -115,7 +115,7 @@ def ranked(found: list[Candidate]) -> list[Candidate]:
 
 
 def _found(page: str, text: str) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, candidate, what stands around it in its sentence)."""
+    """Yield (kind, candidate, text around it in its sentence)."""
     yield "title", re.sub(r" \([^)]*\)$", "", page), text[: 2 * AROUND]
     for sentence in _SENTENCE.findall(text):
         for kind, pattern in _PATTERNS:

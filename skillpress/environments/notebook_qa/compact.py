@@ -1,19 +1,19 @@
-"""Question answering for a policy of some 100,000 weights made from scratch.
+"""Question answering for a policy of about 100,000 weights trained from scratch.
 
-It has no words for the world's names, so it reads what does without them: the question's small words, with
-its entities by number; of each title found how much of the question is about it, and whether it was read; of
-each possible answer its kind, the page it stands on, and how many of the question's words stand around it.
-One prompt, with its sections:
+It has no words for the names in the world, so it reads only what can do without them. It sees the question's
+common words, with its entities by number. For each title found it sees how many words of the question the
+title matches, and whether the page was read; for each possible answer its kind, its page, and how many words
+of the question are around it. One prompt, with its sections:
 
     ask which magazine was started first e1 or e2 ?
     titles 1 new n4 2 read n3 3 new n1
     answers 1 title 2 n4 2 name 2 n4 3 date 2 n1 asked
     did search question ; read title 2 ;
 
-An answer is a short action (``actions.py``), a token a word, and ``<end>``. So it can look for the entities
-of the question and for what it has found, read, compare the years that pages name first, and answer with a
-name, a date, a number, a quotation, *yes* or *no*. It cannot put an answer together, calculate, or understand
-a page.
+An answer is a short action (``actions.py``), one token per word, followed by ``<end>``. So the policy can
+search for the entities of the question and for what it has found, read, and compare the first years that
+pages name. It can answer with a name, a date, a number, a quotation, *yes* or *no*. It cannot compose an
+answer, calculate, or understand a page.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from skillpress.environments.text.words import split_words
 
 END, UNKNOWN = "<end>", "?"
 MOST_NEAR = 6
-"""More words of the question beside a candidate count as so many."""
+"""The largest number of the question's words that is shown for a candidate; larger numbers are shown as this
+one."""
 QUESTION_WORDS = 32
-"""Words of the question that are shown, the first ones."""
+"""Number of words of the question that are shown, counted from its beginning."""
 ACTION_WORDS = 3
 _SECTIONS = ("ask", "titles", "answers", "did", ";", "failed")
 _MARKS = ("new", "read", "asked", "name", "date", "number", "quoted", "title")
@@ -50,12 +51,12 @@ _QUESTION = (
     "genre type kind language river mountain airport population people total between during part based",
     "his her their its he she it not only other two three won award real full created",
 )
-"""The words in which questions are put, by kind of what they ask for."""
+"""The words in which questions are asked, grouped by what they ask for."""
 
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """The prompt of the module's docstring."""
+    """The prompt described in the module's docstring."""
 
     history: int
     parser: str = "plain"
@@ -65,14 +66,14 @@ class CompactRendering:
         object.__setattr__(self, "_known", frozenset(all_words()))
 
     def prompt(self, state: AgentState) -> str:
-        """At most :func:`longest` words of :func:`all_words`."""
+        """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
         desk = _state(state).desk
         words = ["ask", *_asked(desk)[:QUESTION_WORDS], "titles", *_titles(desk), "answers", *_answers(desk)]
         words += ["did", *self._did(state)]
         return " ".join(word if word in self._known else UNKNOWN for word in words)
 
     def continuation(self, state: AgentState) -> str:
-        """Titles and answers as they are now."""
+        """The current titles and answers."""
         desk = _state(state).desk
         words = ["failed"] if state.info.invalid else []
         return " ".join([*words, "titles", *_titles(desk), "answers", *_answers(desk)])
@@ -92,7 +93,7 @@ def _state(state: AgentState) -> NotebookState:
 
 
 def _asked(desk: Desk) -> list[str]:
-    """The question with ``e1`` for its first entity."""
+    """The question, with ``e1`` in place of its first entity."""
     text = desk.question
     for number, entity in enumerate(desk.entities, 1):
         text = text.replace(entity, f" e{number} ", 1)
@@ -121,7 +122,7 @@ def _near(count: int) -> str:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of a prompt or an answer but :data:`END`, each once."""
+    """Every word of prompts and answers except :data:`END`, each once."""
     numbers = map(str, range(1, max(MOST_CANDIDATES, MOST_TITLES) + 1))
     near = (_near(count) for count in range(MOST_NEAR + 1))
     asked = " ".join(_QUESTION).split()
@@ -130,7 +131,7 @@ def all_words() -> tuple[str, ...]:
 
 
 def longest(history: int) -> int:
-    """Words in the longest prompt."""
+    """Number of words in the longest prompt."""
     return len(("ask", "did")) + QUESTION_WORDS + _DESK + history * (ACTION_WORDS + 1)
 
 
@@ -138,7 +139,7 @@ _DESK = len(("titles", "answers")) + 3 * MOST_TITLES + 5 * MOST_CANDIDATES
 
 
 def compact(parameters: NotebookQaParameters, history: int) -> CompactRendering:
-    """The compact rendering; it is the same for every section."""
+    """The compact rendering, the same for every section."""
     return CompactRendering(history)
 
 

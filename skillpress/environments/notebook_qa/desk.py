@@ -1,7 +1,7 @@
-"""What an agent has on its desk: the question's entities, titles found, pages read, and possible answers.
+"""An agent's desk: the question's entities, titles found, pages read, and possible answers.
 
-It is kept by watching the tools: all of it was told to the agent. Renderings choose what to show of it, and
-the short action words name what lies on it by number.
+It is updated from the tools' results, so the agent has been told all of it. Renderings choose what to show of
+it, and short actions name its items by number.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from skillpress.environments.notebook_qa.candidates import (
 )
 
 MOST_ENTITIES, MOST_TITLES, MOST_CANDIDATES = 4, 8, 12
-"""What can be named by number: entities of the question, titles found (the first ones), candidates (the
-likeliest of the pages read)."""
+"""Maximum numbers of items that can be named by number: entities of the question, titles found (the first
+ones), and candidates (the likeliest on the pages read)."""
 MOST_PAGES = 256
-"""Pages that lie on the desk, the first ones read. Code can read thousands, and the same page under many
-spellings of its title."""
+"""Maximum number of pages on the desk, the first ones read. Code can read thousands of pages, and the same
+page under many spellings of its title."""
 _ENTITY = re.compile(
     r"[\"“](?P<quoted>[^\"”]{2,60})[\"”]"
     r"|(?P<name>[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|von|van|and|&))* [A-Z0-9][\w'’.-]*)*)"
@@ -35,49 +35,49 @@ _QUESTION_WORDS = frozenset(
     )
     for word in line.split()
 )
-"""What begins a question with a capital letter and is no part of a name."""
+"""Capitalised words at the beginning of a question that are not part of a name."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A title that a search gave."""
+    """A title found by a search."""
 
     title: str
     near: int
-    """Different words of the question in its title and its snippet."""
+    """Number of different words of the question in its title and its snippet."""
 
 
 @dataclass(frozen=True)
 class Desk:
-    """What lies there; every change makes a new one."""
+    """The items on the desk. Every change creates a new object."""
 
     question: str
     entities: tuple[str, ...]
-    """Names and quotations of the question."""
+    """Names and quotations in the question."""
     titles: tuple[Found, ...] = ()
-    """The first ones, in the order in which they were found."""
+    """The first titles, in the order in which they were found."""
     pages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
-    """Title of a page that was read, in that order, to what it offers as an answer."""
+    """Maps the titles of the pages read, in that order, to the answers that they offer."""
     computed: tuple[str, ...] = ()
-    """Titles that comparisons gave, the last one first."""
+    """Titles returned by comparisons, the latest first."""
 
     @property
     def answers(self) -> tuple[Candidate, ...]:
-        """What can be named as an answer: what comparisons gave, then the likeliest."""
+        """The answers that can be named: results of comparisons, then the likeliest candidates."""
         offered = [candidate for page in self.pages.values() for candidate in page]
         first = [Candidate(text=text, kind="title", page=text, near=0, asked=True) for text in self.computed]
         return tuple((first + ranked(offered))[:MOST_CANDIDATES])
 
 
 def first_desk(question: str) -> Desk:
-    """Nothing but the question."""
+    """The desk with only the question."""
     found = [match["quoted"] or match["name"] for match in _ENTITY.finditer(question)]
     entities = [_without_question_words(name) for name in found]
     return Desk(question, tuple(dict.fromkeys(filter(None, entities)))[:MOST_ENTITIES])
 
 
 def searched(desk: Desk, hits: Sequence[tuple[str, str]]) -> Desk:
-    """The desk after a search gave these (title, snippet)."""
+    """The desk after a search that returned these (title, snippet)."""
     if len(desk.titles) >= MOST_TITLES:
         return desk
     about, known = content_words(desk.question), {found.title for found in desk.titles}
@@ -98,12 +98,12 @@ def read(desk: Desk, title: str, text: str) -> Desk:
 
 
 def computed(desk: Desk, title: str) -> Desk:
-    """The desk after a comparison gave a title."""
+    """The desk after a comparison returned a title."""
     return replace(desk, computed=tuple(dict.fromkeys((title, *desk.computed)))[:MOST_CANDIDATES])
 
 
 def _without_question_words(name: str) -> str:
-    """``Are Local H`` as ``Local H``."""
+    """The name without question words: ``Are Local H`` becomes ``Local H``."""
     words = name.split()
     while words and words[0].lower() in _QUESTION_WORDS:
         words.pop(0)

@@ -1,8 +1,8 @@
-"""How hard a question is: by the facts it joins, and by how often a policy has answered it.
+"""How hard a question is: by the number of facts it joins, and by how often a policy has answered it.
 
-The second is what L0 calls difficulty (sections 4.3 and 4.5: easy and hard sets of questions); its limits
-are unstated and these are ours. A group of rollouts that are all won or all lost has no advantage to
-teach, so both ends have a class of their own.
+The second is L0's notion of difficulty (sections 4.3 and 4.5: easy and hard sets of questions). L0 does not
+state its thresholds; these are ours. A group of rollouts that are all won or all lost has no advantage to
+learn from, so both extremes have their own class.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ DIFFICULTIES: Final = ("unsolved", "hard", "medium", "easy", "mastered")
 """Pass rate 0, below 1/4, up to 3/4, above, and 1."""
 
 HOPS_OF_DATASET: Final = {"bamboogle": 2, "nq_open": 1, "triviaqa": 1, "simpleqa": 1}
-"""Data sets whose questions do not say, by how they were written."""
+"""Number of hops in data sets whose questions do not state it, derived from how the questions were
+written."""
 
 WIN_COLUMNS: Final = ("task_id", "wins", "rollouts")
 
 
 def hops() -> pl.Expr:
-    """Facts to join, from columns ``dataset``, ``kind`` and ``supporting_titles``; null where nothing says.
+    """Number of facts to join, from columns ``dataset``, ``kind`` and ``supporting_titles``; null if it is
+    unknown.
 
-    MuSiQue's kind says (``3hop1``); elsewhere every gold title is a fact; else :data:`HOPS_OF_DATASET`.
+    MuSiQue's kind states it (``3hop1``); elsewhere every gold title is a fact; otherwise
+    :data:`HOPS_OF_DATASET`.
     """
     titles = pl.col("supporting_titles").list.len()
     return pl.coalesce(
@@ -39,11 +42,11 @@ def difficulty(wins: pl.DataFrame) -> pl.DataFrame:
     """The rows with ``pass_rate`` (wins / rollouts) and ``difficulty`` (one of :data:`DIFFICULTIES`).
 
     Args:
-        wins: a row per task with ``task_id``, and in whole numbers ``rollouts`` (k, of one policy under
-            one sampling) and how many of them were ``wins``.
+        wins: one row per task with ``task_id`` and the integers ``rollouts`` (k, of one policy with one
+            sampling) and ``wins``, the number of them that were won.
 
     Raises:
-        TaskError: a column is missing, a task stands twice or was not played, or wins are not among 0 ... k.
+        TaskError: a column is missing, a task is repeated or was not played, or wins are not in 0 ... k.
     """
     _check(wins)
     won, played = pl.col("wins").cast(pl.Int64), pl.col("rollouts").cast(pl.Int64)

@@ -1,11 +1,12 @@
 """Questions answered by code (L0, section 2): search, read, take notes, compute, and submit an answer.
 
-An action is a cell of a notebook; the observation is what it prints. Inside there are ``search``, ``read``,
-``submit_final_answer`` and the notepad; their data stand on the host, behind the sandbox's walls. The episode
-ends with the first answer that is submitted, won if it matches one of the question's exactly.
+An action is a cell of a notebook, and the observation is its output. The interpreter has ``search``,
+``read``, ``submit_final_answer`` and the notepad; their data are on the host, outside the sandbox's walls.
+The episode ends with the first submitted answer, and it is won if the answer matches one of the question's
+answers exactly.
 
 ``task.spec`` holds ``question``, ``answers`` (aliases), ``dataset`` and ``supporting_titles`` (for oracles;
-the environment does not look at them).
+the environment ignores them).
 """
 
 from __future__ import annotations
@@ -44,25 +45,27 @@ from skillpress.play.sandbox import Limits, Sandbox, ToolError
 from skillpress.play.sandbox.tools import Tool
 
 MEASURES = ("exact_match", "f1", "has_answer", "executed")
-"""``executed`` of every step: its code ran without an error. The others of the last step alone."""
+"""``executed`` is measured at every step: whether its code ran without an error. The others are measured only
+at the last step."""
 WRONG_ANSWER = "wrong_answer"
 REMEMBERED = 4096
-"""Searches and pages that are kept in memory."""
+"""Number of searches and pages that are cached in memory."""
 LONGEST_ANSWER = 10_000
-"""Characters of a submitted answer. The answers of the data sets have some hundred at most."""
+"""Maximum number of characters of a submitted answer. The answers of the data sets have at most some
+hundred."""
 
 
 @dataclass(frozen=True)
 class NotebookState:
-    """What a rendering may show; all of it was told to the agent."""
+    """What a rendering may show. The agent has been told all of it."""
 
     question: str
     desk: Desk
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
     steps_left: int
     notepad: Mapping[str, str] = field(default_factory=dict)
-    """Section to its text."""
+    """Maps sections to their texts."""
 
 
 class NotebookEpisode:
@@ -81,7 +84,7 @@ class NotebookEpisode:
         self._steps = 0
 
     def start(self) -> tuple[str, Info]:
-        """The question; the interpreter is ready."""
+        """Prepare the interpreter and return the question."""
         tools: Mapping[str, Tool] = {
             "search": self._search,
             "read": self._read,
@@ -93,7 +96,7 @@ class NotebookEpisode:
         return f"Question: {self._question}", self._info(None, None, {})
 
     def act(self, action: str) -> StepResult:
-        """Run code, or a short action; what cannot be run costs its step."""
+        """Run code or a short action. An action that cannot be run costs its step."""
         self._steps += 1
         asked = read_action(action, self._desk)
         executed = False
@@ -141,7 +144,7 @@ class NotebookEpisode:
                 self._desk = desks.computed(self._desk, line.removeprefix(COMPUTED).strip())
 
     def _search(self, query: str, k: int | None = None) -> list[dict[str, str]]:
-        """The tool: title and snippet of the best k paragraphs, 1 to 1000 of them."""
+        """The tool ``search``: title and snippet of the best k paragraphs, with k from 1 to 1000."""
         _refuse_long("query", query, LONGEST_QUERY)
         wanted = self._parameters.top_k if k is None else k
         try:
@@ -152,7 +155,7 @@ class NotebookEpisode:
         return [{"title": hit.title, "snippet": hit.snippet} for hit in hits]
 
     def _read(self, title: str) -> str:
-        """The tool: all paragraphs under a title."""
+        """The tool ``read``: all paragraphs under a title."""
         _refuse_long("title", title, LONGEST_TITLE)
         try:
             text = self._backend.read(title)
@@ -164,7 +167,7 @@ class NotebookEpisode:
         return text
 
     def _submit(self, answer: str | int | float) -> str:
-        """The tool: the first answer counts."""
+        """The tool ``submit_final_answer``: the first answer counts."""
         said = str(answer)
         _refuse_long("answer", said, LONGEST_ANSWER)
         if self._submitted is None:
@@ -172,26 +175,26 @@ class NotebookEpisode:
         return "The answer is submitted."
 
     def _keep(self, sections: dict[str, str]) -> None:
-        """The tool by which the notepad comes out."""
+        """The tool that sends the notepad's contents to the host."""
         self._notepad = {name: sections.get(name, "")[:MOST_IN_A_SECTION] for name in SECTIONS}
 
 
 def _refuse_long(what: str, text: str, most: int) -> None:
-    """Refuse a text that an agent made too long, before anything is done with it."""
+    """Refuse a text from the agent that is too long, before processing it."""
     if len(text) > most:
         raise ToolError(f"the {what} has {len(text)} characters; at most {most} are read")
 
 
 @dataclass(frozen=True)
 class NotebookSetting:
-    """What all episodes of a section have in common."""
+    """The parts that all episodes of a section share."""
 
     parameters: NotebookQaParameters
     search: SearchBackend
 
     @property
     def limits(self) -> Limits:
-        """Of each sandbox."""
+        """Limits of each sandbox."""
         section = self.parameters
         return Limits(
             seconds=section.cell_seconds,
@@ -200,13 +203,13 @@ class NotebookSetting:
         )
 
     def environment(self, lease: Lease) -> SandboxedEnvironment:
-        """An environment that takes its sandboxes from there."""
+        """An environment that gets its sandboxes from this lease."""
         begin = partial(NotebookEpisode, self.parameters, self.search)
         return SandboxedEnvironment(begin, lease, self.parameters.episode_seconds)
 
 
 def setting(parameters: NotebookQaParameters) -> NotebookSetting:
-    """With the search over the section's paragraphs, whose index is made if it is not there.
+    """The setting with the search over the section's paragraphs. The index is made if it does not exist.
 
     Raises:
         UserError: the data are missing, or see ``search.open_search``.

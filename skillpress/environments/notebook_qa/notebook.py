@@ -1,8 +1,8 @@
-"""The interpreter as the agent finds it: tools, and a notepad that outlives its interpreter.
+"""Prepare the agent's interpreter: tools, and a notepad that survives the loss of the interpreter.
 
-The notepad is L0's (section 2.2): an object that code changes as it likes, with sections for the plan, for
-facts and for drafts. After every cell its contents are taken out, as text, for what the next prompt shows.
-An interpreter that its own code has ended is replaced by one whose notepad holds the same.
+The notepad is L0's (section 2.2): an object that code may change freely, with sections for the plan, for
+facts and for drafts. After every cell its contents are copied to the host, as text, for the next prompt. If
+an interpreter is ended by its own code, its replacement gets a notepad with the same contents.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from skillpress.play.sandbox import Execution, Sandbox
 
 SECTIONS = ("plan", "facts", "drafts")
 MOST_IN_A_SECTION = 8000
-"""Characters of a section that are taken out of the interpreter."""
+"""Maximum number of characters of a section that are copied to the host."""
 KEEP = "_keep_notepad"
-"""The tool by which the notepad's contents come out."""
+"""Name of the tool that copies the notepad's contents to the host."""
 TAKE_OUT = f"{KEEP}(notepad.sections())"
 
 _PRELUDE = f'''
@@ -44,10 +44,10 @@ notepad = Notepad(**%r)
 def open_notebook(
     sandbox: Sandbox, tools: Mapping[str, Callable[..., object]], notepad: Mapping[str, str]
 ) -> None:
-    """Put tools and notepad into a fresh interpreter.
+    """Add tools and notepad to a new interpreter.
 
     Args:
-        notepad: section to text of the notepad that it goes on from.
+        notepad: maps sections to texts, the initial contents of the notepad.
     """
     sandbox.use_tools(tools)
     lines = {name: _lines(notepad.get(name, "")) for name in SECTIONS}
@@ -55,7 +55,7 @@ def open_notebook(
 
 
 def run_cell(sandbox: Sandbox, code: str) -> Execution:
-    """Run code, and let the notepad's contents come out where there is still an interpreter."""
+    """Run code, then copy the notepad's contents to the host if the interpreter is still alive."""
     execution = sandbox.execute(code)
     if sandbox.alive:
         sandbox.execute(TAKE_OUT)
@@ -63,10 +63,10 @@ def run_cell(sandbox: Sandbox, code: str) -> Execution:
 
 
 def shown(execution: Execution, told: str = "") -> str:
-    """What the agent sees of a cell.
+    """The text that the agent sees of a cell.
 
     Args:
-        told: what it is to know besides, first; empty for nothing.
+        told: an additional message that comes first; empty for none.
     """
     parts = (told, execution.stdout, execution.stderr, execution.result, execution.error)
     return "\n".join(part.rstrip() for part in parts if part and part.strip()) or "(no output)"

@@ -1,9 +1,10 @@
-"""What a model said of the training questions: whether each has one answer that does not move with time.
+"""A model's verdicts on the training questions: whether each has a single answer that does not change over
+time.
 
 L0 chooses its questions by "objectivity, temporal stability, and question difficulty" (section 4.3). The
-rules of ``questions.py`` read surface forms; a model may judge what they keep. Its verdicts are a file, made
-once by ``skillpress judge-questions`` and named by ``environment.objectivity``: so the same tasks come out
-again, whatever the model would say today. A verdict that nobody could read drops nothing.
+rules of ``questions.py`` read surface forms; in addition, a model may judge the questions that they keep. Its
+verdicts are a file, made once by ``skillpress judge-questions`` and named by ``environment.objectivity``. So
+the same tasks result every time, whatever the model would say today. An unreadable verdict drops no question.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import polars as pl
 from skillpress.core.errors import TaskError
 
 NOT_OBJECTIVE = "not_objective"
-"""The reason why a question is dropped that the judge found unfit."""
+"""The reason for dropping a question that the judge found unsuitable."""
 VERDICT_COLUMNS = {"dataset": pl.String(), "id": pl.String(), "objective": pl.Boolean()}
-"""What a file of verdicts holds; ``objective`` is null where the verdict could not be read."""
+"""The columns of a file of verdicts; ``objective`` is null if the verdict could not be read."""
 
 
 def without_subjective(questions: pl.DataFrame, verdicts: str | Path) -> pl.DataFrame:
-    """The questions with the reason :data:`NOT_OBJECTIVE` at those that were found unfit.
+    """Set the reason :data:`NOT_OBJECTIVE` for the questions that were found unsuitable.
 
     Args:
-        questions: ``dataset``, ``id`` and ``reason``, which is null at those that the rules kept.
+        questions: ``dataset``, ``id`` and ``reason``, which is null for questions that the rules kept.
         verdicts: the file.
 
     Raises:
@@ -39,7 +40,7 @@ def without_subjective(questions: pl.DataFrame, verdicts: str | Path) -> pl.Data
         dataset, name = missing.row(0)[:2]
         raise TaskError(
             f"environment.objectivity: {verdicts} says nothing of {missing.height} questions that the rules "
-            f"keep, such as {dataset}/{name}; make it anew with `skillpress judge-questions`"
+            f"keep, such as {dataset}/{name}; make it again with `skillpress judge-questions`"
         )
     unfit = pl.when(pl.col("objective").not_()).then(pl.lit(NOT_OBJECTIVE))
     reasons = joined.select(reason=pl.coalesce("reason", unfit)).to_series()
@@ -50,7 +51,9 @@ def _read(file: Path) -> pl.DataFrame:
     try:
         rows = pl.read_parquet(file)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise TaskError(f"environment.objectivity: {file} is no readable Parquet file ({error})") from error
+        raise TaskError(
+            f"environment.objectivity: {file} is not a readable Parquet file ({error})"
+        ) from error
     for name, kind in VERDICT_COLUMNS.items():
         if rows.schema.get(name) != kind:
             got = rows.schema.get(name, "missing")

@@ -1,7 +1,8 @@
-"""Demonstrators that know which pages and which answer are right.
+"""Demonstrators that know the right pages and the right answer.
 
-``CompactOracle`` answers in short action words what they can answer at all: the gold pages must turn up in
-its searches and the gold answer among the candidates. ``gold_searcher`` writes code and answers everything.
+``CompactOracle`` uses short actions and solves only the tasks that these can solve: its searches must find
+the gold pages, and the gold answer must be among the candidates. ``gold_searcher`` writes code and solves
+every task.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from skillpress.environments.notebook_qa.search import SearchBackend
 
 @dataclass(frozen=True)
 class CompactOracle:
-    """Searches until the gold pages are there, reads them, and answers."""
+    """Searches until the gold pages are found, reads them, and answers."""
 
     search: SearchBackend
     top_k: int
     max_steps: int
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """Short actions that win; a detour reads a page that is of no use, where the answer can still be
-        named after it.
+        """Return short actions that win. A detour reads a useless page, if the answer can still be named
+        after it.
 
         Raises:
-            TaskError: they cannot win this task.
+            TaskError: short actions cannot win this task.
         """
         random = Random(seed)
         words = self.way(task, lambda: random.random() < detour_rate) or self.way(task)
@@ -45,7 +46,7 @@ class CompactOracle:
         return words
 
     def way(self, task: Task, detour: Callable[[], bool] = lambda: False) -> list[str] | None:
-        """Short actions that win; None where there are none."""
+        """Short actions that win; None if there are none."""
         desk, words = self._gather(first_desk(task.spec["question"]), task.spec["supporting_titles"])
         if desk is None:
             return None
@@ -61,7 +62,7 @@ class CompactOracle:
         return [*words, *ending]
 
     def _gather(self, desk: Desk, wanted: Sequence[str]) -> tuple[Desk | None, list[str]]:
-        """The desk with all wanted titles on it, and the searches that brought them; None if none did."""
+        """The desk with all wanted titles, and the searches that found them; None if they were not found."""
         words: list[str] = []
         queries = {"search question": desk.question}
         queries |= {f"search entity {number}": name for number, name in enumerate(desk.entities, 1)}
@@ -80,7 +81,7 @@ def _missing(desk: Desk, wanted: Sequence[str]) -> int:
 
 
 def _ending(desk: Desk, answers: Sequence[str]) -> list[str] | None:
-    """The last actions: the answer, once it is noted where it is no *yes* or *no*."""
+    """The last actions: note the answer unless it is *yes* or *no*, then submit it."""
     for alias in answers:
         if normalized(alias) in POLAR & {"yes", "no"}:
             return [f"answer {normalized(alias)}"]

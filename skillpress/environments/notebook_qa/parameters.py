@@ -13,56 +13,60 @@ from skillpress.core.errors import UserError
 from skillpress.environments.bundle import EnvironmentParameters
 
 DATA_VARIABLE = "QA_DATA"
-"""Environment variable that names the data folder where ``data`` is empty."""
+"""Environment variable with the data folder, used if ``data`` is empty."""
 INDEXES_VARIABLE = "SKILLPRESS_INDEXES"
-"""Environment variable that names the folder of search indexes where ``indexes`` is empty."""
+"""Environment variable with the folder of search indexes, used if ``indexes`` is empty."""
 QUESTIONS, PARAGRAPHS = "questions.parquet", "paragraphs.parquet"
 
 
 class NotebookQaParameters(EnvironmentParameters):
-    """Which questions are asked, what may be looked up, and what code may use."""
+    """Which questions are asked, what may be searched, and the limits of the code."""
 
     data: str = ""
-    """Folder with ``questions.parquet`` and ``paragraphs.parquet``; empty takes the variable QA_DATA."""
+    """Folder with ``questions.parquet`` and ``paragraphs.parquet``; if empty, the variable QA_DATA is
+    used."""
     indexes: str = ""
-    """Folder of search indexes, about as large as their paragraphs; empty means ``$SKILLPRESS_INDEXES``, or
-    else ``skillpress/indexes`` in the user's cache folder. It can be deleted at any time."""
+    """Folder of search indexes, which are about as large as their paragraphs. If empty, it is
+    ``$SKILLPRESS_INDEXES`` or else ``skillpress/indexes`` in the user's cache folder. It can be deleted at
+    any time."""
     train_on: list[str] = Field(default_factory=lambda: ["hotpotqa"])
-    """Data sets whose questions of split ``train`` are the training tasks, and of ``dev`` the validation
-    tasks."""
+    """Data sets whose ``train`` questions are the training tasks and whose ``dev`` questions are the
+    validation tasks."""
     test_on: list[str] = Field(default_factory=lambda: ["hotpotqa"])
-    """Data sets whose questions of split ``test`` (and of ``dev``, where no training tasks come from them)
-    are the test tasks."""
+    """Data sets whose ``test`` questions are the test tasks. The ``dev`` questions are added if the data set
+    has no training tasks."""
     max_answer_words: Annotated[int, Field(ge=1)] = 10
     """Training questions with longer answers are dropped: they are hard to match exactly."""
     hops: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
-    """Facts that a question joins; others are left out of every split. Empty takes all."""
+    """Number of facts that a question may join; other questions are left out of every split. Empty allows
+    all."""
     reachable: bool = False
-    """Whether training tasks are only those that the short action words can answer, as a policy of the
-    compact rendering needs; validation and test tasks are never chosen so."""
+    """Whether to use only training tasks that short actions can solve, as a policy of the compact rendering
+    requires. Validation and test tasks are never filtered in this way."""
     pass_rates: str = ""
-    """Parquet file with ``task_id``, ``wins`` and ``rollouts`` of one policy, to class the tasks by, such as
-    the data/rollouts/pass_rates.parquet of an earlier experiment; empty where none is known."""
+    """Parquet file with ``task_id``, ``wins`` and ``rollouts`` of one policy, by which tasks are classified,
+    such as the data/rollouts/pass_rates.parquet of an earlier experiment; empty for no classification."""
     objectivity: str = ""
-    """Parquet file with a model's verdicts on training questions (``skillpress judge-questions``), of which
-    those found unfit are dropped; empty asks no model."""
+    """Parquet file with a model's verdicts on training questions (``skillpress judge-questions``); questions
+    found unsuitable are dropped. If empty, no verdicts are used."""
     top_k: Annotated[int, Field(ge=1)] = 5
-    """Hits of a search that names no number."""
+    """Number of hits of a search that does not specify it."""
     cell_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """How long one cell may run, its searches counted."""
+    """Maximum time of one cell, including its searches."""
     episode_seconds: Annotated[float, Field(gt=0)] = 300.0
-    """How long the cells of an episode may run together; the policy's own time is not counted."""
+    """Maximum total time of an episode's cells, without the policy's own time."""
     memory_mb: Annotated[int, Field(ge=16)] = 512
-    """Of the interpreter and all that it starts."""
+    """Memory of the interpreter and all processes that it starts."""
     output_characters: Annotated[int, Field(ge=100, le=40_000)] = 4000
-    """Of what a cell prints, as the agent sees it; the middle of more is left out."""
+    """Maximum number of characters of a cell's output that the agent sees; longer output is cut in the
+    middle."""
 
     @property
     def folder(self) -> Path:
         """The data folder.
 
         Raises:
-            UserError: none is named, or a file is not there.
+            UserError: none is named, or a file is missing.
         """
         named = self.data or os.environ.get(DATA_VARIABLE, "")
         if not named:
@@ -87,7 +91,7 @@ class NotebookQaParameters(EnvironmentParameters):
 
 
 def data_identity(parameters: NotebookQaParameters) -> dict[str, str]:
-    """File to a hash of what is in it, of all that the section names.
+    """Maps each file that the section names to a hash of its contents.
 
     Raises:
         UserError: a file is missing.

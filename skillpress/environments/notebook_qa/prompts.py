@@ -1,8 +1,8 @@
 """Question answering in words, for pretrained models.
 
-``paper`` is L0's agent: a thought in ``<think>``, a cell of code in ``<code>``, what it prints in
-``<output>``; L0 shows no prompt, so the sentences are ours. ``text`` says the same in fewer words.
-``compact`` is for a policy made from scratch (see ``compact.py``).
+``paper`` is L0's agent: a thought in ``<think>``, a cell of code in ``<code>``, and the output in
+``<output>``. L0 publishes no prompt, so the sentences are ours. ``text`` has the same contents in fewer
+words. ``compact`` is for a policy trained from scratch (see ``compact.py``).
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ Write your reasoning between <think> and </think>, then one cell of code between
 
 @dataclass(frozen=True)
 class NotebookRendering:
-    """The task, the notes, the last cells with their outputs, and what is left."""
+    """The task, the notes, the last cells with their outputs, and the remaining budget."""
 
     history: int
     opening: str
-    """What the task is, with places for ``{tools}`` and ``{question}``."""
+    """The description of the task, with placeholders ``{tools}`` and ``{question}``."""
     tools: str
     parser: str = "notebook"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         environment = _state(state)
         turns = state.history[-self.history :] if self.history else ()
         outputs = [*(turn.observation for turn in turns[1:]), state.observation]
@@ -66,7 +66,7 @@ class NotebookRendering:
         return f"{opening}{noted(state.notes)}{seen}{_left(state)}{_FORMAT}"
 
     def continuation(self, state: AgentState) -> str:
-        """The output, and what is left."""
+        """The output and the remaining budget."""
         return f"<output>\n{state.observation}\n</output>\n{_left(state)}"
 
     def response(self, action: str, info: Info) -> str:
@@ -84,7 +84,7 @@ def _left(state: AgentState) -> str:
 
 
 def text(parameters: NotebookQaParameters, history: int) -> NotebookRendering:
-    """The rendering in fewer words."""
+    """The rendering with fewer words."""
     return NotebookRendering(history, _OWN, _TOOLS.format(top_k=parameters.top_k))
 
 

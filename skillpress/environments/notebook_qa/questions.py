@@ -1,13 +1,13 @@
-"""Which questions are fit to be asked, and why the others are not.
+"""Which questions are suitable, and why the others are not.
 
 L0 (section 4.3) chooses its 20,000 questions by "objectivity, temporal stability, and question difficulty"
-and names no rule; these are ours. A question is dropped for one reason, the first of :data:`REASONS` that
-applies: those that a question has by itself, then the overlap with the evaluation sets, then what only
-shows beside the questions that are left, so that a duplicate is always one of a question that was kept.
-The order of the rows changes nothing.
+and states no rules; these are ours. A question is dropped for the first of :data:`REASONS` that applies.
+Reasons that depend only on the question come first, then the overlap with the evaluation sets, then reasons
+that depend on the other remaining questions. So the original of a duplicate is always a question that was
+kept. The order of the rows does not matter.
 
-The rules read surface forms: some of what they drop was good (``i know what you did last summer``), and
-some of what they keep moves. Words in quotation marks never count.
+The rules read surface forms: some of the questions that they drop are good (``i know what you did last
+summer``), and the answers of some that they keep do change. Words in quotation marks never count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ QUESTION_COLUMNS: Mapping[str, pl.DataType] = {
     "question": pl.String(),
     "answers": pl.List(pl.String()),
 }
-"""What a table of questions must hold; ``answers`` are aliases of one answer. Others are kept as they are."""
+"""Required columns of a table of questions; ``answers`` are aliases of one answer. Other columns are kept
+unchanged."""
 
 REASONS = {
     "no_question": "no letter or digit is in the question",
@@ -39,7 +40,7 @@ REASONS = {
     "conflicting": "asked more than once, and no alias is common to all of its answers",
     "duplicate": "asked before, after normalisation; the first by data set and id is kept",
 }
-"""Reason to what it means; the first that applies is given."""
+"""Maps each reason to its meaning; the first reason that applies is given."""
 
 _OFFICE = (
     r"(?:president|vice president|prime minister|chief minister|deputy prime minister|governor|mayor|premier"
@@ -83,13 +84,14 @@ PATTERNS = {
         r"^how many (?:\w+ ){1,4}(?:are there|are left|have been)\b",
     ),
 }
-"""Reason to patterns (of Rust's regex crate) of lower-case questions without their quotations."""
+"""Maps reasons to patterns (of Rust's regex crate) for lower-case questions without their quotations."""
 
 SETTLED = (
     r"\bas of [^?,]*\b(?:1[0-9]|20)[0-9]{2}\b",
     rf"\b(?:first|second|third|fourth|former|longest.serving|\d+(?:st|nd|rd|th)) (?:\w+ )?{_OFFICE}\b",
 )
-"""Patterns of questions that do not move for all that: a date is given, or a place in a row."""
+"""Patterns of questions whose answers do not change in spite of the above: they contain a date, or an ordinal
+number."""
 
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|``[^']*''"
 _PLACE = ("dataset", "id")
@@ -97,23 +99,25 @@ _PLACE = ("dataset", "id")
 
 @dataclass(frozen=True)
 class FilterReport:
-    """How many questions of each data set were kept or fell to which reason."""
+    """How many questions of each data set were kept, and how many were dropped for which reason."""
 
     table: pl.DataFrame
-    """``dataset``, ``reason`` (``kept`` among them), ``questions``; in the order of :data:`REASONS`."""
+    """Columns ``dataset``, ``reason`` (including ``kept``) and ``questions``, in the order of
+    :data:`REASONS`."""
 
     def of(self, reason: str) -> int:
-        """Over all data sets; ``kept`` for those that none applied to."""
+        """Number of questions over all data sets with this reason; ``kept`` counts the questions without
+        one."""
         return int(self.table.filter(pl.col("reason") == reason)["questions"].sum())
 
 
 def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: int) -> pl.DataFrame:
-    """The questions in their order, with ``reason``: why each is dropped, null where it is kept.
+    """Return the questions in their order, with ``reason``: why each is dropped, or null if it is kept.
 
     Args:
         questions: with :data:`QUESTION_COLUMNS`; an id is unique within its data set.
-        evaluation: questions that nothing may be trained on, in the same form.
-        max_answer_words: of the shortest alias.
+        evaluation: questions that must not be trained on, in the same form.
+        max_answer_words: maximum number of words of the shortest alias.
 
     Raises:
         TaskError: a column is missing or of another type, or an id is missing or repeated.
@@ -136,7 +140,7 @@ def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: 
 
 
 def report(questions: pl.DataFrame) -> FilterReport:
-    """Counts of what :func:`judged` found."""
+    """Counts of the reasons found by :func:`judged`."""
     order = {reason: place for place, reason in enumerate(("kept", *REASONS))}
     counted = questions.group_by("dataset", pl.col("reason").fill_null("kept")).agg(questions=pl.len())
     place = pl.col("reason").replace_strict(order, return_dtype=pl.Int8)
@@ -144,20 +148,20 @@ def report(questions: pl.DataFrame) -> FilterReport:
 
 
 def question_key() -> pl.Expr:
-    """What two ways of writing one question have in common: letters and digits (NFKC) in lower case,
-    single spaces, no English articles."""
+    """A key that different spellings of one question share: letters and digits (NFKC) in lower case, with
+    single spaces and without English articles."""
     return _bare(pl.col("question").fill_null(""))
 
 
 def alias_keys() -> pl.Expr:
-    """The different aliases of an answer in the same form, sorted; those of which nothing is left are out."""
+    """The different aliases of an answer in the same form, sorted, without empty ones."""
     keys = pl.col("answers").list.eval(_bare(pl.element().fill_null("")))
     return keys.list.eval(pl.element().filter(pl.element() != "").unique().sort()).fill_null([])
 
 
 def _bare(text: pl.Expr) -> pl.Expr:
     words = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
-    # Twice the spaces, so that two articles in a row do not share one.
+    # The spaces are doubled, so that two articles in a row do not share one.
     apart = (" " + words.str.replace_all(" ", "  ", literal=True) + " ").str.replace_all(
         " (?:a|an|the) ", " "
     )
@@ -165,7 +169,7 @@ def _bare(text: pl.Expr) -> pl.Expr:
 
 
 def _reason_alone(max_answer_words: int) -> pl.Expr:
-    """The first reason that a question has by itself; null where it has none."""
+    """The first reason that depends only on the question; null if there is none."""
     text = pl.col("question").fill_null("").str.normalize("NFKC").str.to_lowercase()
     plain = text.str.replace_all(_QUOTED, " ").str.strip_chars()
     words = pl.col("aliases").list.eval(pl.element().str.count_matches(" ") + 1).list.min()
@@ -180,9 +184,9 @@ def _reason_alone(max_answer_words: int) -> pl.Expr:
 
 
 def _reasons_beside(left: pl.DataFrame) -> pl.DataFrame:
-    """``beside``: the reason of each question that is left after the rules for one question alone."""
+    """``beside``: the reason of each question that remains after the rules for single questions."""
     asked = pl.len().over("key")
-    # An alias that all of a question's rows give is counted as often as the question is asked.
+    # An alias that all rows of a question contain is counted as often as the question is asked.
     common = (
         left.select("key", asked=asked, alias="aliases")
         .explode("alias")
@@ -201,7 +205,7 @@ def _reasons_beside(left: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first(column: str, rule: pl.Expr, reason: str) -> pl.Expr:
-    """The column, and the reason where it is null and the rule applies."""
+    """The column, with the reason filled in where the column is null and the rule applies."""
     return pl.coalesce(column, pl.when(rule).then(pl.lit(reason)))
 
 
@@ -216,4 +220,4 @@ def _check(questions: pl.DataFrame, what: str) -> None:
     repeated = questions.filter(questions.select(_PLACE).is_duplicated())
     if not repeated.is_empty():
         dataset, name = repeated.select(_PLACE).row(0)
-        raise TaskError(f"{what}: id {name} stands more than once in the data set {dataset}")
+        raise TaskError(f"{what}: id {name} occurs more than once in the data set {dataset}")

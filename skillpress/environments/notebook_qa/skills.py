@@ -1,8 +1,8 @@
-"""φ for question answering: six skills, read off the code of a cell.
+"""φ for question answering: six skills, derived from the code of a cell.
 
-A cell may do several things; the first rule that fits names it, so what decides most stands first: an answer
-ends the episode, a page read is worth more than the search for it. What calls no tool and keeps no note
-computes. The table is ours: L0 has no skills.
+A cell may do several things. The first matching rule names its skill, so the most decisive actions come
+first: an answer ends the episode, and reading a page is worth more than the search for it. A cell that calls
+no tool and writes no note computes. The table is ours: L0 has no skills.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RULES = (
     (r"\bnotepad\b", "Note"),
     (r"\S", "Compute"),
 )
-"""Pattern that is looked for in the code, and the skill that it stands for."""
+"""(pattern that is searched for in the code, its skill)."""
 
 _COMPILED = tuple((re.compile(pattern), skill) for pattern, skill in RULES)
 

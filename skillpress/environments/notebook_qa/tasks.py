@@ -1,12 +1,13 @@
-"""Questions as tasks: chosen by rules, held apart from what is evaluated on, spread over kinds.
+"""Questions as tasks: chosen by rules, separated from the evaluation questions, and spread over kinds.
 
-A question's own ``split`` says what it may serve for: ``train`` questions of the data sets in ``train_on``
-are training tasks, their ``dev`` questions validation tasks, and ``test`` questions of those in ``test_on``
-test tasks (``dev`` ones too, where the data set trains nothing). Training questions pass the rules of
-``questions.py``, by which they also overlap no question of a split other than ``train``, of whatever data
-set. What is evaluated on is chosen by nobody: of its questions only repetitions are left out.
+A question's own ``split`` says what it may be used for. The ``train`` questions of the data sets in
+``train_on`` are training tasks, and their ``dev`` questions are validation tasks. The ``test`` questions of
+the data sets in ``test_on`` are test tasks (``dev`` ones too, if the data set is not used for training).
+Training questions must pass the rules of ``questions.py``; these also exclude every question that occurs, in
+any data set, in a split other than ``train``. Evaluation questions are not filtered, except that repetitions
+are left out.
 
-Where fewer are asked for than there are, they are drawn by seed and keep the share of each stratum.
+If fewer are requested than there are, they are drawn by seed, and each stratum keeps its share.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "notebook_qa"
 OTHER_HOPS, OUT_OF_REACH, REPEATED = "other_hops", "out_of_reach", "repeated"
-"""Reasons beside those of ``questions.py``: for the first two see ``NotebookQaParameters``; the last is that
-of a question that is evaluated on and stands twice."""
+"""Additional reasons to those of ``questions.py``: for the first two see ``NotebookQaParameters``; the last
+one is for repeated evaluation questions."""
 COLUMNS = {
     "id": pl.String(),
     "dataset": pl.String(),
@@ -41,15 +42,15 @@ COLUMNS = {
     "supporting_titles": pl.List(pl.String()),
     "kind": pl.String(),
 }
-"""What ``questions.parquet`` holds."""
+"""The columns of ``questions.parquet``."""
 
 
 def make_tasks(parameters: NotebookQaParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits.
+    """Yield the tasks of all splits.
 
     Raises:
         UserError: the data are missing.
-        TaskError: a column is missing, or more tasks are asked for than there are.
+        TaskError: a column is missing, or more tasks are requested than there are.
     """
     chosen = _chosen(parameters)
     for split, count in (("train", sizes.train), ("validation", sizes.validation), ("test", sizes.test)):
@@ -64,7 +65,7 @@ def make_tasks(parameters: NotebookQaParameters, sizes: SplitSizes, seed: int) -
 
 
 def dropped(parameters: NotebookQaParameters) -> Mapping[str, Mapping[str, int]]:
-    """Data set to reason to how many questions were left out for it, and ``kept``."""
+    """Maps data set to reason to the number of questions left out for it, including ``kept``."""
     counted = _chosen(parameters)["dropped"].group_by("dataset", "reason").len().sort("dataset", "reason")
     found: dict[str, dict[str, int]] = {}
     for dataset, reason, count in counted.iter_rows():
@@ -74,7 +75,7 @@ def dropped(parameters: NotebookQaParameters) -> Mapping[str, Mapping[str, int]]
 
 def questions_to_judge(parameters: NotebookQaParameters) -> pl.DataFrame:
     """The training questions that the rules keep (``dataset``, ``id``, ``question``, ``answers``), which a
-    model may judge, whether or not short action words can answer them (``reachable``)."""
+    model may judge, whether or not short actions can answer them (``reachable``)."""
     section = parameters.model_copy(update={"objectivity": "", "reachable": False})
     return _chosen(section)["train"].select("dataset", "id", "question", "answers")
 
@@ -88,10 +89,10 @@ def spread(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not of questions, or asks one twice.
+    """Refuse a task set that does not consist of questions, or repeats one.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     keys = pl.DataFrame({"question": [str(task.spec.get("question", "")) for task in tasks]})
     by_task = dict(
@@ -101,7 +102,7 @@ def check_tasks(tasks: Sequence[Task]) -> None:
 
 
 def read_questions(path: Path) -> pl.DataFrame:
-    """The questions, with the columns of :data:`COLUMNS`.
+    """Return the questions, with the columns of :data:`COLUMNS`.
 
     Raises:
         TaskError: the file cannot be read, or a column is missing or of another type.
@@ -122,7 +123,8 @@ def _chosen(parameters: NotebookQaParameters) -> Mapping[str, pl.DataFrame]:
 
 @lru_cache(1)
 def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
-    """Split to its questions, and ``dropped``: all that were looked at, each with the reason or null."""
+    """Maps each split to its questions, and ``dropped`` to all questions considered, each with the reason or
+    null."""
     parameters = NotebookQaParameters.model_validate_json(section)
     rows = read_questions(parameters.folder / QUESTIONS).with_columns(hops())
     trains, is_dev = pl.col("dataset").is_in(parameters.train_on), pl.col("split") == "dev"
@@ -145,7 +147,7 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
 
 
 def _repetitions(questions: pl.DataFrame, elsewhere: pl.DataFrame) -> pl.DataFrame:
-    """With ``reason``: whether a question is asked elsewhere or stands earlier."""
+    """Set ``reason`` for each question that is asked elsewhere or occurs earlier."""
     taken = elsewhere.select(key=question_key())["key"].implode()
     key = question_key()
     repeated = key.is_in(taken) | ~key.is_first_distinct()
@@ -160,7 +162,7 @@ def _of_hops(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.Da
 
 
 def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.DataFrame:
-    """Without what the short action words cannot answer, where that is asked for."""
+    """Drop the questions that short actions cannot answer, if the section asks for it."""
     if not parameters.reachable:
         return questions
     demonstrator = oracle(parameters)
@@ -174,7 +176,7 @@ def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.D
 
 
 def _classed(questions: pl.DataFrame, pass_rates: str) -> pl.DataFrame:
-    """With ``difficulty`` where a file of pass rates is named."""
+    """Add ``difficulty`` if a file of pass rates is named."""
     named = questions.with_columns(task_id=_task_id())
     if not pass_rates:
         return named.with_columns(difficulty=pl.lit(None, pl.String))
@@ -182,7 +184,7 @@ def _classed(questions: pl.DataFrame, pass_rates: str) -> pl.DataFrame:
         wins = pl.read_parquet(pass_rates)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise TaskError(
-            f"environment.pass_rates: {pass_rates} is no readable Parquet file ({error})"
+            f"environment.pass_rates: {pass_rates} is not a readable Parquet file ({error})"
         ) from error
     rates = difficulty(wins).select("task_id", pl.col("difficulty").cast(pl.String))
     return named.join(rates, on="task_id", how="left", maintain_order="left")
@@ -193,7 +195,8 @@ def _task_id() -> pl.Expr:
 
 
 def _task(row: Mapping[str, object], split: str) -> Task:
-    """A question's task; its stratum is the data set, the hops, and the difficulty where it is known."""
+    """A question's task. Its stratum consists of the data set, the hops, and the difficulty if it is
+    known."""
     many = row["hops"]
     strata = [row["dataset"], f"{many} hop{'' if many == 1 else 's'}" if many else "unknown hops"]
     known = row.get("difficulty")

@@ -1,7 +1,7 @@
-"""What an agent may look up: ``search`` over paragraphs, and ``read`` of all that stands under a title.
+"""The agent's search: ``search`` over paragraphs, and ``read`` for all paragraphs under a title.
 
-``backend.py`` is the contract that every search keeps; ``tantivy_search.py`` keeps it on an index of the
-disk (made by ``index.py``); ``cached.py`` remembers what a search has answered.
+``backend.py`` is the contract of every search. ``tantivy_search.py`` implements it on an index on disk (made
+by ``index.py``). ``cached.py`` caches the answers of any search.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["CachedSearch", "Hit", "SearchBackend", "SearchError", "open_search"]
 
 
 def open_search(paragraphs: str | Path, home: str | Path) -> SearchBackend:
-    """BM25 over a corpus on the disk.
+    """BM25 over a corpus on disk.
 
     Args:
         paragraphs: Parquet file with ``id``, ``title`` and ``text``.
-        home: folder that keeps indexes; the corpus' own is made there the first time.
+        home: folder of indexes; the index of the corpus is made there the first time.
 
     Raises:
         SearchError: tantivy is not installed, or see ``index.index_of``.

@@ -1,4 +1,5 @@
-"""Answers remembered: a group of rollouts asks much the same, and so does an agent that goes in circles."""
+"""A cache of answers: the rollouts of a group ask similar questions, and so does an agent that goes in
+circles."""
 
 from __future__ import annotations
 
@@ -8,21 +9,19 @@ from skillpress.environments.notebook_qa.search.backend import Hit, SearchBacken
 from skillpress.environments.remembered import CacheCounts, Remembered
 
 MOST_BYTES = 64 << 20
-"""The remembered searches may hold this much, and the remembered pages as much again."""
+"""Maximum size of the cached searches; the same again for the cached pages."""
 
 
 class CachedSearch:
     """A backend and its last answers, in memory; safe to use from many threads.
 
-    An error is not remembered: the next one who asks lets the backend try again.
+    Errors are not cached: the next call tries the backend again.
     """
 
     def __init__(self, backend: SearchBackend, size: int, most_bytes: int = MOST_BYTES) -> None:
-        """
-        Args:
-            size: searches remembered, and as many pages; the ones longest unused are forgotten.
-            most_bytes: of the searches together, and as many of the pages.
-        """
+        """Args:
+        size: maximum number of cached searches, and of cached pages; the least recently used are dropped.
+        most_bytes: maximum size of the searches together, and of the pages together."""
         self._backend = backend
         self._searches = Remembered[tuple[str, int], tuple[Hit, ...]](size, most_bytes, _search_bytes)
         self._pages = Remembered[str, str | None](size, most_bytes, _page_bytes)

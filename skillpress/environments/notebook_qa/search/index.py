@@ -1,9 +1,9 @@
-"""The index of a corpus: made once from its Parquet file, and found again by what is in that.
+"""The index of a corpus: made once from its Parquet file, and found again by a hash of the file.
 
-A corpus has a row per paragraph with ``id``, ``title`` and ``text``. Its index stands in a folder that is
-named by a hash of the file, of what this module does with it, and of tantivy's version: one that is there
-is whole and up to date, and of two processes that make it at the same time the second finds the first
-one's work. One thread writes it, so that paragraphs stand in the corpus' order.
+A corpus has one row per paragraph with ``id``, ``title`` and ``text``. The name of its index folder is a hash
+of the file's contents, of this module's ``INDEX_VERSION``, and of tantivy's version. So an existing folder is
+complete and up to date. If two processes make it at the same time, the second finds the first one's result. A
+single thread writes it, so that paragraphs are in the corpus' order.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from skillpress.environments.notebook_qa.search.texts import LONGEST_TITLE, titl
 from skillpress.environments.notebook_qa.search.words import text_analyzer
 
 INDEX_VERSION = 1
-"""To be raised with every change of what an index holds."""
+"""Increase it with every change of the contents of an index."""
 CORPUS_COLUMNS = ("id", "title", "text")
 ANALYZER = "words"
-"""What the schema calls ``words.text_analyzer``."""
+"""The schema's name for ``words.text_analyzer``."""
 
 _WRITER_BYTES = 256_000_000
-"""Memory of the writer; a corpus of some hundred thousand paragraphs is a few parts of the index."""
+"""Memory of the writer. A corpus of some hundred thousand paragraphs becomes a few segments of the index."""
 
 
 def index_of(paragraphs: str | Path, home: str | Path) -> Path:
-    """The folder in ``home`` with the index of a corpus, made if it is not there.
+    """Return the folder in ``home`` with the index of a corpus; make the index if it does not exist.
 
     Raises:
         SearchError: the corpus is missing, unreadable, empty, lacks a column or a value, or has a title that
@@ -50,7 +50,7 @@ def index_of(paragraphs: str | Path, home: str | Path) -> Path:
 
 
 def read_corpus(corpus: Path) -> pl.DataFrame:
-    """The paragraphs, columns ``id``, ``title`` and ``text``.
+    """Return the paragraphs with columns ``id``, ``title`` and ``text``.
 
     Raises:
         SearchError: see :func:`index_of`.
@@ -78,8 +78,8 @@ def read_corpus(corpus: Path) -> pl.DataFrame:
 
 
 def schema() -> tantivy.Schema:
-    """What an index holds of a paragraph: ``words`` are searched, ``title_key`` is looked up, ``title``,
-    ``text`` and ``id`` (UTF-8) are given back, and ``number`` is the row of the corpus."""
+    """The fields of a paragraph in an index: ``words`` are searched, ``title_key`` is looked up, ``title``,
+    ``text`` and ``id`` (UTF-8) are returned, and ``number`` is the row of the corpus."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("words", tokenizer_name=ANALYZER)
     builder.add_text_field("title_key", tokenizer_name="raw", index_option="basic")
@@ -106,7 +106,7 @@ def _write(rows: pl.DataFrame, folder: Path) -> None:
 
 
 def _digest(corpus: Path) -> str:
-    """16 hex digits of all that decides what an index of this corpus is."""
+    """16 hex digits of everything that determines the index of this corpus."""
     with corpus.open("rb") as opened:
         content = hashlib.file_digest(opened, "blake2b").hexdigest()
     parts = f"{content} {INDEX_VERSION} {version('tantivy')}"

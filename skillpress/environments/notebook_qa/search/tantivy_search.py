@@ -1,9 +1,9 @@
-"""BM25 over an index of the disk (tantivy).
+"""BM25 over an index on disk (tantivy).
 
     score(q, d) = Σ_{w in q} idf(w) · tf(w, d) · (k + 1) / (tf(w, d) + k · (1 - b + b · |d| / mean |d|))
 
 with tantivy's k = 1.2 and b = 0.75, over the words of title and text together. A query is an *or* of its
-words, put together word by word; ties go to the paragraph that stands first in the corpus.
+words, built word by word. Among ties, the paragraph that is first in the corpus wins.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from skillpress.environments.notebook_qa.search.texts import (
 from skillpress.environments.notebook_qa.search.words import query_words, snippet, text_analyzer
 
 _TIES = 16
-"""Hits looked at beyond those asked for, so that the order of ties does not hang on the index's parts."""
+"""Number of additional hits that are read, so that the order of ties does not depend on the index's
+segments."""
 
 
 class TantivySearch:
-    """Keeps ``SearchBackend`` on one index; safe to use from many threads."""
+    """Implements ``SearchBackend`` on one index; safe to use from many threads."""
 
     def __init__(self, folder: str | Path) -> None:
-        """
-        Args:
-            folder: with an index, as ``index.index_of`` names it.
+        """Args:
+            folder: folder of an index, as returned by ``index.index_of``.
 
         Raises:
             SearchError: there is no index, or it is damaged.
@@ -76,7 +76,7 @@ class TantivySearch:
         return "\n\n".join(paragraphs) or None
 
     def _documents(self, query: Query, limit: int) -> list[tuple[float, tantivy.Document]]:
-        """(score, paragraph) of the best."""
+        """(score, paragraph) of the best hits."""
         hits = self._searcher.search(query, limit, count=False).hits
         return [(float(score), self._searcher.doc(address)) for score, address in hits]
 

@@ -1,7 +1,7 @@
-"""The words of texts and queries, and the sentence of a text that a query is best answered by.
+"""The words of texts and queries, and the sentence of a text that best answers a query.
 
-A query reaches the index as a list of words and in no other form, so tantivy's query language (``AND``,
-``title:``, ``"..."~3``, ``[* TO *]``) is never parsed.
+A query reaches the index only as a list of words, so tantivy's query language (``AND``, ``title:``,
+``"..."~3``, ``[* TO *]``) is never parsed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from skillpress.environments.notebook_qa.search.texts import (
 )
 
 LONGEST_WORD = 40
-"""Bytes; longer ones are in no index and in no query."""
+"""Maximum number of bytes of a word; longer ones are in no index and in no query."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @cache
 def text_analyzer() -> TextAnalyzer:
-    """Texts to words: Unicode letters and digits, lower case, accents folded, English stems."""
+    """Splits texts into words: Unicode letters and digits, lower case, accents folded, English stems."""
     return _folded().filter(Filter.stemmer("english")).build()
 
 
 @cache
 def _telling_analyzer() -> TextAnalyzer:
-    """The same without words such as *the* and *of*."""
+    """The same analyzer without words such as *the* and *of*."""
     return _folded().filter(Filter.stopword("english")).filter(Filter.stemmer("english")).build()
 
 
@@ -42,7 +42,7 @@ def _folded() -> TextAnalyzerBuilder:
 def query_words(query: str) -> tuple[str, ...]:
     """The different words of a query in its order, at most :data:`QUERY_WORDS`.
 
-    Words that stand everywhere are left out, unless the query has no others (*To Be or Not to Be*).
+    Very common words are left out, unless the query has no others (*To Be or Not to Be*).
     """
     text = encodable(query[:LONGEST_QUERY])
     words = _telling_analyzer().analyze(text) or text_analyzer().analyze(text)
@@ -50,11 +50,12 @@ def query_words(query: str) -> tuple[str, ...]:
 
 
 def snippet(text: str, words: tuple[str, ...], limit: int) -> str:
-    """The sentence of a text with most of the words (the first of them), and what follows it.
+    """The sentence of a text that contains most of the words (the first such sentence), and the text after
+    it.
 
     Args:
-        words: of the query, as :func:`query_words` gives them.
-        limit: characters at most; a cut is made between words and shown by an ellipsis.
+        words: words of the query, as returned by :func:`query_words`.
+        limit: maximum number of characters. The text is cut between words, and an ellipsis marks the cut.
     """
     sentences = _SENTENCE.split(" ".join(encodable(text).split()))
     asked = set(words)

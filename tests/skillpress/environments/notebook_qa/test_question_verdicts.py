@@ -41,7 +41,7 @@ def test_a_question_that_nobody_has_judged_is_an_error(tmp_path: Path) -> None:
 
 def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "v.parquet").write_text("no")
-    with pytest.raises(TaskError, match=r"environment\.objectivity: .* is no readable Parquet file"):
+    with pytest.raises(TaskError, match=r"environment\.objectivity: .* is not a readable Parquet file"):
         without_subjective(QUESTIONS, tmp_path / "v.parquet")
     QUESTIONS.write_parquet(tmp_path / "v.parquet")
     with pytest.raises(TaskError, match=r"column objective is missing; it must be Boolean"):

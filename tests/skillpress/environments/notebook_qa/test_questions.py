@@ -133,7 +133,7 @@ def test_other_columns_and_the_order_of_rows_stay() -> None:
         (asked("Who?").drop("answers"), "questions: column answers is missing; it must be List"),
         (asked("Who?").with_columns(id=pl.lit(1)), "column id is Int32; it must be String"),
         (asked("Who?").with_columns(id=pl.lit(None, pl.String)), "id is empty in row 0"),
-        (pl.concat([asked("Who?")] * 2), "id 1 stands more than once in the data set set"),
+        (pl.concat([asked("Who?")] * 2), "id 1 occurs more than once in the data set set"),
     ],
 )
 def test_a_table_that_cannot_be_judged_is_refused(questions: pl.DataFrame, message: str) -> None:
