@@ -1,9 +1,8 @@
 """Any OpenEnv server as an environment: its address and reset arguments are the tasks.
 
-``connection.py`` speaks the protocol over one WebSocket, ``environment.py`` plays episodes over connections
-that may break, ``reading.py`` says what of an observation an agent sees, ``skills.py`` reads skills off
-actions by rules that the section states. The server judges; its reward is a fact here, which the agent may
-weigh.
+``connection.py`` speaks the protocol over one WebSocket. ``environment.py`` plays episodes over connections
+that may break. ``reading.py`` selects what an agent sees of an observation. ``skills.py`` derives skills from
+actions by the rules in the section. The server judges; its reward is a fact here, which the agent may weigh.
 """
 
 from __future__ import annotations

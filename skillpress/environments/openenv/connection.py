@@ -1,8 +1,9 @@
 """One WebSocket to an OpenEnv server: a question, its answer within a deadline, and the next question.
 
-Three things go wrong. The connection is lost, or an answer is late (it would be taken for that of the next
-question, so the connection is given up): a fresh one may do. The server answers with an error: the action or
-the reset was refused. Or what it says is not OpenEnv's protocol, and no second try would help.
+Three things can go wrong. First, the connection is lost, or an answer is late. A late answer would be taken
+for the answer to the next question, so the connection is closed. A new connection may work. Second, the
+server answers with an error: it refused the action or the reset. Third, its messages are not OpenEnv's
+protocol; then another attempt does not help.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.sync.client import ClientConnection, connect
 
 LARGEST_ANSWER = 64 << 20
-"""Bytes."""
+"""Maximum number of bytes of an answer."""
 CLOSE_SECONDS = 2.0
-"""That a server has to say goodbye."""
+"""Maximum time for a server to close the connection."""
 SESSION_ENDED = frozenset({"CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"})
-"""Errors after which this connection has no session, and a later one may have."""
+"""Errors after which this connection has no session; a later connection may have one."""
 SHOWN = 200
-"""Characters of a foreign message that an error repeats."""
+"""Maximum number of characters of a foreign message that an error repeats."""
 
 
 class LostConnectionError(Exception):
-    """There is no answer over this connection any more."""
+    """No further answers come over this connection."""
 
 
 class RefusedError(Exception):
-    """The server answered with an error and goes on; the message is its own."""
+    """The server answered with an error and continues; the message is the server's."""
 
 
 class ForeignProtocolError(RuntimeError):
-    """What the server says is not OpenEnv's protocol, or not what the section says of it."""
+    """The server's messages are not OpenEnv's protocol, or do not match the section."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says after a reset or a step."""
+    """The server's answer to a reset or a step."""
 
     observation: Mapping[str, Any]
     reward: float | None
@@ -51,14 +52,14 @@ class Answer:
 
 
 class Connection:
-    """A session of a server; ends with ``close``."""
+    """A session of a server; it ends with ``close``."""
 
     def __init__(self, url: str, headers: Mapping[str, str], seconds: float) -> None:
-        """Open it.
+        """Open the connection.
 
         Raises:
-            LostConnectionError: nobody answers there now.
-            ForeignProtocolError: somebody answers who has no WebSocket there.
+            LostConnectionError: no server answers there now.
+            ForeignProtocolError: a server answers, but it has no WebSocket there.
         """
         self._url = url
         try:
@@ -68,7 +69,7 @@ class Connection:
                 proxy=None if _is_loopback(url) else True,
                 open_timeout=seconds,
                 close_timeout=CLOSE_SECONDS,
-                ping_interval=None,  # a question's deadline says whether anybody is there
+                ping_interval=None,  # the deadline of a question shows whether the server is alive
                 max_size=LARGEST_ANSWER,
             )
         except InvalidStatus as error:
@@ -82,14 +83,14 @@ class Connection:
             raise LostConnectionError(f"{url}: {type(error).__name__}: {error}") from error
 
     def ask(self, kind: Literal["reset", "step"], data: Mapping[str, Any], seconds: float) -> Answer:
-        """The answer to a reset or a step.
+        """Return the answer to a reset or a step.
 
         Raises:
-            LostConnectionError: there is none within ``seconds``, or the session has ended.
+            LostConnectionError: there is no answer within ``seconds``, or the session has ended.
             RefusedError: the server refuses the arguments or the action.
-            ForeignProtocolError: the answer is no observation.
+            ForeignProtocolError: the answer is not an observation.
         """
-        with suppress(ConnectionClosed):  # a server that turned us away has said why before it closed
+        with suppress(ConnectionClosed):  # a server that refused us has sent the reason before it closed
             self._socket.send(json.dumps({"type": kind, "data": data}))
         try:
             said = self._socket.recv(max(0.0, seconds))
@@ -100,7 +101,7 @@ class Connection:
         return self._read(said)
 
     def close(self) -> None:
-        """Say goodbye, if anybody is there."""
+        """Close the session and the connection, if the server is still connected."""
         with suppress(ConnectionClosed):
             self._socket.send('{"type": "close"}')
         self._socket.close()
@@ -126,14 +127,16 @@ class Connection:
         return RefusedError(message)
 
     def _foreign(self, said: str | bytes) -> ForeignProtocolError:
-        return ForeignProtocolError(f"{self._url}: {said[:SHOWN]!r} is no observation of OpenEnv's protocol")
+        return ForeignProtocolError(
+            f"{self._url}: {said[:SHOWN]!r} is not an observation of OpenEnv's protocol"
+        )
 
 
 def _is_finite(value: object) -> bool:
     """Whether it is a number that a float can hold."""
     try:
         return isinstance(value, int | float) and isfinite(value)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer of hundreds of digits
         return False
 
 

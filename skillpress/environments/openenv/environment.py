@@ -1,13 +1,13 @@
 """Episodes on an OpenEnv server, over connections that may break.
 
-An episode is its reset arguments and the actions so far. Where the connection is lost, a fresh one is opened,
-all of them are sent again, and the episode goes on with the action that was under way. It must have come
-to the same: a server that answers otherwise than before draws by chance what its reset arguments do not say,
-and what an agent has seen would not be what it acts in. Such a replay is refused.
+An episode consists of its reset arguments and the actions so far. If the connection is lost, a new one is
+opened, all of them are sent again, and the episode continues with the interrupted action. The replay must
+give the same answers. If it does not, the server draws at random what its reset arguments do not determine,
+and the agent's observations would not belong to the episode that it acts in. Such a replay is refused.
 
-The reward of the protocol is a fact (``Info.measures``): an agent may weigh it (``reward.measures``).
-An episode that the server calls done is won where its last reward reaches ``won_at``, and lost as ``done``
-otherwise. Text that the server refuses, or that is no JSON where an action is to be, costs a step.
+The reward of the protocol is a fact (``Info.measures``): an agent may weigh it (``reward.measures``). An
+episode that the server calls done is won if its last reward is at least ``won_at``, and otherwise lost as
+``done``. A text that the server refuses, or that is not JSON although an action must be JSON, costs a step.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import admissible, seen, shortened, storable, told
 
 REWARD = "reward"
-"""The measure that is the protocol's reward of the step."""
+"""Name of the measure that holds the protocol's reward of the step."""
 LOST = "done"
 """``Info.lost`` of an episode that the server ended and that was not won."""
 REFUSED, NO_JSON = "refused", "no_json"
-"""Why an action changed nothing: the server answered with an error; it is no JSON object."""
+"""Why an action changed nothing: the server answered with an error, or the action is not a JSON object."""
 PATIENCE = 3
-"""A start or a step may take so many times ``seconds``, all attempts and replays together."""
+"""A start or a step may take this multiple of ``seconds``, all attempts and replays together."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-"""Seconds before the second attempt, which double with every further one."""
+"""The pause before the second attempt, and the longest pause, in seconds; pauses double with every
+attempt."""
 
 
 class UnansweredServerError(RuntimeError):
-    """The server is gone, or has no place for a session, for longer than one waits."""
+    """The server is unreachable, or has no free session, for longer than the deadline."""
 
 
 class DifferentReplayError(RuntimeError):
-    """The same reset and actions have come to something else."""
+    """The same reset and actions gave a different result."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class OpenEnvState:
     """What a rendering may show."""
 
     first: str
-    """O_0."""
+    """O_0, the first observation."""
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What the agent was told, which a replay must come to again."""
+    """The answer that the agent received, which a replay must give again."""
 
     text: str
     reward: float | None
@@ -96,8 +97,8 @@ class OpenEnv:
         """Start the task's episode.
 
         Raises:
-            TaskError: the task is another server's, or the server refuses its arguments.
-            UnansweredServerError: nobody answers.
+            TaskError: the task belongs to another server, or the server refuses its arguments.
+            UnansweredServerError: the server does not answer.
         """
         if task.spec.get("url") != self._section.url:
             raise TaskError(f"task {task.task_id} is of {task.spec.get('url')!r}, not {self._section.url!r}")
@@ -117,8 +118,8 @@ class OpenEnv:
 
         Raises:
             RuntimeError: the episode is over, or none was started.
-            UnansweredServerError: nobody answers.
-            DifferentReplayError: the connection was lost, and the episode is another one over a fresh one.
+            UnansweredServerError: the server does not answer.
+            DifferentReplayError: the connection was lost, and the episode differs when it is replayed.
         """
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
@@ -149,7 +150,7 @@ class OpenEnv:
             connection.close()
 
     def _payload(self, action: str) -> Mapping[str, Any] | None:
-        """The action as the server takes it; None where it must be JSON and is not."""
+        """The action in the form that the server takes; None if it must be JSON and is not."""
         if self._section.action:
             return {self._section.action: action}
         try:
@@ -159,7 +160,7 @@ class OpenEnv:
         return found if isinstance(found, dict) else None
 
     def _ask(self, kind: Literal["reset", "step"], data: Mapping[str, Any]) -> tuple[Answer, _Said]:
-        """The server's answer, over a fresh connection where the one that there was is lost.
+        """Return the server's answer, over a new connection if the existing one is lost.
 
         Raises:
             RefusedError: the server answered with an error.
@@ -187,7 +188,7 @@ class OpenEnv:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _connected(self, ends: float) -> Connection:
-        """A fresh connection on which all has happened that has happened so far."""
+        """A new connection on which all earlier exchanges have been replayed."""
         self._connection = Connection(self._section.socket_url, self._section.headers, self._left(ends))
         for number, exchange in enumerate(self._past):
             try:
@@ -229,26 +230,27 @@ def _error(error: RefusedError) -> _Said:
 
 
 class Sessions:
-    """Environments of one server, each with a session of its own (``bundle.SharedEnvironments``)."""
+    """Environments of one server, each with its own session (``bundle.SharedEnvironments``)."""
 
     def __init__(self, parameters: OpenEnvParameters) -> None:
         self._section = parameters
         self.seconds = (PATIENCE + 1) * parameters.seconds
-        """More than a start or a step may take, so that the environment itself says what is wrong."""
+        """More than the maximum time of a start or a step, so that the environment itself reports what is
+        wrong."""
 
     def __call__(self) -> OpenEnv:
-        """One more."""
+        """Make another environment."""
         return OpenEnv(self._section)
 
     def close(self) -> None:
-        """They share nothing that is to be ended."""
+        """Do nothing: they share no resources."""
 
 
 def share(parameters: OpenEnvParameters, slots: int) -> Sessions:
-    """As many sessions as there are slots; a server that has fewer makes the others wait."""
+    """As many sessions as there are slots. If a server allows fewer, the others wait."""
     return Sessions(parameters)
 
 
 def explorer_actions(info: Info) -> Sequence[str]:
-    """What is admissible; where nobody tells, the empty text is all that can be drawn."""
+    """The admissible actions or, if they are unknown, only the empty text."""
     return info.admissible or ("",)

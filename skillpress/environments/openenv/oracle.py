@@ -1,4 +1,4 @@
-"""Nobody demonstrates the tasks of a foreign server (``OpenEnvParameters.has_oracle``)."""
+"""The missing oracle: a foreign server's tasks have no demonstrator (``OpenEnvParameters.has_oracle``)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from skillpress.environments.openenv.parameters import OpenEnvParameters
 
 
 def nobody(parameters: OpenEnvParameters) -> Oracle:
-    """Refuses.
+    """Refuse to make an oracle.
 
     Raises:
         TaskError: always.
     """
-    raise TaskError(f"nobody shows how the tasks of {parameters.url} are done")
+    raise TaskError(f"there is no demonstrator for the tasks of {parameters.url}")

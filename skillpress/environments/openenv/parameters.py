@@ -15,62 +15,66 @@ from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
 
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
-"""Of the address to that of its WebSocket."""
+"""Maps the scheme of the address to that of its WebSocket."""
 
 
 class Fields(BaseModel):
-    """What the server calls the parts of an observation; every server has names of its own."""
+    """The server's names for the parts of an observation; every server has its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     text: list[Word] = []
-    """What the agent sees; none shows the whole observation as JSON."""
+    """Fields that the agent sees; if empty, the whole observation is shown as JSON."""
     admissible: str = ""
-    """The list of actions that would be carried out now; empty where no field tells."""
+    """Field with the list of actions that would be carried out now; empty if there is no such field."""
     action: str = ""
-    """The last action in the server's own wording, by which skills are named; empty where no field tells."""
+    """Field with the last action in the server's own wording, from which skills are derived; empty if there
+    is no such field."""
     invalid: str = ""
-    """Why the last action was not carried out, or null; empty where no field tells."""
+    """Field that says why the last action was not carried out, or is null; empty if there is no such
+    field."""
 
 
 class OpenEnvParameters(EnvironmentParameters):
-    """Where the server is, what is played there, and how it is read."""
+    """Where the server is, what is played there, and how its observations are read."""
 
     url: str
-    """Such as ``http://127.0.0.1:8000``. Part of what is played: another address is another experiment."""
+    """Address such as ``http://127.0.0.1:8000``. It is part of what is played: another address is another
+    experiment."""
     resets: str = ""
-    """A JSONL file with the arguments of a reset on each line, each a task; empty takes ``{"seed": n}``."""
+    """A JSONL file with the arguments of a reset on each line, each of which is a task; if empty, tasks are
+    ``{"seed": n}``."""
     first_seed: Annotated[int, Field(ge=0)] = 0
     """The smallest n."""
     opening: Annotated[str, Field(min_length=1)]
-    """What the task is: the first lines of every prompt."""
+    """The description of the task: the first lines of every prompt."""
     action: str = "message"
-    """The field of an action that takes the agent's text; empty where the agent writes the whole action as a
+    """The field of an action that takes the agent's text; empty if the agent writes the whole action as a
     JSON object."""
     tool: str = "tool_name"
-    """The field of a JSON action that names its tool, which skills are read off."""
+    """The field of a JSON action that names its tool, from which skills are derived."""
     fields: Fields = Field(default_factory=Fields)
     actions: list[Word] = Field(default_factory=list)
-    """All actions that there are, where no field tells which are admissible; empty where they cannot be
-    listed."""
+    """All actions that exist, if no field lists the admissible ones; empty if they cannot be listed."""
     won_at: float
-    """An episode is won that is done with a last reward of at least this."""
+    """An episode is won if it is done with a last reward of at least this."""
     seconds: Annotated[float, Field(gt=0)] = 60.0
-    """For one answer of the server."""
+    """Maximum time for one answer of the server."""
     observation_characters: Annotated[int, Field(ge=100)] = 8000
-    """That the agent sees; the middle of more is left out."""
+    """Maximum number of characters of an observation that the agent sees; longer ones are cut in the
+    middle."""
     key_variable: str = ""
-    """Environment variable whose value is sent as a bearer token; empty sends none."""
+    """Environment variable whose value is sent as a bearer token; if empty, no token is sent."""
     skills: StatedRules = Field(default_factory=StatedRules)
 
     @property
     def title(self) -> str:
-        """The server that plays it."""
+        """The name of the server that plays it."""
         return f"{self.name} at {urlsplit(self.url).netloc}"
 
     @property
     def has_oracle(self) -> bool:
-        """Nobody demonstrates."""
+        """False: there is no demonstrator."""
         return False
 
     @field_validator("url")
@@ -85,13 +89,13 @@ class OpenEnvParameters(EnvironmentParameters):
 
     @property
     def socket_url(self) -> str:
-        """Where the WebSocket is."""
+        """Address of the WebSocket."""
         parts = urlsplit(self.url)
         return f"{_SCHEMES[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}/ws"
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a connection is opened with.
+        """Headers with which a connection is opened.
 
         Raises:
             UserError: the variable is not set.
@@ -107,7 +111,7 @@ class OpenEnvParameters(EnvironmentParameters):
 
 
 def resets_identity(parameters: OpenEnvParameters) -> dict[str, str]:
-    """The file of reset arguments to a hash of what is in it.
+    """Maps the file of reset arguments to a hash of its contents.
 
     Raises:
         UserError: it cannot be read.

@@ -1,7 +1,7 @@
 """A foreign server's observations in words, for pretrained models.
 
-What the task is stands in the section (``opening``). The first observation is shown again at every step,
-since many servers tell the goal there and nowhere else.
+The section describes the task (``opening``). The first observation is shown again at every step, since many
+servers state the goal only there.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_
 
 @dataclass(frozen=True)
 class TextRendering:
-    """One user turn: opening, beginning, the last turns, what is seen now, and what is possible."""
+    """One user turn: opening, first observation, last turns, current observation, and possible actions."""
 
     history: int
     opening: str
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         episode = _state(state)
         beginning = f"\nAt the beginning you saw: {episode.first}" if episode.steps else ""
         turns = state.history[-self.history :] if self.history else ()
@@ -37,7 +37,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now, and what is possible."""
+        """The current observation and the possible actions."""
         return game_turn(_state(state).steps, state.observation, state.info.admissible or None)
 
     def response(self, action: str, info: Info) -> str:

@@ -1,4 +1,4 @@
-"""What of a server's observation an agent sees, by the names that the section gives."""
+"""What an agent sees of a server's observation, by the field names in the section."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 
 BESIDE = frozenset({"metadata", "reward", "done"})
-"""Fields of an observation that are about it and no part of it."""
+"""Fields of an observation that describe it and are not part of its contents."""
 LEFT_OUT = "\n[...]\n"
-"""Stands for the middle of a text that is too long."""
+"""Replaces the middle of a text that is too long."""
 
 
 def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
-    """The text of an observation. One field stands alone, several stand in a line each with their names.
+    """The text of an observation. A single field is shown alone; several are shown on one line each, with
+    their names.
 
     Raises:
-        ForeignProtocolError: a field that the section names is not there.
+        ForeignProtocolError: a field that the section names is missing.
     """
     names = parameters.fields.text
     if not names:
@@ -32,10 +33,10 @@ def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
 
 
 def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> Sequence[str]:
-    """What can be done now, as far as anybody tells.
+    """The actions that are possible now, as far as they are known.
 
     Raises:
-        ForeignProtocolError: the field that the section names is not there, or no list.
+        ForeignProtocolError: the field that the section names is missing or not a list.
     """
     name = parameters.fields.admissible
     if not name:
@@ -51,29 +52,29 @@ def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) ->
 
 
 def told(observation: Mapping[str, Any], name: str, key: str) -> str | None:
-    """A field's text, None where it is null; ``name`` is empty where no field tells.
+    """A field's text; None if it is null. ``name`` is empty if there is no such field.
 
     Raises:
-        ForeignProtocolError: it is not there.
+        ForeignProtocolError: the field is missing.
     """
     found = _field(observation, name, key) if name else None
     return None if found is None else storable(as_text(found))
 
 
 def as_text(value: object) -> str:
-    """A text as it is, nothing as an empty one, all else as JSON."""
+    """A text unchanged, null as an empty text, and everything else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def storable(text: str) -> str:
-    """The text with what is no Unicode replaced."""
+    """The text with invalid Unicode replaced."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def shortened(text: str, most: int) -> str:
-    """Beginning and end of a text that is longer than ``most`` characters."""
+    """The text itself, or its beginning and end if it is longer than ``most`` characters."""
     if len(text) <= most:
         return text
     kept = most - len(LEFT_OUT)

@@ -1,8 +1,8 @@
-"""φ for a foreign server: rules that the section states, over the words of an action.
+"""φ for a foreign server: rules stated by the section, applied to the words of an action.
 
-A text is read as it is. A JSON object is read as the name of its tool and then its other values, so that
-``{"tool_name": "search", "query": "a b"}`` is ``search a b``: a verb names a tool, and a pattern may look at
-what it is called with.
+A text is read unchanged. A JSON object is read as the name of its tool followed by its other values:
+``{"tool_name": "search", "query": "a b"}`` is read as ``search a b``. So a verb names a tool, and a pattern
+may match its arguments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ToolProjection:
         self.alphabet = stated.alphabet
 
     def skill(self, action: str) -> str | None:
-        """The skill of an action; None when the rules have none."""
+        """The skill of an action; None if no rule applies."""
         return self._stated.skill(words_of(action, self._tool))
 
     def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
@@ -33,7 +33,7 @@ class ToolProjection:
 
 
 def words_of(action: str, tool: str) -> str:
-    """The action's text, or of a JSON object the tool and the other values."""
+    """The action's text; for a JSON object, the tool and the other values."""
     try:
         found = json.loads(action) if action.lstrip().startswith("{") else None
     except (ValueError, RecursionError):

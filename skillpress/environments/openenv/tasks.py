@@ -1,8 +1,8 @@
-"""Reset arguments as tasks: seeds that are counted up, or the lines of a file.
+"""Reset arguments as tasks: consecutive seeds, or the lines of a file.
 
-The first ``tasks.test`` of them are test tasks, the next ``tasks.validation`` validation tasks, the rest are
-for training, whatever the experiment's seed: more training tasks never touch what is tested on. Two tasks
-whose arguments are equal are refused; that two seeds play different episodes is the server's promise.
+The first ``tasks.test`` of them are test tasks, the next ``tasks.validation`` are validation tasks, and the
+rest are for training, whatever the experiment's seed is: adding training tasks never changes the test tasks.
+Two tasks with equal arguments are refused. Whether two seeds play different episodes is up to the server.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ ENVIRONMENT = "openenv"
 
 
 def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits.
+    """Yield the tasks of all splits.
 
     Raises:
-        TaskError: the file cannot be read, a line is no object, or there are too few.
+        TaskError: the file cannot be read, a line is not an object, or there are too few lines.
     """
     resets = _resets(parameters)
     for split, count in (("test", sizes.test), ("validation", sizes.validation), ("train", sizes.train)):
@@ -48,10 +48,10 @@ def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> I
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not of reset arguments, or has some twice.
+    """Refuse a task set that does not consist of reset arguments, or repeats some.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     refuse_repetitions(tasks, ENVIRONMENT, "reset", _key)
 
@@ -63,7 +63,7 @@ def _key(task: Task) -> str:
 
 
 def _resets(parameters: OpenEnvParameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(name, reset arguments), in order."""
+    """Yield (name, reset arguments), in order."""
     if not parameters.resets:
         number = parameters.first_seed
         while True:

@@ -169,5 +169,5 @@ def test_the_prompt_shows_the_beginning_again_and_lists_actions_only_where_there
 
 def test_nobody_demonstrates() -> None:
     assert not section().has_oracle
-    with pytest.raises(TaskError, match="nobody shows how"):
+    with pytest.raises(TaskError, match="there is no demonstrator"):
         BUNDLE.oracle(section())
