@@ -1,9 +1,9 @@
-"""Which texts are typed into the game at all.
+"""Which texts are sent to the game at all.
 
-The machine understands much that is no move of the game: ``restart`` and ``undo``, commands of
-TextWorld's own that print or change the hidden state, several commands in one line, which would take
-several moves for one step. So a line is typed only if it is one command with a verb of the game;
-everything else is an invalid action with a reason. Whether the move is possible is the game's to say.
+The game's machine understands many texts that are not moves: ``restart`` and ``undo``, TextWorld's own
+commands that print or change the hidden state, and several commands on one line, which would make several
+moves in one step. So a line is sent only if it is a single command with one of the game's verbs. Everything
+else is an invalid action with a reason. Whether a move is possible is for the game to decide.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Reason = Literal[
     "empty", "too_long", "unprintable", "not_ascii", "several_commands", "unknown_verb",
     "not_admissible", "refused",
 ]  # fmt: skip
-"""Why an action changed nothing. The first three are a parser's reasons too: there is no action to speak
-of. The next three are texts that are not typed. The last two are the game's: ``not_admissible`` for a
-move that is impossible now, ``refused`` for one that TextWorld lists as admissible and the game declines
-all the same (``prepare meal`` before everything is ready)."""
+"""Why an action changed nothing. The first three are also reasons of a parser: there is no usable action. The
+next three are for texts that are not sent to the game. The last two come from the game: ``not_admissible``
+for a move that is impossible now, and ``refused`` for a move that TextWorld lists as admissible but the game
+declines (``prepare meal`` before everything is ready)."""
 
 LONGEST = 100
-"""Characters; the longest command of a game has about 50."""
+"""Maximum number of characters; the longest command of a game has about 50."""
 VERBS = (
     "look", "inventory", "examine", "go", "open", "close", "take", "drop", "put", "insert",
     "cook", "chop", "slice", "dice", "prepare", "eat", "drink",
@@ -51,7 +51,7 @@ def normal(action: str) -> str:
 
 
 def refusal(action: str) -> Reason | None:
-    """Why this text is not typed into the game; None when it is."""
+    """Why this text is not sent to the game; None if it is."""
     if len(action) > LONGEST:
         return "too_long"
     stripped = action.strip()

@@ -1,11 +1,11 @@
-"""A demonstrator that decides from what it was told: a rule for every state that an agent can be in.
+"""A demonstrator that decides from the game's answers alone: a rule for every state that an agent can be in.
 
-The chef reads the cookbook, takes every ingredient, does to each what the recipe says and was not done yet,
-prepares the meal and eats it. What was not seen yet is looked for: first in what is closed here, then
-behind the nearest way that was never taken. The rule reads :class:`CookingState` and nothing else. So a
-policy is shown all that decides the action (``memory_words.py``), and the rule can be asked in states that
-the chef alone would never reach. (The designer's walkthrough goes straight to rooms that it never saw,
-takes and drops the knife for each ingredient, and cannot be asked in a state that another has led to.)
+The chef reads the cookbook, takes every ingredient, processes each as the recipe says, prepares the meal and
+eats it. It searches for things not seen yet, first in closed containers here, then through the nearest exit
+that was never taken. The rule reads only :class:`CookingState`. So a policy sees everything that decides the
+action (``memory_words.py``), and the rule can give advice in states that the chef alone would never reach.
+(The designer's walkthrough goes straight to rooms that it never saw, takes and drops the knife for each
+ingredient, and cannot give advice in a state reached by another agent.)
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from skillpress.environments.textworld_cooking.memory import COOKED, CUT, Cookin
 from skillpress.environments.textworld_cooking.memory_words import first_steps, step_to_new
 
 KITCHEN = "kitchen"
-"""Where the cookbook is, and where a meal can be prepared."""
+"""The room with the cookbook, where a meal can be prepared."""
 MEAL = "meal"
 _DONE = {
     **{verb: done for done, verb in cooking.TYPES_OF_COOKING_VERBS.items()},
     **{verb: done for done, verb in cooking.TYPES_OF_CUTTING_VERBS.items()},
 }
-"""A direction's verb to what it makes of a food: ``fry`` to ``fried``."""
+"""Maps a direction's verb to the resulting state of the food: ``fry`` to ``fried``."""
 _APPLIANCES = {"fry": "stove", "roast": "oven", "grill": "BBQ"}
 
 
 def next_action(memory: CookingState) -> str | None:
-    """What to do now; None where nothing is left to look at, or the game cannot be won any more."""
+    """The next action; None if nothing is left to search, or the game cannot be won any more."""
     held = {item.name: item for item in memory.carrying}
     if MEAL in held:
         return f"eat {MEAL}"
@@ -48,7 +48,7 @@ def next_action(memory: CookingState) -> str | None:
 
 
 def _process(memory: CookingState, undone: list[tuple[str, str]]) -> str | None:
-    """The first direction that can be followed here, or the way to where the first can be."""
+    """The first direction that can be followed here, or else the way to where the first one can be."""
     here = {furniture.name for furniture in memory.here.furniture}
     knife = any(item.name == "knife" for item in memory.carrying)
     for verb, food in undone:
@@ -62,7 +62,7 @@ def _process(memory: CookingState, undone: list[tuple[str, str]]) -> str | None:
 
 
 def _to_furniture(memory: CookingState, name: str) -> str | None:
-    """The next step to a piece of furniture that is not here."""
+    """The next step to a piece of furniture in another room."""
     for room in memory.rooms.values():
         if any(furniture.name == name for furniture in room.furniture):
             return _go(memory, room.name)
@@ -70,7 +70,7 @@ def _to_furniture(memory: CookingState, name: str) -> str | None:
 
 
 def _directions(memory: CookingState) -> Iterator[tuple[str, str]]:
-    """(verb, food) of each direction but the last, ``prepare meal``."""
+    """(verb, food) of each direction except the last, ``prepare meal``."""
     for direction in memory.recipe:
         verb, _, food = direction.partition(" the ")
         if food:
@@ -82,12 +82,13 @@ def _is_done(item: Item, verb: str) -> bool:
 
 
 def _is_spoiled(item: Item, verb: str) -> bool:
-    """Whether the game is lost since this was done to it in another way."""
+    """Whether the food was processed in another way, which loses the game."""
     return item.cooking in COOKED if verb in _APPLIANCES else item.cutting in CUT
 
 
 def _fetch(memory: CookingState, wanted: list[str]) -> str | None:
-    """Towards having the first of the wanted things that are here, else of those that were seen, else any."""
+    """The next action towards holding one of the wanted things: the first one here, else one seen elsewhere,
+    else any."""
     for name in wanted:
         for holder in _places(memory, name):
             return f"take {name} from {holder}" if holder else f"take {name}"
@@ -102,18 +103,18 @@ def _fetch(memory: CookingState, wanted: list[str]) -> str | None:
 
 
 def _places(memory: CookingState, name: str) -> list[str]:
-    """What holds things of this name in this room; ``""`` is the floor."""
+    """The containers and surfaces in this room that hold things of this name; ``""`` is the floor."""
     return [holder for holder, item in memory.here.items if item.name == name]
 
 
 def _explore(memory: CookingState) -> str | None:
-    """Through the nearest way that was never taken."""
+    """The next step through the nearest exit that was never taken."""
     direction = step_to_new(memory)
     return direction and _through(memory, direction)
 
 
 def _go(memory: CookingState, room: str) -> str | None:
-    """The next step to a room; None where one is there."""
+    """The next step to a room; None if the player is there."""
     if memory.room == room:
         return None
     direction = first_steps(memory).get(room)

@@ -1,14 +1,14 @@
-"""What a cooking game is: a few settings and a seed, from which TextWorld designs everything else.
+"""A cooking game's design: a few settings and a seed, from which TextWorld designs everything else.
 
-The paper's two kinds (appendix D): *simple* has one room and one ingredient, with cooking and cutting
-each on or off; *hard* has six rooms, two ingredients, cooking and cutting.
+The paper's two kinds (appendix D): *simple* has one room and one ingredient, with cooking and cutting each on
+or off; *hard* has six rooms, two ingredients, cooking and cutting.
 
-TextWorld's own designer takes seconds because it reads its grammar anew and compiles and plays the
-game once, to store which commands complete which quest. Its code is run here in a namespace of
-three other names, so nothing is patched: a knowledge base that is read once; a game maker that skips
-that trial (its outcome stands in lines which the compiler leaves out); and a ``set`` that keeps its
-order, since otherwise the order of the conditions for losing, and with it the compiled bytes, change
-with Python's hash seed from process to process. Same settings, same seed, same bytes, everywhere.
+TextWorld's own designer takes seconds because it reads its grammar again for each game, and compiles and
+plays the game once to record which commands complete which quest. Its code is run here in a namespace in
+which three names are replaced, so nothing is patched. The knowledge base is read only once. The game maker
+skips the trial game, whose result affects only lines that the compiler leaves out. And ``set`` keeps its
+order: otherwise the order of the conditions for losing, and with it the compiled bytes, would change with
+Python's hash seed from process to process. The same settings and seed give the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class GameSettings:
     rooms: int
     ingredients: int
     cook: bool
-    """Whether ingredients must be cooked. If not, they arrive as the cookbook wants them."""
+    """Whether ingredients must be cooked. If not, they are already in the state that the cookbook asks
+    for."""
     cut: bool
-    """Whether ingredients must be cut. If not, they arrive as the cookbook wants them."""
+    """Whether ingredients must be cut. If not, they are already in the state that the cookbook asks for."""
 
     @property
     def stratum(self) -> str:
@@ -57,15 +58,15 @@ class GameSettings:
         }
 
     def as_spec(self) -> dict[str, int | bool]:
-        """For a task's row."""
+        """The settings as stored in a task's row."""
         return asdict(self)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> GameSettings:
-        """From a task's row.
+        """Read the settings from a task's row.
 
         Raises:
-            TaskError: it holds other keys, or a number of rooms or ingredients that no game has.
+            TaskError: it has other keys, or a number of rooms or ingredients that no game has.
         """
         try:
             settings = cls(**spec)
@@ -84,7 +85,7 @@ Ingredient = tuple[str, str, str]
 
 
 def design(settings: GameSettings, seed: int) -> textworld.Game:
-    """The game as an object, not yet compiled; 30 ms.
+    """The game as an object, not yet compiled; takes 30 ms.
 
     ``game.metadata`` holds ``ingredients``, ``recipe``, ``walkthrough`` and more.
     """
@@ -94,12 +95,12 @@ def design(settings: GameSettings, seed: int) -> textworld.Game:
 
 
 def ingredients_of(game: textworld.Game) -> tuple[Ingredient, ...]:
-    """What the cookbook asks for, by name."""
+    """The ingredients that the cookbook asks for, by name."""
     return tuple((str(food), str(cooked), str(cut)) for food, cooked, cut in game.metadata["ingredients"])
 
 
 def is_trap(settings: GameSettings, ingredients: Iterable[Ingredient]) -> bool:
-    """The paper's "cook=False but the cookbook says cook" (F.2): cooking it again burns it."""
+    """The paper's "cook=False but the cookbook says cook" (F.2): cooking the ingredient again burns it."""
     return not settings.cook and any(cooked != "raw" for _, cooked, _ in ingredients)
 
 
@@ -109,7 +110,7 @@ class _UntriedGameMaker(textworld.GameMaker):  # type: ignore[misc]
 
 
 class _OrderedSet(dict[Any, None]):
-    """As much of a set as the designer uses."""
+    """The part of a set's interface that the designer uses."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         super().__init__(dict.fromkeys(items))

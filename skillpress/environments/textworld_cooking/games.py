@@ -1,9 +1,9 @@
-"""Compiled games, a cache that can be deleted at any time.
+"""Compiled games, in a cache that can be deleted at any time.
 
-A game is named by the hash of its settings, its seed and TextWorld's version. It consists of three
-files: ``game.json`` (the design), ``game.z8`` (the program for the Z-machine) and ``digest``, written
-last, each replaced as a whole. Two processes that generate the same game write the same bytes, so
-neither has to wait for the other. A game whose digest does not fit is generated again.
+A game is named by the hash of its settings, its seed and TextWorld's version. It consists of three files:
+``game.json`` (the design), ``game.z8`` (the program for the Z-machine) and ``digest``, which is written last.
+Each file is replaced atomically. Two processes that generate the same game write the same bytes, so neither
+has to wait for the other. A game whose digest does not match is generated again.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class GameCache:
     folder: Path
 
     def program(self, settings: GameSettings, seed: int) -> Path:
-        """The program of a game; its design lies beside it. Generated if need be (0.5 s).
+        """Return the program of a game; its design is in the same folder. It is generated if needed (0.5 s).
 
         Raises:
             GameError: the compiler failed.
-            StorageError: the folder cannot be written, or its disk is full; no half game is left.
+            StorageError: the folder cannot be written, or its disk is full; no partial game is left.
         """
         place = self._place(settings, seed)
         state = _state(place)
@@ -92,7 +92,7 @@ def _generate(settings: GameSettings, seed: int, place: Path) -> None:
 
 
 def _compile(settings: GameSettings, seed: int, workshop: Path) -> tuple[bytes, bytes]:
-    """(design, program) of a game, compiled in a folder of its own."""
+    """(design, program) of a game, compiled in its own folder."""
     options = textworld.GameOptions()
     options.path = str(workshop / PROGRAM)
     try:

@@ -1,9 +1,9 @@
-"""The Z-machine that plays a compiled game, and what it says, cleaned.
+"""The Z-machine that plays a compiled game, and its cleaned answers.
 
-Raw feedback carries things that an agent must not see or does not need: the score, which rewards
-every right step; a status line; the banner; the trace of Inform's actions, which tells this module
-what really happened; the menu after the end. TextWorld's wrappers ask the machine two more questions
-per episode and keep every game ever loaded; the machine is used directly here.
+Raw feedback contains things that an agent must not see or does not need: the score, which rewards every right
+step, a status line, the banner, and the menu after the end. It also contains the trace of Inform's actions,
+which tells this module what really happened. TextWorld's wrappers would ask the machine two more questions
+per episode and keep every game ever loaded, so the machine is used directly here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jericho
 
 WON, LOST = "*** The End ***", "*** You lost! ***"
 _SEED = 1
-"""Of the machine's own random numbers; games use none that matter, and 0 would mean the clock."""
+"""Seed of the machine's own random numbers. They do not affect games, and 0 would mean the clock."""
 _EVENT = re.compile(r"\[([^]()]+) - succeeded\]")
 _LEFT_OUT = (
     re.compile(r"^.*(?=You are hungry!)", re.DOTALL),  # the banner
@@ -31,12 +31,12 @@ _EMPTY_LINES = re.compile(r"\n\s*\n\s*")
 
 @dataclass(frozen=True)
 class Reply:
-    """What the machine answered."""
+    """The machine's answer."""
 
     text: str
-    """Cleaned; paragraphs are separated by one newline."""
+    """The cleaned text; paragraphs are separated by one newline."""
     events: tuple[str, ...]
-    """Actions that Inform carried out, in its words and lower case, such as ``taking the knife``."""
+    """Actions that Inform carried out, in its words and in lower case, such as ``taking the knife``."""
     won: bool
     lost: bool
 
@@ -49,13 +49,13 @@ class Interpreter:
         self._program: Path | None = None
 
     def start(self, program: Path) -> Reply:
-        """Begin a game anew; the reply is its introduction."""
+        """Start a game from its beginning; the reply is its introduction."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", jericho.UnsupportedGameWarning)
             if self._machine is None:
                 self._machine = jericho.FrotzEnv(str(program), _SEED)
             elif program != self._program:
-                self._machine.close()  # or the last game's memory would be lost
+                self._machine.close()  # otherwise the last game's memory would leak
                 self._machine._cache.clear()  # it would keep the bytes of every game
                 self._machine.load(str(program), _SEED)
         self._program = program
@@ -64,7 +64,7 @@ class Interpreter:
         return read_reply(introduction)
 
     def send(self, command: str) -> Reply:
-        """Type a line.
+        """Send a line.
 
         Raises:
             RuntimeError: no game was started.

@@ -1,11 +1,11 @@
 """What is true in a game and what can be done, by TextWorld's own rules, ten times as fast.
 
-TextWorld works out the admissible commands anew after every action, with general code that takes
-5 to 9 ms where the Z-machine itself takes less than one. Here a game's rules are brought into a plain
-form once, and matched by a join over facts in an index. The rules, their order and the commands are
-the design's own; tests hold every list to TextWorld's along whole games.
+TextWorld computes the admissible commands from scratch after every action, with general code that takes 5 to
+9 ms, while the Z-machine itself takes less than one. Here a game's rules are converted once into a plain form
+and matched by a join over indexed facts. The rules, their order and the commands are the design's own; tests
+compare every list with TextWorld's along whole games.
 
-Facts are tuples of the predicate's name and entities' ids, a state is a frozen set of them.
+A fact is a tuple of the predicate's name and entities' ids; a state is a frozen set of facts.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ State = frozenset[Fact]
 
 
 class Action(NamedTuple):
-    """A rule with entities in its places."""
+    """A rule whose places are filled with entities."""
 
     command: str
     event: str
-    """How the Z-machine's trace names it, in lower case."""
+    """Its name in the Z-machine's trace, in lower case."""
     preconditions: int
-    """How many; among actions with the same event the most particular one happened."""
+    """Number of preconditions. Among actions with the same event, the one with the most preconditions
+    happened."""
     added: tuple[Fact, ...]
     removed: tuple[Fact, ...]
 
@@ -41,10 +42,10 @@ def commands(actions: Iterable[Action]) -> tuple[str, ...]:
 
 
 def happened(event: str, actions: Sequence[Action]) -> Action | None:
-    """The possible action that the trace's event tells of; None if it is no rule's.
+    """The possible action that the trace's event reports; None if no rule matches.
 
-    ``take X`` where X lies in or on something is traced as plain *taking*, which TextWorld's own
-    tracking overlooks; it is the removal from there.
+    ``take X`` with X in or on something is traced as plain *taking*, which TextWorld's own tracking
+    overlooks. It is the removal of X from there.
     """
     meant = [action for action in actions if action.event == event]
     if not meant and event.startswith("taking "):
@@ -54,13 +55,13 @@ def happened(event: str, actions: Sequence[Action]) -> Action | None:
 
 
 def after(state: State, action: Action) -> State:
-    """What is true once the action was carried out."""
+    """The state after an action."""
     return (state - set(action.removed)) | set(action.added)
 
 
 @dataclass(frozen=True)
 class _Pattern:
-    """A predicate whose arguments are places, numbered through the rule."""
+    """A predicate whose arguments are places, numbered throughout the rule."""
 
     name: str
     places: tuple[int, ...]
@@ -77,9 +78,9 @@ class _Rule:
     added: tuple[_Pattern, ...]
     removed: tuple[_Pattern, ...]
     place_names: tuple[str, ...]
-    """As the templates name them."""
+    """The places' names in the templates."""
     place_types: tuple[frozenset[str], ...]
-    """Types of entities that fit."""
+    """Types of entities that fit each place."""
     start: tuple[str | None, ...]
     """Constants in their places, None in the others."""
 
@@ -89,21 +90,21 @@ class Logic:
     """One game's entities, rules and first state."""
 
     names: Mapping[str, str]
-    """Entity id to its name in commands; only those that have one."""
+    """Maps entity ids to names in commands; only for entities that have a name."""
     types: Mapping[str, str]
-    """Entity id to type, such as ``f`` for food or ``r`` for room."""
+    """Maps entity ids to types, such as ``f`` for food or ``r`` for room."""
     first: State
     rules: tuple[_Rule, ...]
 
     def actions(self, state: State) -> list[Action]:
-        """Everything that the rules allow, in the rules' order."""
+        """All actions that the rules allow, in the rules' order."""
         index: dict[str, list[Fact]] = {}
         for fact in state:
             index.setdefault(fact[0], []).append(fact)
         return [self._ground(rule, found) for rule in self.rules for found in self._match(rule, index)]
 
     def _match(self, rule: _Rule, index: Mapping[str, list[Fact]]) -> Iterator[tuple[str | None, ...]]:
-        """Ways to fill the rule's places so that its preconditions hold; no entity fills two."""
+        """The ways to fill the rule's places so that its preconditions hold; no entity fills two places."""
         if all(pattern.name in index for pattern in rule.preconditions):
             yield from self._join(rule, index, 0, list(rule.start))
 
@@ -145,7 +146,7 @@ class Logic:
 
 @lru_cache(maxsize=64)
 def read_logic(design: Path) -> Logic:
-    """The logic of a design; 15 ms, and nothing for the last 64 games."""
+    """The logic of a design. Takes 15 ms, and no time for the last 64 games."""
     game = textworld.Game.load(str(design))
     knowledge = game.kb
     constants = {place.name for place in knowledge.types.constants_mapping}

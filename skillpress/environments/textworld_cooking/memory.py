@@ -1,11 +1,11 @@
 """What the player has seen so far, for renderings that show more than the last lines.
 
-A game describes a room with everything in it when it is entered, and tells the result of every
-action; so a player with a good memory knows the visited rooms as they were last, the open containers,
-what is carried and how it was processed, and the recipe once the cookbook was read. That, and nothing
-else, stands here: of closed containers only that they are closed, of doors to rooms never entered only
-the direction. A game begins with empty hands. (The facts are read from the game's logic rather than
-out of its prose; a test holds every name in a memory to the observations before it.)
+A game describes a room with everything in it when the player enters, and reports the result of every action.
+So an attentive player knows the last state of the visited rooms, the contents of open containers, what is
+carried and how it was processed, and the recipe once the cookbook was read. This memory holds exactly that:
+of a closed container only that it is closed, of an exit to an unvisited room its direction and door but not
+the room's name. A game begins with empty hands. (The facts are read from the game's logic instead of its
+prose; a test checks that every name in a memory occurs in the observations before it.)
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import NamedTuple
 from skillpress.environments.textworld_cooking.logic import Logic, State
 
 COOKED = ("burned", "fried", "roasted", "grilled")
-"""What the game calls food by its cooking; the first that is true counts."""
+"""The game's words for food by its cooking; the first one that is true counts."""
 CUT = ("chopped", "sliced", "diced")
 _DIRECTIONS = ("north", "south", "east", "west")
 
 
 class Item(NamedTuple):
-    """Something that can be carried, as the game prints it."""
+    """A thing that can be carried, as the game prints it."""
 
     name: str
     cooking: str = ""
-    """``raw`` (must be cooked before it is eaten), or one of :data:`COOKED`; empty for the rest."""
+    """``raw`` (must be cooked before it is eaten), or one of :data:`COOKED`; empty for all others."""
     cutting: str = ""
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 class Furniture(NamedTuple):
-    """Something that holds items."""
+    """A thing that holds items."""
 
     name: str
     closed: bool
@@ -48,7 +48,7 @@ class Exit(NamedTuple):
 
     direction: str
     door: str
-    """Empty where there is none."""
+    """Empty if there is no door."""
     closed: bool
     to: str
     """The neighbouring room's name if it was ever visited, else empty."""
@@ -56,7 +56,7 @@ class Exit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A room as it was when last seen."""
+    """A room in the state in which it was last seen."""
 
     name: str
     furniture: tuple[Furniture, ...]
@@ -65,7 +65,7 @@ class Room:
 
     @property
     def items(self) -> tuple[tuple[str, Item], ...]:
-        """(what holds it, item) of everything seen here; an empty name is the floor."""
+        """(holder, item) of everything seen here; an empty holder is the floor."""
         held = [(holder.name, item) for holder in self.furniture for item in holder.contents]
         return (*held, *(("", item) for item in self.floor))
 
@@ -75,20 +75,20 @@ class CookingState:
     """``info.state``: small, and safe to pickle."""
 
     steps: int
-    """Steps taken so far."""
+    """Number of steps taken so far."""
     room: str
-    """Where the player is."""
+    """The player's room."""
     rooms: Mapping[str, Room]
-    """The visited rooms by name, in the order first visited."""
+    """The visited rooms by name, in the order of their first visits."""
     carrying: tuple[Item, ...]
     recipe: tuple[str, ...] = ()
     """The cookbook's directions, such as ``dice the carrot``; empty until it was read."""
     ingredients: tuple[str, ...] = ()
-    """The foods that the cookbook asks for; no direction names one that is eaten as it is."""
+    """The foods that the cookbook asks for. No direction names a food that needs no processing."""
 
     @property
     def here(self) -> Room:
-        """The room the player is in."""
+        """The player's room."""
         return self.rooms[self.room]
 
 
@@ -116,26 +116,26 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 class _Facts:
-    """Questions about one state of a game's logic."""
+    """Queries on one state of a game's logic."""
 
     def __init__(self, logic: Logic, state: State) -> None:
         self._logic, self._state = logic, state
         self.room = next(fact[2] for fact in state if fact[:2] == ("at", "P"))
 
     def items(self, relation: str, holder: str) -> tuple[Item, ...]:
-        """What can be carried and is at, in or on the holder, by name."""
+        """The carriable things at, in or on the holder, by name."""
         carriable = ("o", "f", "meal")
         ids = (fact[1] for fact in self._state if fact[0] == relation and fact[2] == holder)
         return tuple(sorted(self._item(key) for key in ids if self._logic.types[key] in carriable))
 
     def furniture(self, room: str) -> tuple[Furniture, ...]:
-        """What stands in a room, by name."""
+        """The furniture in a room, by name."""
         ids = [fact[1] for fact in self._state if fact[0] == "at" and fact[2] == room]
         kinds = ("c", "oven", "toaster", "s", "stove")
         return tuple(sorted(self._holder(key) for key in ids if self._logic.types[key] in kinds))
 
     def exits(self, room: str, visited: set[str]) -> tuple[Exit, ...]:
-        """The ways out, in the order north, south, east, west."""
+        """The exits, in the order north, south, east, west."""
         ways = [
             (direction, fact[1])
             for direction in _DIRECTIONS

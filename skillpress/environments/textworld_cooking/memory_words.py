@@ -1,9 +1,9 @@
 """A player's memory as a short list of words, for a small policy.
 
-Recipe, inventory and this room come first, then the ways to known rooms that are not next door, the way to
-the nearest one with an exit that was never taken, and where the recipe's ingredients, the knife, the
-cookbook and the meal were last seen. So what a policy must do over many steps (find the way back, remember
-the recipe) is one look at its prompt.
+Recipe, inventory and the current room come first. Then come the ways to known rooms that are not adjacent,
+the way to the nearest exit that was never taken, and where the recipe's ingredients, the knife, the cookbook
+and the meal were last seen. So information that a policy needs over many steps (the way back, the recipe) is
+in every prompt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from skillpress.environments.textworld_cooking.memory import CookingState, Item, Room
 
 LONGEST_MEMORY = 200
-"""Words; what was seen in other rooms is left out beyond."""
+"""Maximum number of words. What was seen in other rooms is left out first."""
 STRUCTURE = (
     "recipe", "unread", "have", "nothing", "room", "floor", "closed", "exit", "seen", "in", "way", "past",
     "failed", "?", "|", ",",
@@ -24,7 +24,7 @@ _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 
 def memory_words(memory: CookingState) -> list[str]:
-    """What the player remembers, at most :data:`LONGEST_MEMORY` words, this room before others."""
+    """The player's memory in at most :data:`LONGEST_MEMORY` words, the current room before others."""
     parts = [_recipe(memory), *_present_parts(memory), *_way_parts(memory), *_seen_parts(memory)]
     return _words(parts)
 
@@ -40,7 +40,8 @@ def _words(parts: Iterable[str]) -> list[str]:
 
 
 def _recipe(memory: CookingState) -> str:
-    """``recipe milk , fry egg , prepare meal``: what is eaten as it is stands before the directions."""
+    """Such as ``recipe milk , fry egg , prepare meal``: foods without processing come before the
+    directions."""
     directed = " , ".join(memory.recipe).replace(" the ", " ")
     as_it_is = [food for food in memory.ingredients if f" {food} " not in f"{directed} "]
     return f"recipe {' , '.join([*as_it_is, directed]) or 'unread'}"
@@ -66,7 +67,7 @@ def _room_parts(room: Room) -> Iterator[str]:
 
 
 def _way_parts(memory: CookingState) -> Iterator[str]:
-    """The first step towards each known room that is not next door, and towards the nearest unknown way."""
+    """The first step towards each known room that is not adjacent, and towards the nearest unknown exit."""
     near = {way.to for way in memory.here.exits}
     for room, direction in first_steps(memory).items():
         if room not in near:
@@ -76,7 +77,7 @@ def _way_parts(memory: CookingState) -> Iterator[str]:
 
 
 def _seen_parts(memory: CookingState) -> Iterator[str]:
-    """Where the recipe's ingredients and what belongs to every recipe were last seen, if not here."""
+    """Where the recipe's ingredients and the things that every recipe needs were last seen, if not here."""
     wanted = {"knife", "cookbook", "meal", *memory.ingredients}
     for room in memory.rooms.values():
         for _, item in room.items:
@@ -85,7 +86,7 @@ def _seen_parts(memory: CookingState) -> Iterator[str]:
 
 
 def first_steps(memory: CookingState) -> dict[str, str]:
-    """Known room to the direction in which the shortest known way there begins, the nearest first."""
+    """Maps each known room to the first direction of the shortest known way to it, the nearest room first."""
     doors = _known_ways(memory)
     steps: dict[str, str] = {}
     waiting = deque((neighbour, direction) for direction, neighbour in doors[memory.room].items())
@@ -98,7 +99,7 @@ def first_steps(memory: CookingState) -> dict[str, str]:
 
 
 def step_to_new(memory: CookingState) -> str | None:
-    """The direction in which the shortest way to where one never was begins; None where all was visited."""
+    """The first direction of the shortest way to an unvisited room; None if all rooms were visited."""
     doors = _known_ways(memory)
     for room, direction in {memory.room: "", **first_steps(memory)}.items():
         for way in memory.rooms[room].exits:
@@ -108,7 +109,7 @@ def step_to_new(memory: CookingState) -> str | None:
 
 
 def _known_ways(memory: CookingState) -> dict[str, dict[str, str]]:
-    """Room to direction to neighbour, as far as either end tells."""
+    """Maps rooms to directions to neighbours, as known from either side."""
     doors: dict[str, dict[str, str]] = {name: {} for name in memory.rooms}
     for room in memory.rooms.values():
         for way in room.exits:

@@ -1,10 +1,10 @@
-"""Demonstrations: a chef who knows what was told, with detours that can be made good again.
+"""Demonstrations: a chef that knows only the game's answers, with detours that can be undone.
 
-The chef decides by the rule of ``chef.py``. With probability ``detour_rate`` a step is a random one that
-can be made good again (nothing is cooked, cut or eaten), and the chef goes on from wherever that led. Where
-that does not win within T, the game is tried without detours, and in the end the designer's walkthrough is
-shown, which wins always. What is imitated is the rule's advice at each step, not the detours and not the
-walkthrough (``AdvisingOracle``).
+The chef decides by the rule of ``chef.py``. With probability ``detour_rate`` a step is a random one that can
+be undone (nothing is cooked, cut or eaten), and the chef continues from the resulting state. If that does not
+win within T, the game is tried without detours. If that fails too, the designer's walkthrough is returned,
+which always wins. Imitation learns the rule's advice at each step, not the detours and not the walkthrough
+(``AdvisingOracle``).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class CookingOracle:
         self._environment = TextWorldCooking(parameters)
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The demonstration that this seed gives.
+        """Return the demonstration for this seed.
 
         Args:
             detour_rate: probability of a detour at a step.
 
         Raises:
-            TaskError: the chef does not win within ``max_steps``, and the walkthrough takes more.
+            TaskError: the chef does not win within ``max_steps``, and the walkthrough is longer.
         """
         for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
             played = self.cook(task, rate, seed)
@@ -48,12 +48,12 @@ class CookingOracle:
         return walkthrough
 
     def advise(self, state: AgentState) -> str | None:
-        """What the chef would do in this state, whoever has led there; None where it is not known."""
+        """The chef's action in this state, however it was reached; None if it knows none."""
         assert isinstance(state.info.state, CookingState), "the oracle is for cooking games"
         return next_action(state.info.state)
 
     def cook(self, task: Task, detour_rate: float, seed: int) -> list[str] | None:
-        """The chef's actions; None where they do not win within ``max_steps``."""
+        """The chef's actions; None if they do not win within ``max_steps``."""
         random, played = Random(seed), list[str]()
         _, info = self._environment.reset(task)
         while True:

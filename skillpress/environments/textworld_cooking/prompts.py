@@ -1,9 +1,9 @@
 """TextWorld-Cooking in words.
 
-``compact`` is for a policy made from scratch: what the player remembers of what was seen (recipe,
-inventory, this room, the way to others), as a list of words, and the last actions; the response is the
-words of a command and a full stop. ``text`` and ``paper`` are for pretrained models: a prompt rebuilt each
-step (``environments/text/prompts.py``), in two wordings of the task. It repeats the recipe once the cookbook
+``compact`` is for a policy trained from scratch: the player's memory (recipe, inventory, current room, ways
+to others) as a list of words, and the last actions. The response is the words of a command and a full stop.
+``text`` and ``paper`` are for pretrained models: prompts rebuilt at each step
+(``environments/text/prompts.py``), with two wordings of the task. They repeat the recipe once the cookbook
 was read, since a window of a few turns would lose it.
 """
 
@@ -29,7 +29,7 @@ from skillpress.environments.textworld_cooking.memory_words import (
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
 
 LONGEST_ACTION = 12
-"""Words shown of a past action."""
+"""Maximum number of words shown of a past action."""
 _DIRECTIONS = (
     "prepare meal",
     *cooking.TYPES_OF_COOKING_VERBS.values(),
@@ -40,14 +40,15 @@ _COMMAND_WORDS = ("from", "with", "on", "into", "north", "south", "east", "west"
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open fridge``."""
+    """Such as ``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open
+    fridge``."""
 
     history: int
     show_refusals: bool
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
-        """At most ``LONGEST_MEMORY + history * (LONGEST_ACTION + 1) + 3`` words.
+        """A prompt of at most ``LONGEST_MEMORY + history * (LONGEST_ACTION + 1) + 3`` words.
 
         Its last word is ``failed`` if the last action changed nothing and refusals are shown.
         """
@@ -68,15 +69,15 @@ class CompactRendering:
 
 @dataclass(frozen=True)
 class TextRendering:
-    """One user turn: task, recipe once read, the last turns, what is seen now, what is possible."""
+    """One user turn: task, recipe once read, last turns, current observation, and possible actions."""
 
     history: int
     opening: str
-    """What the task is."""
+    """The description of the task."""
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """The prompt's text; a chat template may be laid around it."""
+        """The text of the prompt; a chat template may be put around it."""
         memory = _memory(state)
         turns = state.history[-self.history :] if self.history else ()
         recipe = (
@@ -95,7 +96,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now, and what is possible."""
+        """The current observation and the possible actions."""
         return game_turn(_memory(state).steps, state.observation, state.info.admissible)
 
     def response(self, action: str, info: Info) -> str:
@@ -121,7 +122,8 @@ def _memory(state: AgentState) -> CookingState:
 
 
 def _past_words(turns: Sequence[Turn]) -> list[str]:
-    """``| past open fridge , take egg from fridge``; a word that no command has becomes ``?``."""
+    """Such as ``| past open fridge , take egg from fridge``; a word that occurs in no command becomes
+    ``?``."""
     words = ["|", "past"]
     for number, turn in enumerate(turns):
         shown = split_words(turn.action)[:LONGEST_ACTION]
@@ -141,7 +143,7 @@ def text(parameters: CookingParameters, history: int) -> TextRendering:
 
 
 def paper(parameters: CookingParameters, history: int) -> TextRendering:
-    """The text rendering with the task as the paper describes it."""
+    """The text rendering with the task as described in the paper."""
     return TextRendering(history, _PAPER % parameters.max_steps)
 
 
@@ -158,14 +160,14 @@ _KNOWN = frozenset(_words())
 
 
 def domain_words(parameters: CookingParameters) -> dict[str, tuple[str, ...]]:
-    """How commands begin, and the names of food, furniture and rooms."""
+    """The beginnings of commands, and the names of food, furniture and rooms."""
     rooms = [room for group in cooking.ROOMS for room in group]
     names = (*cooking.FOODS, *cooking.ENTITIES, *rooms)
     return {"actions": VERBS, "entities": tuple(f" {name}" for name in dict.fromkeys(names))}
 
 
 def vocabulary(parameters: CookingParameters, history: int) -> ScratchVocabulary:
-    """The words of the compact rendering; there are no numbers among them."""
+    """The words of the compact rendering; none of them is a number."""
     return ScratchVocabulary(
         words=_words(),
         stop_words=(STOP_WORD,),

@@ -1,8 +1,8 @@
 """Which games an experiment needs, and which split a game belongs to.
 
-That is decided by a hash of its recipe (foods and how they are processed): a half of all recipes is for
-training, a quarter for validation, a quarter for testing, whatever the sizes and seeds of two
-experiments. Every split has the same share of simple games. The split ``unseen`` has hard games alone, of
+A hash of the recipe (foods and how they are processed) decides the split: half of all recipes are for
+training, a quarter for validation, and a quarter for testing, whatever the sizes and seeds of two
+experiments. Every split has the same share of simple games. The split ``unseen`` has only hard games, with
 recipes of the testing quarter that no test game of the experiment has.
 """
 
@@ -25,7 +25,7 @@ _SPLIT_OF_QUARTER = ("train", "train", "validation", "test")
 
 
 def places(sizes: SplitSizes, simple_share: float) -> Counter[tuple[str, str]]:
-    """(stratum, split) to how many tasks it takes, zeros left out."""
+    """Maps (stratum, split) to its number of tasks, without zeros."""
     wanted: Counter[tuple[str, str]] = Counter()
     for split, size in (("train", sizes.train), ("validation", sizes.validation), ("test", sizes.test)):
         simple = round(size * simple_share)
@@ -35,7 +35,7 @@ def places(sizes: SplitSizes, simple_share: float) -> Counter[tuple[str, str]]:
 
 
 def settings_of(stratum: str, number: int) -> GameSettings:
-    """The settings of the stratum's game with this number; the simple ones take turns."""
+    """The settings of the stratum's game with this number; the simple settings take turns."""
     return HARD if stratum == "hard" else SIMPLE[number % len(SIMPLE)]
 
 
@@ -46,7 +46,7 @@ def split_of(ingredients: Sequence[Sequence[str]]) -> str:
 
 
 def recipe_name(ingredients: Sequence[Sequence[str]]) -> str:
-    """``raw chopped carrot, fried uncut egg``, in alphabetical order of the foods."""
+    """Such as ``raw chopped carrot, fried uncut egg``, in alphabetical order of the foods."""
     return ", ".join(f"{cooked} {cut} {food}" for food, cooked, cut in sorted(map(tuple, ingredients)))
 
 
@@ -54,14 +54,14 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     """Refuse a task set that is not this environment's, repeats a game, or shares recipes between splits.
 
     Raises:
-        TaskError: naming the task and what is wrong with it.
+        TaskError: the message names the task and what is wrong with it.
     """
     disjoint_splits(tasks, ENVIRONMENT, "recipe", _recipe_of)
     split_of_seed: dict[int, str] = {}
     for task in tasks:
         if task.seed in split_of_seed:
             raise TaskError(
-                f"seed {task.seed} of task {task.task_id} stands twice, "
+                f"seed {task.seed} of task {task.task_id} occurs twice, "
                 f"in {split_of_seed[task.seed]} and in {task.split}"
             )
         split_of_seed[task.seed] = task.split

@@ -1,8 +1,8 @@
-"""Games for all splits: designed and compiled in several processes, in an order that is fixed.
+"""Games for all splits: designed and compiled in several processes, in a fixed order.
 
-A game's seed derives from the experiment's seed and the game's number in its stratum, and no two games
-share one. Designing takes 10 ms, so that a game whose split is full (``splits.py``) is dropped before
-the half second that compiling takes.
+A game's seed derives from the experiment's seed and the game's number in its stratum; no two games share a
+seed. Designing takes 10 ms, so a game whose split is full (``splits.py``) is dropped before the half second
+that compiling takes.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ from skillpress.environments.textworld_cooking.splits import (
 )
 
 _AHEAD = 32
-"""Designs, and games to compile, that wait at a time; not per process, so that the order is fixed."""
+"""Maximum number of pending designs, and of pending games to compile. It does not depend on the number of
+processes, so the order is fixed."""
 _PATIENCE = 20_000
-"""Designs in a row that may fit no open place before the sizes are called out of reach."""
+"""Number of successive designs without a fitting place after which the sizes are considered unreachable."""
 
 
 @dataclass(frozen=True)
 class Designed:
-    """What a game's design says, without the game."""
+    """The data of a game's design, without the game."""
 
     settings: GameSettings
     seed: int
@@ -56,7 +57,7 @@ class Designed:
 
 
 def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """The tasks of all splits, in a fixed order, each as soon as its game is in the cache.
+    """Yield the tasks of all splits, in a fixed order, each as soon as its game is in the cache.
 
     Raises:
         TaskError: there are too few different games to fill the splits.
@@ -75,7 +76,7 @@ def make_tasks(parameters: CookingParameters, sizes: SplitSizes, seed: int) -> I
         while compiling:
             yield _compiled(compiling)
     finally:
-        pool.shutdown(cancel_futures=True)  # designs asked for ahead are of no use any more
+        pool.shutdown(cancel_futures=True)  # pending designs are not needed any more
 
 
 def describe(settings: GameSettings, seed: int) -> Designed:
@@ -106,7 +107,7 @@ def task_of(designed: Designed, split: str) -> Task:
 def _all_tasks(
     pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], unseen: int, seed: int
 ) -> Iterator[Task]:
-    """The tasks of all splits, those of ``unseen`` last."""
+    """Yield the tasks of all splits, those of ``unseen`` last."""
     seeds: set[int] = set()
     tested: set[str] = set()
     for task in _tasks(_designs(pool, wanted, seed), wanted):
@@ -121,10 +122,10 @@ def _all_tasks(
 def _unseen_tasks(
     pool: ProcessPoolExecutor, missing: int, seeds: set[int], tested: set[str], seed: int
 ) -> Iterator[Task]:
-    """Hard games of the testing quarter's recipes, without those that are ``tested``.
+    """Yield hard games with recipes of the testing quarter, without those that are ``tested``.
 
     Args:
-        seeds: of the games of other splits; grows.
+        seeds: seeds of the games of other splits; new ones are added.
     """
     idle = 0
     for designed in _hard_designs(pool, seed):
@@ -143,7 +144,7 @@ def _unseen_tasks(
 
 
 def _hard_designs(pool: ProcessPoolExecutor, seed: int) -> Iterator[Designed]:
-    """Hard games without end that no other split is made from."""
+    """Yield hard games, without end, from seeds that no other split uses."""
     waiting: deque[Future[Designed]] = deque()
     for number in count():
         game_seed = derive(seed, "cooking game", UNSEEN, number) % 2**31
@@ -153,7 +154,7 @@ def _hard_designs(pool: ProcessPoolExecutor, seed: int) -> Iterator[Designed]:
 
 
 def _designs(pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], seed: int) -> Iterator[Designed]:
-    """Games without end, of the strata that still have open places, in an order of their own."""
+    """Yield games, without end, of the strata that still have open places, in a fixed order."""
     numbers = {stratum: count() for stratum in STRATA}
     waiting: deque[Future[Designed]] = deque()
     while True:
@@ -167,7 +168,7 @@ def _designs(pool: ProcessPoolExecutor, wanted: Counter[tuple[str, str]], seed: 
 
 
 def _tasks(designs: Iterator[Designed], wanted: Counter[tuple[str, str]]) -> Iterator[Task]:
-    """The designs that fit an open place, until there is none; takes the places from ``wanted``."""
+    """Yield the designs that fit an open place, until there is none; take the places from ``wanted``."""
     seeds: set[int] = set()
     idle = 0
     for designed in designs:

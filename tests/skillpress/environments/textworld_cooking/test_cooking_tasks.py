@@ -140,7 +140,7 @@ def test_foreign_tasks_shared_recipes_and_repeated_seeds_are_refused(
     recipe = recipe_name(task.spec["ingredients"])
     with pytest.raises(TaskError, match=f"recipe '{recipe}' is in train and in test"):
         check_tasks([task, replace(twin, split="test")])
-    with pytest.raises(TaskError, match="seed 3 of task simple-3 stands twice"):
+    with pytest.raises(TaskError, match="seed 3 of task simple-3 occurs twice"):
         check_tasks([task, task])
     with pytest.raises(TaskError, match="belongs to 'countdown'"):
         check_tasks([replace(task, environment="countdown")])
