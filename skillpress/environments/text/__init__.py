@@ -1,1 +1,1 @@
-"""What environments that speak English have in common: rule tables, words, the usual prompt."""
+"""Parts shared by environments that speak English: rule tables, words, and the usual prompt."""

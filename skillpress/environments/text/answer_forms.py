@@ -1,8 +1,8 @@
-"""Other forms for the answers of text games: JSON, XML, and a plan above the action.
+"""Other forms for the answers in text games: JSON, XML, and a plan above the action.
 
-``policy.parser`` names one, and the prompt asks for it: the last lines of ``prompts.game_prompt``, which ask
-for tags, give way to others. The parsers are in ``agents/structured_parsing.py``; what is written here, they
-read.
+``policy.parser`` names a form, and the prompt asks for it: it replaces the last lines of
+``prompts.game_prompt``, which ask for tags. The parsers in ``agents/structured_parsing.py`` read the answers
+that are written here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from skillpress.environments.text.prompts import ANSWER, ANSWER_WITHOUT_CHOICES
 
 @dataclass(frozen=True)
 class AnswerForm:
-    """One way to answer."""
+    """A form of answers."""
 
     asks: str
-    """How the prompt asks for it; ``{choice}`` is where an action comes from."""
+    """The lines of the prompt that ask for it; ``{choice}`` says where actions are chosen from."""
     write: Callable[[str, str], str]
-    """(thought, action) to an answer."""
+    """Writes (thought, action) as an answer."""
 
 
 def _json(thought: str, action: str) -> str:
@@ -35,7 +35,8 @@ def _xml(thought: str, action: str) -> str:
 
 
 def _planned(thought: str, action: str) -> str:
-    """The demonstrator's plan is the kind of its action: its first word."""
+    """Write an answer with a plan. The demonstrator's plan is the kind of its action: the action's first
+    word."""
     kind = action.replace("(", " ").split()[0]
     return f"<think>{thought}</think><plan>{kind}</plan><action>{action}</action>"
 
@@ -64,7 +65,7 @@ do so between <action> and </action>.
         _planned,
     ),
 }
-"""``policy.parser`` to the form."""
+"""Maps ``policy.parser`` to the form."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,17 @@ class Answering:
 
     rendering: Rendering
     parser: str
-    """A name of ``FORMS``."""
+    """A name in ``FORMS``."""
     read: Parser
-    """What reads the rendering's own answers."""
+    """Parses the rendering's own answers."""
 
     @property
     def history(self) -> int | None:
-        """As the rendering."""
+        """Same as the rendering's."""
         return self.rendering.history
 
     def prompt(self, state: AgentState) -> str:
-        """With other last lines."""
+        """The rendering's prompt with other last lines."""
         asks, said = FORMS[self.parser].asks, self.rendering.prompt(state)
         for usual, choice in ((ANSWER, " from the list"), (ANSWER_WITHOUT_CHOICES, "")):
             if said.endswith(usual):
@@ -91,10 +92,10 @@ class Answering:
         raise ValueError("the prompt does not end as game_prompt does")
 
     def continuation(self, state: AgentState) -> str:
-        """As the rendering."""
+        """Same as the rendering's."""
         return self.rendering.continuation(state)
 
     def response(self, action: str, info: Info) -> str:
-        """The rendering's answer, written anew."""
+        """The rendering's answer, rewritten in this form."""
         parsed = self.read(self.rendering.response(action, info))
         return FORMS[self.parser].write(parsed.thought, parsed.action)

@@ -1,8 +1,8 @@
 """How much of a corpus a projection labels.
 
-An alphabet that leaves many actions out makes sequences look more compressible than the behaviour
-behind them is. The paper's own table leaves some (``close``, ``inventory``, ``help`` in ALFWorld),
-so the share is reported, with the actions that were left out, commonest first.
+An alphabet that leaves out many actions makes sequences look more compressible than the behaviour really is.
+The paper's own table leaves some out (``close``, ``inventory``, ``help`` in ALFWorld). So the share of
+labelled steps is reported, with the actions that were left out, most frequent first.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from skillpress.environments.bundle import Projection
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a projection did with a corpus."""
+    """Statistics of a projection on a corpus."""
 
     steps: int
     labelled: int
     unlabelled: tuple[tuple[str, int], ...]
-    """(action, how often), commonest first, then in alphabetical order."""
+    """(action, number of occurrences), most frequent first, then in alphabetical order."""
 
     @property
     def share(self) -> float | None:
-        """Labelled steps by steps; None of an empty corpus."""
+        """Labelled steps divided by steps; None for an empty corpus."""
         return self.labelled / self.steps if self.steps else None
 
 
 def coverage(projection: Projection, episodes: Iterable[tuple[Task, Trajectory]]) -> Coverage:
-    """How many steps of these episodes get a label, and which do not."""
+    """Count the steps of these episodes that get a label, and the actions that do not."""
     steps = 0
     missing: Counter[str] = Counter()
     for task, trajectory in episodes:

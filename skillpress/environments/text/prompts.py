@@ -1,11 +1,10 @@
-"""The prompt of text games: one user turn, rebuilt at every step, or gone on from by further turns.
+"""The prompt of text games: one user turn, which is rebuilt at every step or extended by further turns.
 
-Its parts and their order are those by which verl-agent's prompt is described: the task, the last
-observation-action pairs, what is seen now, what can be done, and how to answer: reasoning in ``<think>``,
-then an action in ``<action>``. The sentences are our own. What a task is opens the prompt, in one of two
-wordings (``policy.rendering``): ``text`` says it in a line or two, ``paper`` as ReuseRL's appendix D
-describes the benchmark, with its step budget and what cannot be undone; the paper prints no prompts, and
-follows verl-agent's.
+Its parts and their order follow the description of verl-agent's prompt: the task, the last observation-action
+pairs, the current observation, the possible actions, and how to answer: reasoning in ``<think>``, then an
+action in ``<action>``. The sentences are our own. The prompt begins with a description of the task, in one of
+two wordings (``policy.rendering``): ``text`` uses a line or two; ``paper`` follows ReuseRL's appendix D, with
+the step budget and what cannot be undone. The paper prints no prompts and follows verl-agent's.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ def game_prompt(
     admissible: Sequence[str] | None,
     notes: str = "",
 ) -> str:
-    """The text of the prompt; a chat template may be laid around it.
+    """The text of the prompt; a chat template may be put around it.
 
     Args:
-        opening: what the task is and the rules of its environment, ending without a newline.
-        history: the turns to show, oldest first, the last of them just before this step.
-        steps: steps taken so far, those not shown included.
-        observation: what is seen now.
-        admissible: what can be done now; None where nobody tells, which leaves the list out.
-        notes: what the agent's state update wrote down; a text without notes has no place for them.
+        opening: the task and the rules of its environment, without a newline at the end.
+        history: the turns to show, oldest first; the last one directly precedes this step.
+        steps: number of steps taken so far, including those not shown.
+        observation: the current observation.
+        admissible: the possible actions; None if they are unknown, which leaves the list out.
+        notes: notes of the agent's state update; empty leaves out their heading.
     """
     present = game_turn(steps, observation, admissible)
     answer = ANSWER_WITHOUT_CHOICES if admissible is None else ANSWER
@@ -48,7 +47,7 @@ def game_prompt(
 
 
 def game_turn(steps: int, observation: str, admissible: Sequence[str] | None) -> str:
-    """What is seen now and what can be done: all that a conversation needs to go on."""
+    """The current observation and the possible actions: all that is needed to continue a conversation."""
     seen = f"This is step {steps + 1}. You see: {observation}\n"
     if admissible is None:
         return seen
@@ -57,18 +56,19 @@ def game_turn(steps: int, observation: str, admissible: Sequence[str] | None) ->
 
 
 def noted(notes: str) -> str:
-    """The agent's notes under a heading; empty when there are none."""
+    """The agent's notes under a heading; empty if there are none."""
     return f"What you noted so far:\n{notes}\n" if notes else ""
 
 
 def budget_note(steps: int, tokens: int | None) -> str:
-    """A line about what is left: steps of the episode, this one included, and ``AgentState.tokens_left``."""
+    """A line about the remaining budget: steps of the episode, including this one, and
+    ``AgentState.tokens_left``."""
     room = "" if tokens is None else f", and {tokens} tokens before earlier turns are cut"
     return f"You have {steps} {'step' if steps == 1 else 'steps'} left{room}.\n"
 
 
 def past(history: Sequence[Turn], steps: int) -> str:
-    """The turns as numbered observation-action pairs; empty when there are none."""
+    """The turns as numbered observation-action pairs; empty if there are none."""
     if not history:
         return ""
     lines = "\n".join(

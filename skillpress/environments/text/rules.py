@@ -1,14 +1,14 @@
-"""φ as data: an ordered table of action patterns and the skills they stand for (Table 3).
+"""φ as data: an ordered table of action patterns and their skills (Table 3).
 
-A pattern is an action's words, where ``*`` stands for one word or more. The first pattern that fits
-decides, so ``examine cookbook`` stands before ``examine *`` and ``eat meal`` before ``eat *``. An
-action that no pattern fits has no skill. The rules read the action alone: one that the environment
-refused still has its skill. (An environment whose skills depend on more, such as whether something is
-carried, asks :meth:`RuleTable.skill` of the table that fits its state.)
+A pattern consists of an action's words, where ``*`` matches one or more words. The first matching pattern
+decides, so ``examine cookbook`` comes before ``examine *`` and ``eat meal`` before ``eat *``. An action that
+matches no pattern has no skill. The rules read only the action: an action that the environment refused still
+has its skill. (If skills depend on more, such as whether something is carried, the environment calls
+:meth:`RuleTable.skill` of the table for its state.)
 
-For an environment that nobody has written rules for there is :class:`VerbProjection`. K = |Σ| enters the
-description length and its bound, so Σ must be fixed before an episode is played: the verbs are
-given, and what an untrained policy makes up gets no label instead of a new symbol.
+:class:`VerbProjection` is for environments without such a table. K = |Σ| enters the description length and
+its bound, so Σ must be fixed before an episode is played: the verbs are given, and a word that an untrained
+policy makes up gets no label instead of a new symbol.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from skillpress.core.trajectory import Task, Trajectory
 
 
 class RuleTable:
-    """A projection whose every label follows from the action's words."""
+    """A projection whose labels depend only on the action's words."""
 
     def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
-        """``rules``: (pattern, skill), the most particular first."""
+        """``rules``: (pattern, skill), the most specific first."""
         self._rules = tuple((_compiled(pattern), skill) for pattern, skill in rules)
         self.alphabet: tuple[str, ...] = tuple(dict.fromkeys(skill for _, skill in rules))
 
     def skill(self, action: str) -> str | None:
-        """The skill of the first pattern that fits; None when none does."""
+        """The skill of the first matching pattern; None if none matches."""
         words = _normal(action)
         return next((skill for pattern, skill in self._rules if pattern.fullmatch(words)), None)
 
@@ -45,7 +45,7 @@ class VerbProjection:
         self._known = frozenset(self.alphabet)
 
     def skill(self, action: str) -> str | None:
-        """The verb; None when it is not in the alphabet."""
+        """The verb; None if it is not in the alphabet."""
         verb = verb_of(action)
         return verb if verb in self._known else None
 
@@ -55,14 +55,14 @@ class VerbProjection:
 
 
 def verb_of(action: str) -> str:
-    """The first word, in lower case; empty for an empty action."""
+    """The first word in lower case; empty for an empty action."""
     return _normal(action).partition(" ")[0]
 
 
 def verbs_of(actions: Iterable[str]) -> tuple[str, ...]:
     """The verbs of some actions, sorted: an alphabet for :class:`VerbProjection`.
 
-    Take actions that are known to make sense, such as an oracle's or admissible ones.
+    Use actions that are known to make sense, such as an oracle's or admissible ones.
     """
     return tuple(sorted({verb for action in actions if (verb := verb_of(action))}))
 

@@ -1,9 +1,8 @@
 """The space of all texts.
 
-``gymnasium.spaces.Text`` counts the characters that a text may have. A space for what people write, with its
-accents, arrows and emoji, would count a million of them. This one knows no list: it contains every text that
-is short enough. What it draws by chance is of ASCII's printable characters, which are also all that a
-flattened text may hold.
+``gymnasium.spaces.Text`` enumerates the allowed characters. For natural text, with its accents, arrows and
+emoji, that would be a million characters. The space here needs no list: it contains every text that is short
+enough. Random samples consist of ASCII's printable characters, and a flattened text can contain only these.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from gymnasium.spaces import Text
 
 
 class AnyText(Text):
-    """Every text of at most ``max_length`` characters, the empty one included."""
+    """Every text of at most ``max_length`` characters, including the empty one."""
 
     def __init__(self, max_length: int) -> None:
         super().__init__(max_length, min_length=0, charset=printable)

@@ -1,13 +1,13 @@
-"""Rules that a section of params.yaml states: φ for environments that nobody has written a ``skills.py`` for.
+"""Rules stated in a section of params.yaml: φ for environments without a ``skills.py``.
 
     skills:
-      rules:                      # the first pattern that fits names the skill; * is one word or more
+      rules:                      # the first matching pattern names the skill; * is one word or more
         - [examine cookbook, Read]
         - [examine *, Look]
       verbs: [go, take]           # otherwise the action's first word, if it is one of these
 
-Σ is what these two lists name, so it is fixed before an episode is played. A section without either gives
-no action a skill: then nothing is shaped by skills, and a dictionary has nothing to learn from.
+Σ consists of the skills in these two lists, so it is fixed before an episode is played. A section without
+either list gives no action a skill. Then skills shape no reward, and a dictionary has nothing to learn from.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class StatedRules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     rules: list[Annotated[list[Word], Field(min_length=2, max_length=2)]] = []
-    """[pattern, skill], the most particular first."""
+    """[pattern, skill], the most specific first."""
     verbs: list[Word] = []
-    """First words that are skills of their own, where no rule fits."""
+    """First words that are skills themselves if no rule matches."""
 
     def projection(self) -> StatedProjection:
         """φ by these rules."""
@@ -38,7 +38,7 @@ class StatedRules(BaseModel):
 
 
 class StatedProjection:
-    """The rule table first, then the verbs."""
+    """Applies the rule table first, then the verbs."""
 
     def __init__(self, stated: StatedRules) -> None:
         self._table = RuleTable([(pattern, skill) for pattern, skill in stated.rules])
@@ -46,7 +46,7 @@ class StatedProjection:
         self.alphabet: tuple[str, ...] = tuple(dict.fromkeys((*self._table.alphabet, *self._verbs.alphabet)))
 
     def skill(self, action: str) -> str | None:
-        """The skill of an action; None when neither list has one."""
+        """The skill of an action; None if neither list has one."""
         return self._table.skill(action) or self._verbs.skill(action)
 
     def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
@@ -55,4 +55,4 @@ class StatedProjection:
 
 
 NO_RULES = StatedRules().projection()
-"""φ of a section that states none."""
+"""φ of a section that states no rules."""

@@ -1,8 +1,8 @@
-"""Text as words, for compact renderings and the vocabularies of policies made from scratch.
+"""Text as words, for compact renderings and the vocabularies of policies trained from scratch.
 
-Lower case, punctuation on its own: ``You are in a Kitchen.`` is ``you are in a kitchen .``. Hyphens
-and apostrophes inside a word stay (``barn-door``, ``isn't``). Both engines read commands in lower
-case, so an action survives the way to words and back.
+Words are in lower case, and punctuation marks are separate: ``You are in a Kitchen.`` becomes ``you are in a
+kitchen .``. Hyphens and apostrophes within a word stay (``barn-door``, ``isn't``). Both engines read commands
+in lower case, so an action can be converted to words and back.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def split_words(text: str) -> list[str]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """The words as a text to read: spaces between them, punctuation where it belongs.
+    """The words as readable text: spaces between them, punctuation without a space before it.
 
-    What :func:`split_words` makes of the result is the words again.
+    :func:`split_words` of the result gives the same words again.
     """
     return _NO_SPACE_AFTER.sub(r"\1", _NO_SPACE_BEFORE.sub(r"\1", " ".join(words)))
