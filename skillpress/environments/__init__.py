@@ -1,9 +1,9 @@
 """The environments that an agent can act in, one folder each.
 
-What decides an episode stands in the environment's folder and nothing else does: dynamics
-(``environment.py``), skills (``skills.py``), wording (``prompts.py``), tasks (``tasks.py``) and
-demonstrations (``oracle.py``). Its ``__init__.py`` names them in a ``BUNDLE``; how its episodes are
-described in tables stands in ``skillpress/measure/paper``.
+An environment's folder contains everything that determines its episodes: dynamics (``environment.py``),
+skills (``skills.py``), wording (``prompts.py``), tasks (``tasks.py``) and demonstrations (``oracle.py``). Its
+``__init__.py`` collects them in a ``BUNDLE``. ``skillpress/measure/paper`` defines how its episodes are
+described in tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParamet
 
 
 def bundle(name: str) -> EnvironmentBundle:
-    """What the environment ``name`` consists of.
+    """Return the bundle of the environment ``name``.
 
     Raises:
         ParamsError: no environment has this name.

@@ -1,4 +1,4 @@
-"""What every environment's folder offers to the rest of the library."""
+"""What every environment's folder provides to the rest of the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillpress.core.trajectory import Task, Trajectory
 
 
 class EnvironmentParameters(BaseModel):
-    """The ``environment`` section of params.yaml; an environment adds its own keys to these."""
+    """The ``environment`` section of params.yaml; each environment adds its own keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -23,40 +23,40 @@ class EnvironmentParameters(BaseModel):
 
     @property
     def title(self) -> str:
-        """What pages and MLflow's registry call what is played; a door to foreign environments names the
-        one behind it."""
+        """Name of the game on pages and in MLflow's registry. A door to foreign environments returns the name
+        of the one behind it."""
         return self.name
 
     @property
     def has_oracle(self) -> bool:
-        """Whether somebody demonstrates its tasks; where nobody does, there is nothing to imitate."""
+        """Whether a demonstrator for its tasks exists; without one, imitation is impossible."""
         return True
 
     @property
     def why_nothing_unseen(self) -> str | None:
-        """Why no tasks are of a kind that no other split has (``tasks.unseen``); None where some are."""
+        """Why no tasks are of a kind that no other split has (``tasks.unseen``); None if such tasks exist."""
         return f"{self.name} has no kind of task that its other splits do not have"
 
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """How many tasks of each split to make, after filtering."""
+    """Number of tasks to make for each split, after filtering."""
 
     train: int
     validation: int
     test: int
     unseen: int = 0
-    """Of a kind that training never meets; 0 in all environments that have none."""
+    """Number of tasks of a kind that training never meets; 0 in environments without such tasks."""
 
 
 class Projection(Protocol):
-    """φ: a trajectory's actions to atomic skills, at most one each."""
+    """φ: maps a trajectory's actions to atomic skills, at most one each."""
 
     alphabet: tuple[str, ...]
     """Σ, in a fixed order; K = len(alphabet)."""
 
     def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step; None where the rules leave the action unmapped."""
+        """One label per step; None if the rules map the action to no skill."""
         ...
 
 
@@ -70,89 +70,93 @@ class Oracle(Protocol):
 
 @runtime_checkable
 class AdvisingOracle(Oracle, Protocol):
-    """An oracle that can be asked in any state, whoever has led there.
+    """An oracle that can advise in any state, however it was reached.
 
-    What it advises is imitated instead of what it did: where a detour was played, what it would have done.
+    Imitation uses its advice instead of its actions: where a detour was played, the action that it would have
+    taken.
     """
 
     def advise(self, state: AgentState) -> str | None:
-        """The action to take now, in the environment's own wording; None where it knows of none."""
+        """The action to take now, in the environment's own wording; None if it knows none."""
         ...
 
 
 Hosting = Literal["in_process", "workers", "threads"]
-"""Steps of microseconds: in the process that plays. Engines that compute, leak, crash or cannot be pickled:
-in worker processes. Environments that wait for something outside (a sandbox, a server): one thread each."""
+"""``in_process``, for steps of microseconds: in the process that plays. ``workers``, for engines that
+compute, leak, crash or cannot be pickled: in worker processes. ``threads``, for environments that wait for
+something outside (a sandbox, a server): one thread each."""
 
 
 class SharedEnvironments(Protocol):
-    """Makes environments that share something, and ends it."""
+    """Makes environments that share resources, and releases these resources."""
 
     @property
     def seconds(self) -> float:
-        """The longest that a start or a step of one may take."""
+        """Maximum time that a start or a step of an environment may take."""
         ...
 
     def __call__(self) -> Environment:
-        """One more environment; called in the thread that it lives in."""
+        """Make another environment; called in the thread in which it lives."""
         ...
 
     def close(self) -> None:
-        """End what they share; none of them is used any more."""
+        """Release the shared resources. No environment is used afterwards."""
         ...
 
 
 @dataclass(frozen=True)
 class EnvironmentBundle:
-    """One environment, whole."""
+    """All parts of one environment."""
 
     parameters: type[EnvironmentParameters]
     make: Callable[[Any], Environment]
-    """From the ``environment`` section to an environment that can be reset to any task."""
+    """Maps the ``environment`` section to an environment that can be reset to any task."""
     make_tasks: Callable[[Any, SplitSizes, int], Iterator[Task]]
-    """(section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown."""
+    """Maps (section, sizes, seed) to the tasks of all splits, lazily, so that progress can be shown."""
     check_tasks: Callable[[Sequence[Task]], None]
-    """Raises ``TaskError`` naming what is wrong: foreign tasks, splits that overlap."""
+    """Raises a ``TaskError`` that names what is wrong: foreign tasks, or splits that overlap."""
     projection: Projection
-    """φ; of an environment whose sections state rules of their own, φ without any rules."""
+    """φ. If the environment's sections state their own rules, this is φ without any rules."""
     renderings: Mapping[str, Callable[[Any, int], Rendering]]
-    """Name in params.yaml to (section, past turns shown) to the rendering."""
+    """Maps a name in params.yaml to a function from (section, past turns shown) to the rendering."""
     vocabulary: Callable[[Any, int], ScratchVocabulary] | None
-    """(section, past turns shown) to the words of the compact rendering; None where there is none."""
+    """Maps (section, past turns shown) to the words of the compact rendering; None if there is no such
+    rendering."""
     oracle: Callable[[Any], Oracle]
-    """From the ``environment`` section to a demonstrator; asked only where the section has one."""
+    """Maps the ``environment`` section to a demonstrator; called only if the section has one."""
     explorer_actions: Callable[[Info], Sequence[str]]
-    """What the random explorer draws from: the admissible actions that do not undo progress, and
-    those that do only where nothing else is left."""
+    """Actions that the random explorer draws from: the admissible actions that do not undo progress, or those
+    that do if there are no others."""
     rules: Callable[[Any], Projection] | None = None
-    """(section) to φ by the rules that stand in the section; None where every section has the same φ."""
+    """Maps the section to φ by the rules in the section; None if every section has the same φ."""
     hosting: Hosting = "in_process"
-    """Where its environments live."""
+    """Where its environments run."""
     share: Callable[[Any, int], SharedEnvironments] | None = None
-    """(section, environments at once) to environments of threads that share what each alone would be slow
-    to start, such as a pool of sandboxes; None where each is made alone."""
+    """Maps (section, number of concurrent environments) to threaded environments that share a resource which
+    is slow to start individually, such as a pool of sandboxes; None if each environment is made
+    separately."""
     domain_words: Callable[[Any], Mapping[str, Sequence[str]]] | None = None
-    """(section) to what ``policy.domain_tokens`` may make tokens of: ``actions``, as an action begins, and
-    ``entities``, each with the space before it; None where nobody has listed them."""
+    """Maps the section to the words that ``policy.domain_tokens`` may turn into tokens: ``actions``,
+    beginnings of actions, and ``entities``, each with a space before it. None if no words are listed."""
     answer_forms: bool = False
-    """Whether its text prompts are ``game_prompt``'s, which can ask for answers of every form in
+    """Whether its text prompts are made by ``game_prompt``, which can ask for answers in every form of
     ``environments/text/answer_forms.py``."""
     measures: tuple[str, ...] = ()
     """The names in ``Info.measures``, which ``reward.measures`` may weigh."""
     notepad: bool = False
     """Whether its states show a notepad (``interface.HasNotepad``), which ``policy.state_update: notepad``
-    asks for."""
+    requires."""
     code: tuple[Path, ...] = ()
-    """Folders of the library that it imports and most environments do not (``skillpress/play/sandbox``). They
-    are inputs of its experiments, and of no others."""
+    """Folders of the library that this environment imports and most others do not
+    (``skillpress/play/sandbox``). They are inputs of its experiments and of no others."""
     libraries: tuple[str, ...] = ()
-    """Packages whose version decides what its episodes hold."""
+    """Packages whose version affects the contents of its episodes."""
     data: Callable[[Any], Mapping[str, str]] | None = None
-    """(section) to what identifies each file that its episodes read and this repository has not; None where
-    they read none, or always the same. They are inputs of its experiments like ``code``."""
+    """Maps the section to an identifier of each file outside this repository that its episodes read; None if
+    they read none, or always the same. The files are inputs of its experiments, like ``code``."""
     dropped: Callable[[Any], Mapping[str, Mapping[str, int]]] | None = None
-    """(section) to why candidates for tasks were dropped: data set to reason to how many; None where all that
-    can be made are."""
+    """Maps the section to counts of dropped task candidates: data set to reason to number; None if no
+    candidates are dropped."""
 
     def projection_of(self, section: EnvironmentParameters) -> Projection:
         """φ of this section's episodes."""

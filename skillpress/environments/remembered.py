@@ -1,7 +1,7 @@
-"""What was computed once is remembered, within a number of entries and of bytes.
+"""A cache that is limited by its number of entries and by its size in bytes.
 
-An agent chooses what is asked, and so what a cache holds: one that is bounded by entries alone can hold
-gigabytes.
+An agent chooses what is requested, and thereby what a cache holds: a cache with a limit only on entries could
+hold gigabytes.
 """
 
 from __future__ import annotations
@@ -16,38 +16,36 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 ENTRY_BYTES = 300
-"""Counted for each entry besides what its key and its value hold."""
+"""Number of bytes counted for each entry in addition to its key and its value."""
 
 
 @dataclass(frozen=True)
 class CacheCounts:
-    """How often something was asked for."""
+    """Counts of the requests to a cache."""
 
     remembered: int
     asked: int
-    """How often it had to be computed."""
+    """How often a value had to be computed."""
 
 
 class Remembered(Generic[Key, Value]):
-    """The values that were used last, as many as fit; safe to use from many threads."""
+    """The most recently used values, as many as fit; safe to use from many threads."""
 
     def __init__(self, entries: int, most_bytes: int, size: Callable[[Key, Value], int]) -> None:
-        """
-        Args:
-            entries: how many there may be.
-            most_bytes: of all entries together; an entry that is larger alone is not kept.
-            size: bytes that a key and its value hold.
-        """
+        """Args:
+        entries: maximum number of entries.
+        most_bytes: maximum size of all entries together; an entry that is larger by itself is not kept.
+        size: returns the number of bytes that a key and its value hold."""
         self._most, self._most_bytes, self._size = entries, most_bytes, size
         self._entries: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-        """Key to (value, bytes), the longest unused first."""
+        """Maps keys to (value, bytes), the least recently used first."""
         self._lock = threading.Lock()
         self._remembered = self._asked = 0
         self.held_bytes = 0
         """Bytes of all entries."""
 
     def get(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The value of a key, computed unless it is remembered; an exception is not remembered."""
+        """Return the value of a key; compute it unless it is cached. Exceptions are not cached."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -60,7 +58,7 @@ class Remembered(Generic[Key, Value]):
         return value
 
     def counts(self) -> CacheCounts:
-        """Since it was made."""
+        """The counts since its creation."""
         return CacheCounts(self._remembered, self._asked)
 
     def _keep(self, key: Key, value: Value) -> None:

@@ -1,13 +1,13 @@
-"""Episodes of code in sandboxes: each has one of its own, and outlives the loss of it.
+"""Episodes of code in sandboxes: each has its own sandbox and survives the loss of it.
 
-A sandbox may be killed by what is no doing of the agent's: the kernel's memory killer, an operator, a host
-that is shared. An episode is recreated from its task and the actions so far, so a lost sandbox costs time and
-changes nothing: the episode is played again in a fresh one, up to the action that was under way. After some
-attempts it ends as ``lost="sandbox"``, which is stored like any other end; it is never left out, and no other
-episode is stopped by it.
+A sandbox may be killed through no fault of the agent: by the kernel's memory killer, by an operator, or
+because the host is shared. An episode can be recreated from its task and the actions so far. So a lost
+sandbox costs time and changes nothing: the episode is replayed in a new one, up to the interrupted action.
+After some attempts it ends as ``lost="sandbox"``, which is stored like any other end. It is never left out,
+and it stops no other episode.
 
-Time is counted where it is spent, in the sandbox, and never while the policy thinks, so that what an episode
-holds does not depend on how busy its engine is.
+Only time spent in the sandbox is counted, never the time in which the policy thinks. So the contents of an
+episode do not depend on how busy its engine is.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxL
 
 Result = TypeVar("Result")
 Lease = Callable[[], AbstractContextManager[Sandbox]]
-"""A sandbox for one episode, ended with the block: ``SandboxPool.sandbox``, or ``Sandbox.start``."""
+"""A sandbox for one episode, ended with the block: ``SandboxPool.sandbox`` or ``Sandbox.start``."""
 StepResult = tuple[str, bool, bool, Info]
-"""What ``Environment.step`` returns."""
+"""The return type of ``Environment.step``."""
 
 ATTEMPTS = 3
-"""Sandboxes that are lost before an episode is."""
+"""Number of sandboxes that may be lost before the episode is lost."""
 STOCK = 4
-"""Sandboxes that are kept ready; two start at a time, in some 50 ms each."""
+"""Number of sandboxes that are kept ready; two start at a time, in about 50 ms each."""
 WAIT_SECONDS = 120.0
-"""For a sandbox, where all are in use or one is slow to start."""
+"""Maximum wait for a sandbox if all are in use or one is slow to start."""
 LOST_SANDBOX = "sandbox"
 """``Info.lost`` of an episode whose sandboxes were lost."""
 LOST_TIME = "time"
-"""``Info.lost`` of an episode whose sandbox has worked for as long as it may."""
+"""``Info.lost`` of an episode whose sandbox has used up its time."""
 
 
 class EpisodeSandbox:
     """The sandbox of one attempt at an episode, and its time.
 
-    Where the agent's own code has ended the sandbox, the next call gets a fresh one, prepared like the first:
-    the answer of the call that ended it has told the agent that the state is lost.
+    If the agent's own code has ended the sandbox, the next call gets a new one, prepared like the first. The
+    answer to the call that ended it has told the agent that the state is lost.
     """
 
     def __init__(self, lease: Lease, seconds: float) -> None:
-        """``seconds``: how long it may work in all."""
+        """``seconds``: maximum total time of work."""
         self._lease = lease
         self._held: AbstractContextManager[Sandbox] | None = None
         self._sandbox: Sandbox | None = None
         self.seconds_left = seconds
-        """Of work; at 0 the episode is over."""
+        """Remaining seconds of work; at 0 the episode is over."""
         self.prepare: Callable[[Sandbox], None] = lambda sandbox: None
-        """Makes a fresh sandbox ready for this episode."""
+        """Prepares a new sandbox for this episode."""
         self.told = ""
-        """Why the last call found a fresh sandbox, where no answer before it has said so: a limit that code
-        in the background has reached. Empty where there is nothing to tell."""
+        """Why the last call got a new sandbox, if no earlier answer has said so: code in the background
+        reached a limit. Empty if there is nothing to report."""
 
     def call(self, use: Callable[[Sandbox], Result]) -> Result:
-        """Use the sandbox, once: after a call that has ended it, another one would find it lost.
+        """Use the sandbox, only once: after a call that has ended it, a second use would find it lost.
 
         Raises:
-            SandboxLostError: it is gone, by no fault of the code in it, or there is none to be had.
+            SandboxLostError: it is gone through no fault of the code in it, or none is available.
         """
         began, self.told = time.monotonic(), ""
         try:
@@ -82,13 +82,13 @@ class EpisodeSandbox:
             self.seconds_left = max(0.0, self.seconds_left - (time.monotonic() - began))
 
     def renew(self) -> None:
-        """Give the sandbox back; the next call gets a fresh one."""
+        """Give the sandbox back; the next call gets a new one."""
         held, self._held, self._sandbox = self._held, None, None
         if held is not None:
             held.__exit__(None, None, None)
 
     def _working(self) -> Sandbox:
-        """The sandbox as it is, or a fresh one in place of one that its code has ended."""
+        """The current sandbox, or a new one if its code has ended it."""
         if self._sandbox is not None and self._sandbox.alive:
             return self._sandbox
         if self._sandbox is not None and not self._sandbox.end_is_told:
@@ -103,8 +103,8 @@ class EpisodeSandbox:
 
 
 class Episode(Protocol):
-    """One attempt at an episode of an environment. It is made anew for each attempt, so all that changes
-    while it is played must be its own."""
+    """One attempt at an episode of an environment. Each attempt gets a new object, so the object must own
+    everything that changes during play."""
 
     def start(self) -> tuple[str, Info]:
         """See ``Environment.reset``."""
@@ -114,13 +114,13 @@ class Episode(Protocol):
         """See ``Environment.step``.
 
         Raises:
-            SandboxLostError: its ``EpisodeSandbox`` raised it.
+            SandboxLostError: raised by its ``EpisodeSandbox``.
         """
         ...
 
 
 class SandboxedEnvironment:
-    """An environment whose episodes have a sandbox each; ``close`` gives the last one back."""
+    """An environment whose episodes have one sandbox each; ``close`` gives the last one back."""
 
     action_space: Space[str] = AnyText(1 << 20)
     observation_space: Space[str] = AnyText(1 << 20)
@@ -132,12 +132,10 @@ class SandboxedEnvironment:
         seconds: float,
         attempts: int = ATTEMPTS,
     ) -> None:
-        """
-        Args:
-            begin: a task's episode, not started yet.
-            seconds: how long the sandbox of one attempt may work in all; then the episode is lost.
-            attempts: how many sandboxes may be lost before the episode is.
-        """
+        """Args:
+        begin: makes a task's episode, not started yet.
+        seconds: maximum total time of work of one attempt's sandbox; then the episode is lost.
+        attempts: number of sandboxes that may be lost before the episode is lost."""
         self._begin, self._lease, self._seconds, self._attempts = begin, lease, seconds, attempts
         self._sandbox: EpisodeSandbox | None = None
         self._episode: Episode | None = None
@@ -146,7 +144,7 @@ class SandboxedEnvironment:
         self._losses = 0
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """Start in a fresh sandbox; where none lasts, the first step ends the episode."""
+        """Start in a new sandbox. If all sandboxes are lost, the first step ends the episode."""
         self._task, self._actions, self._losses = task, [], 0
         while self._losses < self._attempts:
             try:
@@ -156,7 +154,7 @@ class SandboxedEnvironment:
         return "The sandbox was lost.", Info()
 
     def step(self, action: str) -> StepResult:
-        """Act; where the sandbox is lost, act again in a fresh one after all earlier actions."""
+        """Act. If the sandbox is lost, repeat all earlier actions in a new one and act again."""
         while self._losses < self._attempts:
             try:
                 if self._episode is None:
@@ -211,16 +209,15 @@ class PooledEnvironments:
         seconds: float,
         sandboxes_each: int = 1,
     ) -> None:
-        """
-        Args:
-            make: an environment that takes its sandboxes from there.
-            limits: of each sandbox.
-            slots: environments at once.
-            seconds: how long one episode's sandbox may work in all.
-            sandboxes_each: how many an environment holds at the same time.
+        """Args:
+            make: makes an environment that gets its sandboxes from the given lease.
+            limits: limits of each sandbox.
+            slots: number of concurrent environments.
+            seconds: maximum total time of work of one episode's sandbox.
+            sandboxes_each: number of sandboxes that an environment holds at the same time.
 
         Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and cure.
+            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
         """
         self._make = make
         self._pool = SandboxPool(
@@ -230,7 +227,7 @@ class PooledEnvironments:
             wait_seconds=WAIT_SECONDS,
         )
         self.seconds = ATTEMPTS * (seconds + WAIT_SECONDS)
-        """The longest that a start or a step may take: one that plays all of the episode again."""
+        """Maximum time of a start or a step, reached if the whole episode is replayed."""
 
     def __call__(self) -> Environment:
         """See ``SharedEnvironments``."""

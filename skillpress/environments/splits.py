@@ -1,4 +1,5 @@
-"""No test of a policy on what it was trained on: splits are disjoint by what makes two tasks the same."""
+"""Disjoint splits: no policy is tested on a task that it was trained on, by the key that makes two tasks the
+same."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from skillpress.core.trajectory import Task
 def disjoint_splits(
     tasks: Sequence[Task], environment: str, what: str, key_of: Callable[[Task], str]
 ) -> dict[str, str]:
-    """The split of every key.
+    """Return the split of every key.
 
     Args:
-        what: the keys are called in errors (``puzzle``, ``game``, ``recipe``).
-        key_of: names what a task is about; raises ``TaskError`` for a task of another environment.
+        what: name of the keys in errors (``puzzle``, ``game``, ``recipe``).
+        key_of: returns the key of a task; raises ``TaskError`` for a task of another environment.
 
     Raises:
         TaskError: a task belongs to another environment, or two splits share a key.
@@ -34,10 +35,10 @@ def disjoint_splits(
 def refuse_repetitions(
     tasks: Sequence[Task], environment: str, what: str, key_of: Callable[[Task], str]
 ) -> None:
-    """Refuse splits that are not disjoint, and a key that stands twice in one.
+    """Refuse splits that are not disjoint, and keys that occur twice in one split.
 
     Raises:
-        TaskError: see :func:`disjoint_splits`; or how many tasks repeat another one's key.
+        TaskError: see :func:`disjoint_splits`; or the number of tasks that repeat another task's key.
     """
     repeated = len(tasks) - len(disjoint_splits(tasks, environment, what, key_of))
     if repeated:

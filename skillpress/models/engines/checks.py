@@ -1,6 +1,6 @@
 """Checks of requests and weights before they reach an engine that is not our code.
 
-vLLM ignores some mistakes and crashes at others: a response is cut short if prompt and limit together are too
+vLLM ignores some mistakes and crashes at others. A response is cut short if prompt and limit together are too
 long, an id beyond the vocabulary ends the process, and a missing tensor is only a line in a log.
 """
 

@@ -1,9 +1,9 @@
 """What a server's error means for the question.
 
 Servers report the same errors in many forms: as ``error`` with ``message``, ``code``, ``type`` and ``param``;
-as a plain text under ``error``, ``message`` or ``detail``; as a list of pydantic's findings; or with the
-error of another server quoted inside. So this module does not recognise the form but the kind of the error:
-by its code or type if these are known, otherwise by its words:
+as a plain text under ``error``, ``message`` or ``detail``; or as a list of pydantic's findings. Some quote
+the error of another server inside. So this module does not recognise the form but the kind of the error: by
+its code or type if these are known, otherwise by its words:
 
     the prompt is too long         a step without an action
     a filter declined the prompt   a step that was refused

@@ -4,8 +4,8 @@ A collector moves every episode back and forth between two parties: the agent, w
 and the environment, which is asked for a step. Both answer when they can. When an episode ends, its slot goes
 to the next waiting episode, so the collector never waits for the longest episode of a batch and never samples
 tokens for an episode that has ended. It makes exactly 1 decision per environment step, plus the decisions
-that an agent makes for itself: it may summarize its past or reflect on an earlier attempt, without the
-environment seeing it, and is then asked again immediately. Trajectories depend neither on the number of
+that an agent makes for itself. (The agent may summarize its past or reflect on an earlier attempt, without
+the environment seeing it, and is then asked again immediately.) Trajectories depend neither on the number of
 slots, nor on the process that an environment lives in (``vector.py``), nor on the order of answers.
 
 If the agent decides in this process (``Agent.lockstep``), asking it for one episode would block the others.

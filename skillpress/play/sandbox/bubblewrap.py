@@ -1,8 +1,8 @@
 """Walls of namespaces: bwrap's command line, where bwrap is found, and what its error messages mean.
 
 Inside are /usr (read-only), the interpreter with its standard library (``interpreter.py``), an empty working
-folder, /tmp and /dev/shm in memory, a /proc of its own, and nothing else: no network, no other processes, no
-installed packages and no environment variables of the host.
+folder, /tmp and /dev/shm in memory, and a /proc of its own. Nothing else is there: no network, no other
+processes, no installed packages and no environment variables of the host.
 """
 
 from __future__ import annotations
