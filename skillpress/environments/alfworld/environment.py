@@ -30,10 +30,10 @@ IDLE_VERBS = ("help", "inventory", "look")
 
 @dataclass(frozen=True)
 class AlfworldState:
-    """What a rendering may show. The agent has been told all of it."""
+    """What a rendering may show. The agent has seen all of it."""
 
     goal: str
-    """Such as ``put a clean cloth in cabinet``."""
+    """The goal, such as ``put a clean cloth in cabinet``."""
     memory: Memory
     steps: int
     """Number of steps taken so far."""

@@ -58,7 +58,7 @@ MEASURES = ("unsolved", "passed", "syntax", "lint", "tests")
 
 @dataclass(frozen=True)
 class RepairState:
-    """What a rendering may show. The agent has been told all of it or can read it in the faulty program."""
+    """What a rendering may show. The agent has seen all of it or can read it in the faulty program."""
 
     program: str
     """The name of the function."""

@@ -29,8 +29,8 @@ def _state(state: AgentState) -> CountdownState:
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """Such as ``54 1 2 28 80 _ _ -23 +12``: target, pool in ascending order, last actions with the newest
-    last."""
+    """A prompt such as ``54 1 2 28 80 _ _ -23 +12``: target, pool in ascending order, last actions with the
+    newest last."""
 
     max_numbers: int
     history: int

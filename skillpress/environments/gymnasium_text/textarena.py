@@ -66,10 +66,10 @@ class TextArenaGame(gymnasium.Env[str, str]):
                 self._game.reset(num_players=1, seed=number)
             except AssertionError as error:
                 raise gymnasium.error.Error(
-                    f"{type(self._game).__name__} is no game for one: {error}"
+                    f"{type(self._game).__name__} is not a game for one player: {error}"
                 ) from error
             if not isinstance(self._game.state, textarena.SinglePlayerState):
-                raise gymnasium.error.Error(f"{type(self._game).__name__} is no game for one player")
+                raise gymnasium.error.Error(f"{type(self._game).__name__} is not a game for one player")
             return self._said(), {"action": "", "invalid": False, "reason": ""}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

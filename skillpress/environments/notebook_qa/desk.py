@@ -1,6 +1,6 @@
 """An agent's desk: the question's entities, titles found, pages read, and possible answers.
 
-It is updated from the tools' results, so the agent has been told all of it. Renderings choose what to show of
+It is updated from the tools' results, so the agent has seen all of it. Renderings choose what to show of
 it, and short actions name its items by number.
 """
 

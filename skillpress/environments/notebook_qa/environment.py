@@ -57,7 +57,7 @@ hundred."""
 
 @dataclass(frozen=True)
 class NotebookState:
-    """What a rendering may show. The agent has been told all of it."""
+    """What a rendering may show. The agent has seen all of it."""
 
     question: str
     desk: Desk

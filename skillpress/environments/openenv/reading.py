@@ -46,7 +46,7 @@ def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) ->
         return ()
     if not isinstance(found, list):
         raise ForeignProtocolError(
-            f"environment.fields.admissible: {name!r} is {type(found).__name__}, no list"
+            f"environment.fields.admissible: {name!r} is {type(found).__name__}, not a list"
         )
     return tuple(storable(as_text(action)) for action in found)
 

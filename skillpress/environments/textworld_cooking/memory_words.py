@@ -40,7 +40,7 @@ def _words(parts: Iterable[str]) -> list[str]:
 
 
 def _recipe(memory: CookingState) -> str:
-    """Such as ``recipe milk , fry egg , prepare meal``: foods without processing come before the
+    """Words such as ``recipe milk , fry egg , prepare meal``: foods without processing come before the
     directions."""
     directed = " , ".join(memory.recipe).replace(" the ", " ")
     as_it_is = [food for food in memory.ingredients if f" {food} " not in f"{directed} "]

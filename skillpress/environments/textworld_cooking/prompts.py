@@ -40,7 +40,7 @@ _COMMAND_WORDS = ("from", "with", "on", "into", "north", "south", "east", "west"
 
 @dataclass(frozen=True)
 class CompactRendering:
-    """Such as ``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open
+    """A prompt such as ``recipe fry egg , prepare meal | have egg | room kitchen | fridge closed | past open
     fridge``."""
 
     history: int
@@ -122,7 +122,7 @@ def _memory(state: AgentState) -> CookingState:
 
 
 def _past_words(turns: Sequence[Turn]) -> list[str]:
-    """Such as ``| past open fridge , take egg from fridge``; a word that occurs in no command becomes
+    """Words such as ``| past open fridge , take egg from fridge``; a word that occurs in no command becomes
     ``?``."""
     words = ["|", "past"]
     for number, turn in enumerate(turns):

@@ -46,7 +46,7 @@ def split_of(ingredients: Sequence[Sequence[str]]) -> str:
 
 
 def recipe_name(ingredients: Sequence[Sequence[str]]) -> str:
-    """Such as ``raw chopped carrot, fried uncut egg``, in alphabetical order of the foods."""
+    """A name such as ``raw chopped carrot, fried uncut egg``, in alphabetical order of the foods."""
     return ", ".join(f"{cooked} {cut} {food}" for food, cooked, cut in sorted(map(tuple, ingredients)))
 
 
