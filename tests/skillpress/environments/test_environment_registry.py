@@ -1,4 +1,4 @@
-"""Every environment in the registry offers a whole bundle."""
+"""Every environment in the registry provides a complete bundle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillpress.environments.bundle import EnvironmentParameters
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_an_environments_alphabet_has_no_doubles(name: str) -> None:
-    """One whose sections state their rules has no alphabet without a section."""
+    """An environment whose sections state their rules has no alphabet without a section."""
     found = bundle(name)
     alphabet = found.projection.alphabet
     assert len(set(alphabet)) == len(alphabet) and (len(alphabet) > 1) == (found.rules is None)

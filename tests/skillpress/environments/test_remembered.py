@@ -1,4 +1,4 @@
-"""What is remembered is bounded in entries and in bytes, whatever is asked for."""
+"""A cache is bounded in entries and in bytes, whatever is requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes in sandboxes: one that is lost is replayed in another, and none is left out."""
+"""Episodes in sandboxes: a lost one is replayed in another sandbox, and none is left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = Limits(seconds=20)
 
 
 class Counting:
-    """An episode: its actions are code, and it is won when ``count`` inside is the goal."""
+    """An episode whose actions are code; it is won when ``count`` inside equals the goal."""
 
     def __init__(self, task: Task, sandbox: EpisodeSandbox) -> None:
         self._goal, self._sandbox = task.spec["goal"], sandbox
@@ -45,7 +45,7 @@ class Counting:
 
 
 class Lease:
-    """Sandboxes of a test's own, which it can kill."""
+    """A test's own sandboxes, which it can kill."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self.limits = limits

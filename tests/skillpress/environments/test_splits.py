@@ -1,4 +1,4 @@
-"""Splits share no task: not across splits, and where a task is wanted once, not within one."""
+"""Splits share no task, and no task is repeated within a split that must not repeat tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole games played on the engine as alfworld starts it, written down byte by byte."""
+"""Whole games played on the engine as alfworld starts it, recorded byte by byte."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Transcript = list[tuple[str, tuple[str, ...], bool, bool, int]]
 
 
 def play(path: Path, seed: int = 0, detours: int = 8) -> Transcript:
-    """The stored walkthrough with drawn commands before its steps; a detour may lead off its way.
+    """The stored walkthrough with randomly drawn commands before its steps; a detour may leave its path.
 
-    Among the drawn commands is one that the engine refuses, and all that describe the state.
+    The drawn commands include one that the engine refuses, and all commands that describe the state.
     """
     drawn = random.Random(f"{path.parent.name} {seed}")
     infos = textworld.EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])
@@ -45,6 +45,6 @@ def games_per_type(tree: Path, part: str, count: int, seed: int = 0) -> list[str
     return [path for kind in TASK_TYPES for path in [p for p in paths if f"/{kind}-" in p][:count]]
 
 
-if __name__ == "__main__":  # for processes with other hash seeds: the transcript of one game
+if __name__ == "__main__":  # for processes with other hash seeds: prints the transcript of one game
     with patched(PATCHES if sys.argv[1] == "patched" else ()):
         print(json.dumps(play(Path(sys.argv[2]))))

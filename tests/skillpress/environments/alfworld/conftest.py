@@ -1,4 +1,4 @@
-"""The official games, where they are at hand, and one small game of each task type."""
+"""The official games, if they are available, and one small game of each task type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a household answers, how episodes end, and what no text can break."""
+"""The environment's answers, how episodes end, and that no text can break it."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_answers_cross_processes(environment: Alfworld, six_tasks: list[Task]) -
 
 
 def true_facts(environment: Alfworld, *predicates: str) -> list[tuple[str, ...]]:
-    """(predicate, names of its arguments) of every true fact of these predicates; no agent sees them."""
+    """(predicate, names of its arguments) of every true fact of these predicates; agents do not see them."""
     state = environment._engine._engine.state
     names = state["_entity_infos"]
     return sorted(

@@ -1,4 +1,4 @@
-"""Demonstrations win, search where they must, and derive from their seed."""
+"""Demonstrations win, search if they must, and derive from their seed."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ def test_the_expert_told_of_its_moves_finds_two_objects_in_most_rooms(
     train = [task for task in make_tasks(parameters, SplitSizes(120, 1, 1), 0) if task.split == "train"]
     two = [task for task in train if "pick_two" in task.stratum]
     found = sum(searching.search(task, 0.0, 0) is not None for task in two)
-    assert found > len(two) / 2  # as alfworld 0.4.2 feeds it, 4 of 14
+    assert found > len(two) / 2  # as alfworld 0.4.2 runs its expert, 4 of 14

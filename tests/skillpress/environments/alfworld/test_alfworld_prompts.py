@@ -1,4 +1,4 @@
-"""ALFWorld in words: everything that is said is in the vocabulary, and stays short."""
+"""ALFWorld in words: every word is in the vocabulary, and prompts stay short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The searcher's rule: what it does follows from what was told, and it wins from wherever it is asked."""
+"""The searcher's rule: its actions follow from the game's answers, and it wins from any state."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_is_to_be_clean_is_cleaned_first_and_once() -> None:
 
 
 def test_of_two_things_the_second_is_sought_elsewhere_and_brought_to_the_first() -> None:
-    """The goal asks for both in one receptacle, so what lies there already is left alone."""
+    """The goal asks for both in one receptacle, so it leaves alone what is already there."""
     first = replace(ROOM, contents={"cabinet 1": ("mug 1",), "countertop 1": ("mug 2",)}, place="cabinet 1")
     assert next_action(TWO, first) == "go to countertop 1"
     assert next_action(TWO, replace(first, carrying="mug 2", place="cabinet 2")) == "go to cabinet 1"
@@ -90,7 +90,7 @@ def test_where_everything_was_seen_in_vain_it_says_so() -> None:
 def test_whatever_was_done_before_its_advice_is_admissible_and_wins(
     environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], seed: int
 ) -> None:
-    """Eight actions of a random explorer, then its own; a task has 50."""
+    """Eight actions of a random explorer, then its own; a task has 50 steps."""
     advise, drawn = oracle(parameters).advise, random.Random(seed)
     for task in six_tasks:
         observation, info = environment.reset(task)

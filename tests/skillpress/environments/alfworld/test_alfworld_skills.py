@@ -12,7 +12,7 @@ NOTHING = "Nothing happens."
 
 
 def labels(*steps: str | tuple[str, str]) -> tuple[str | None, ...]:
-    """The labels of actions; a pair is (action, answer), an action alone was carried out."""
+    """The labels of actions; a pair is (action, answer), an action without an answer was carried out."""
     pairs = [(step, "Something happens.") if isinstance(step, str) else step for step in steps]
     played = tuple(Step((), (), (), "", action, answer, None, ()) for action, answer in pairs)
     return AlfworldProjection()(TASK, Trajectory("t", "g", 0, played, True, True, False, "won", 0, 0))

@@ -1,4 +1,4 @@
-"""The patched engine says what the stock engine says, byte by byte, in whole games."""
+"""The patched engine gives the same answers as the original engine, byte by byte, in whole games."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stock(path: Path) -> Transcript:
 
 @pytest.fixture
 def bathroom(tree: Path) -> Path:
-    """A game with few receptacles: the stock engine is slow."""
+    """A game with few receptacles, since the original engine is slow."""
     return tree / next(path for path in game_paths(tree, "train") if "ToiletPaper-None-Toilet-4" in path)
 
 
@@ -47,7 +47,8 @@ def test_each_patch_alone_changes_no_byte(name: str, bathroom: Path) -> None:
 
 
 def test_a_game_begins_anew_however_often_it_was_played(bathroom: Path) -> None:
-    """What a play changes is not what the next one, in this engine or another, is told of the beginning."""
+    """The changes made by a play do not appear at the beginning of the next one, in this engine or
+    another."""
     with patched(PATCHES):
         assert [play(bathroom) for _ in range(3)] == [stock(bathroom)] * 3
         engine = Engine()

@@ -1,4 +1,4 @@
-"""A small program of our own, with its tests, and a judge that all tests share."""
+"""A small program of our own, with its tests, and a judge shared by all tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def case(numbers: list[int], expected: int) -> Check:
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Of a list its largest number; the bug is one comparison."""
+    """The largest number of a list; the bug is one comparison."""
     return Program(
         source="ours",
         name="largest",
@@ -45,7 +45,7 @@ def program() -> Program:
 
 @pytest.fixture(scope="session")
 def judge() -> Iterator[Judge]:
-    """With half a second for each call."""
+    """A judge with half a second for each call."""
     judge = Judge(test_seconds=0.5)
     yield judge
     judge.close()
@@ -53,7 +53,7 @@ def judge() -> Iterator[Judge]:
 
 @pytest.fixture
 def repair(program: Program, judge: Judge) -> Iterator[SandboxedEnvironment]:
-    """An environment that has this one program, of 12 steps."""
+    """An environment with only this program, and 12 steps."""
     environment = SandboxedEnvironment(
         lambda task, sandbox: RepairEpisode(program, judge, sandbox, max_steps=12, measure_edits=True),
         lambda: Sandbox.start(LIMITS),

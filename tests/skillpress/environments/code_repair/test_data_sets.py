@@ -1,4 +1,4 @@
-"""Both data sets, as they are judged here: every correct program passes, every faulty one fails."""
+"""Both data sets as judged here: every correct program passes, every faulty one fails."""
 
 from __future__ import annotations
 

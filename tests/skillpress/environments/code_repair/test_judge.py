@@ -1,4 +1,4 @@
-"""What the judge says, and that nobody can make it say anything else."""
+"""The judge's verdicts, and that no program can falsify them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def largest(numbers):
     "is_too_long": RIGHT + "# " + "x" * 60_000,
     "lacks_the_function": "def largst(numbers):\n    return max(numbers)\n",
 }  # fmt: skip
-"""Name to the text of the file that a cheating or broken agent hands in."""
+"""Maps a name to the text of the file that a cheating or broken agent submits."""
 
 
 def test_a_right_program_passes_all_tests(judge: Judge, program: Program) -> None:
@@ -215,7 +215,7 @@ def test_a_generator_is_taken_as_a_list(judge: Judge, program: Program) -> None:
 
 
 def test_what_is_killed_while_it_waits_judges_nobody(judge: Judge, program: Program) -> None:
-    """Its place is taken by another one; its end is no failure of the program that comes next."""
+    """Another sandbox takes its place, and its end does not count as a failure of the next program."""
     assert judge.verdict(program, f"{RIGHT}# before", hidden=True).perfect
     judge.verdict(program, f"{RIGHT}# own", hidden=True, own=True)
     waiting = [*judge._examiners, *judge._shared]
@@ -252,7 +252,7 @@ def test_a_failure_while_the_kernel_was_short_of_memory_is_judged_again(
 
 
 def test_a_program_has_no_way_to_the_host(judge: Judge, program: Program) -> None:
-    """Only the pipe for its value is open, so that it can write to nothing else."""
+    """Only the pipe for its value is open, so it can write to nothing else."""
     text = """\
 import os
 def largest(numbers):

@@ -1,4 +1,4 @@
-"""The list of changes: what the rules know, and that each is a program with one place changed."""
+"""The list of changes: the rules' changes, and that each gives a program with one place changed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_shapes_are_equal_where_only_the_layout_differs() -> None:
 
 
 def test_threads_may_list_changes_at_the_same_time() -> None:
-    """CPython 3.11 raises SystemError where two threads build trees at once."""
+    """CPython 3.11 raises SystemError if two threads build trees at the same time."""
     sources = [SOURCE.replace("total", f"total{number}") for number in range(40)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(changes, sources))

@@ -1,4 +1,4 @@
-"""Both grammars, and what is said of a text that is in neither."""
+"""Both grammars, and the message for a text that fits neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edit tool's three commands, and what exactly it says where one cannot be carried out."""
+"""The edit tool's three commands, and their exact messages if they cannot be carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes of a small program of our own: tools, what is seen and measured, and cheats that gain nothing."""
+"""Episodes of a small program of our own: tools, observations, measures, and cheats that gain nothing."""
 
 from __future__ import annotations
 

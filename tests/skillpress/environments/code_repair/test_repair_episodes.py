@@ -1,4 +1,4 @@
-"""Whole episodes by agents with tokens: the gold patcher at one end, the random explorer at the other."""
+"""Whole episodes by agents with tokens: from the gold patcher, which always wins, to the random explorer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_STEPS = 10
 
 
 class Scripted(BatchEngine):
-    """Answers each prompt with the script's action of the step that the prompt says it is."""
+    """Answers each prompt with the script's action for the step named in the prompt."""
 
     promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
 

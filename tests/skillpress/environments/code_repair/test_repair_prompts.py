@@ -1,4 +1,4 @@
-"""Both wordings of a state."""
+"""The two wordings of a state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""φ: which call is which skill, before and after the program was changed."""
+"""φ: the skill of each call, before and after the program was changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learned from and what is held out."""
+"""Which programs are learned from and which are held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No task can be won by a table of what the agent is shown."""
+"""No task can be won by a table of the answers that the agent is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox whose interpreter says anything instead of the truth: that ends its own episode and no other."""
+"""A sandbox whose interpreter sends arbitrary messages ends its own episode and affects no other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def send(message):
         wire._socket.sendall(lie)
 wire.send = send
 """
-"""From now on the interpreter's messages have some fields of their own, or are other bytes."""
+"""From now on the interpreter's messages have additional fields, or are other bytes."""
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just(" "),
@@ -48,7 +48,7 @@ lies = st.dictionaries(fields, values, max_size=3) | st.binary(max_size=40)
 
 
 class Spoilt:
-    """Sandboxes that lie after they were started, as code in them can make them."""
+    """Sandboxes that send false messages after their start, as code in them can make them do."""
 
     def __init__(self) -> None:
         self.lies: list[dict[str, Any] | bytes] = []
@@ -67,7 +67,7 @@ def spoilt() -> Spoilt:
 
 @pytest.fixture
 def lying(program: Program, judge: Judge, spoilt: Spoilt) -> SandboxedEnvironment:
-    """Its sandboxes lie; one that says nothing any more is lost after two seconds."""
+    """Its sandboxes send false messages; one that sends nothing is lost after two seconds."""
     return SandboxedEnvironment(
         lambda task, sandbox: RepairEpisode(program, judge, sandbox, max_steps=4, measure_edits=False),
         spoilt,
@@ -99,7 +99,7 @@ def test_whatever_a_sandbox_says_its_episode_ends_or_goes_on(
 
 @pytest.mark.parametrize("error", ["", " ", "\n", "\x1c"])
 def test_a_blank_error_ends_no_run(error: str, lying: SandboxedEnvironment, spoilt: Spoilt) -> None:
-    """It is the answer to the writing of a file, the ninth message of this sandbox."""
+    """It answers the writing of a file, the ninth message of this sandbox."""
     spoilt.lies = [{}] * 8 + [{"error": error}]
     lying.reset(TASK)
     for action in (BASH, VIEW, WRITE):

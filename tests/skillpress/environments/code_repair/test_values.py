@@ -1,4 +1,4 @@
-"""Values on their way between two sandboxes."""
+"""Values sent between two sandboxes."""
 
 from __future__ import annotations
 

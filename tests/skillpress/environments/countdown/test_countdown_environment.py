@@ -1,4 +1,4 @@
-"""Countdown-Stepwise: what each action does, how episodes end, and that they can be replayed."""
+"""Countdown-Stepwise: the effect of each action, how episodes end, and that they can be replayed."""
 
 from __future__ import annotations
 

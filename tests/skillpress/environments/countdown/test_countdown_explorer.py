@@ -1,7 +1,7 @@
-"""The random explorer on Countdown: exactly as good as it must be, and the known figures.
+"""The random explorer on Countdown: its exact success rate, and the published figures.
 
-The exact chance is worked out here without the library: a try of a puzzle with n numbers takes n - 1
-operations, each drawn uniformly from the legal ones, and then a reset; tries are independent.
+The exact probability is computed here without the library: an attempt at a puzzle with n numbers takes n - 1
+operations, each drawn uniformly from the legal ones, and then a reset. Attempts are independent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
 
 @cache
 def chance_of_a_try(pool: tuple[int, ...], target: int) -> float:
-    """The chance that uniformly random legal operations take the pool to the target."""
+    """The probability that uniformly random legal operations take the pool to the target."""
     if len(pool) == 1:
         return float(pool[0] == target)
     moves = {}
@@ -36,7 +36,7 @@ def chance_of_a_try(pool: tuple[int, ...], target: int) -> float:
 
 
 def chance(task: Task, budget: int) -> float:
-    """The chance to win within so many steps: tries end at steps n - 1, 2n - 1, ..."""
+    """The probability of winning within this many steps: attempts end at steps n - 1, 2n - 1, ..."""
     numbers = tuple(sorted(task.spec["numbers"]))
     tries = (budget + 1) // len(numbers)
     return 1 - (1 - chance_of_a_try(numbers, task.spec["target"])) ** tries
@@ -48,7 +48,7 @@ def tasks(parameters: CountdownParameters) -> list[Task]:
 
 
 def test_it_solves_what_is_known_of_it(tasks: list[Task]) -> None:
-    """58%, 28% and 20% within 30, 10 and 5 steps were seen on one sample of 1024 puzzles."""
+    """58%, 28% and 20% within 30, 10 and 5 steps were observed on one sample of 1024 puzzles."""
     for budget, known in ((30, 0.58), (10, 0.28), (5, 0.20)):
         assert sum(chance(task, budget) for task in tasks) / len(tasks) == pytest.approx(known, abs=0.05)
 

@@ -1,4 +1,4 @@
-"""The environment section refuses ranges that hold nothing."""
+"""The environment section refuses empty ranges."""
 
 from __future__ import annotations
 

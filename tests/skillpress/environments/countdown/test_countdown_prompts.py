@@ -15,7 +15,7 @@ from skillpress.environments.countdown.parameters import CountdownParameters
 
 
 def state_after(task: Task, parameters: CountdownParameters, *actions: str, keep: int = 9) -> AgentState:
-    """The agent's state after it played these actions."""
+    """The agent's state after these actions."""
     environment = Countdown(parameters)
     update = lookup(STATE_UPDATES, "window", "state update")(keep)
     state = AgentState(task, *environment.reset(task))

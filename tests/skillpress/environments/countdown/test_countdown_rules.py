@@ -14,7 +14,7 @@ pools = st.lists(st.integers(0, 120), min_size=2, max_size=4).map(lambda numbers
 
 
 def exact(operator: str, left: int, right: int) -> Fraction | None:
-    """The operation in the rationals; None where it has no value."""
+    """The operation in the rational numbers; None if it has no value."""
     if operator == "/":
         return Fraction(left, right) if right else None
     return Fraction({"+": left + right, "-": left - right, "*": left * right}[operator])

@@ -1,4 +1,4 @@
-"""The solver finds every solution; the oracle shows one of them and undoes its mistakes."""
+"""The solver finds every solution; the oracle demonstrates one of them and undoes its mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from skillpress.environments.countdown.solver import solutions
 
 
 def played(task: Task, parameters: CountdownParameters, past: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    """All winning action sequences without undoing, by trying every wording in the environment itself."""
+    """All winning action sequences without undoing, found by trying every wording in the environment
+    itself."""
     environment = Countdown(parameters)
     _, info = environment.reset(task)
     said: list[str] = []

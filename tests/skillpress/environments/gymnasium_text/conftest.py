@@ -14,11 +14,11 @@ MakeSection = Callable[..., GymnasiumTextParameters]
 
 @pytest.fixture(scope="session")
 def doors() -> MakeSection:
-    """``doors(won={...}, ...)``: the section of the doors' game with these keys changed."""
+    """``doors(won={...}, ...)``: the section of the doors game with these keys changed."""
     return lambda **changed: GymnasiumTextParameters.model_validate(DOORS | changed)
 
 
 @pytest.fixture(scope="session")
 def wordle() -> MakeSection:
-    """``wordle(...)``: the section of Wordle of eight words with these keys changed."""
+    """``wordle(...)``: the section of Wordle with eight words, with these keys changed."""
     return lambda **changed: GymnasiumTextParameters.model_validate(WORDLE | changed)

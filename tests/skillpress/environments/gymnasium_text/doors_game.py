@@ -1,4 +1,4 @@
-"""Small games that are registered with gymnasium as somebody else's would be."""
+"""Small games that are registered with gymnasium, like third-party ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOORS = ("left", "right", "middle")
 
 
 class Doors(gymnasium.Env[str, str]):
-    """Behind one of three doors is a prize, in each of ``rooms`` rooms; a wrong door ends the game."""
+    """A prize is behind one of three doors in each of ``rooms`` rooms; a wrong door ends the game."""
 
     def __init__(self, rooms: int = 2, fickle: bool = False) -> None:
         self.action_space = Text(max_length=12, charset=printable)
@@ -48,7 +48,7 @@ class Doors(gymnasium.Env[str, str]):
 
 
 class Numbers(gymnasium.Env[int, int]):
-    """Says no text."""
+    """Its observations are not texts."""
 
     def __init__(self) -> None:
         self.action_space = self.observation_space = Discrete(2)
@@ -61,11 +61,11 @@ gymnasium.register("tests/Unmade-v0", f"{__name__}:Unmade")
 
 
 def takes_nothing() -> None:
-    """No oracle: one is made from a section."""
+    """Not an oracle: an oracle is made from a section."""
 
 
 class OpensTheRightDoors:
-    """Its section is not looked at."""
+    """An oracle that ignores its section."""
 
     def __init__(self, section: Any) -> None:
         self._game = Doors(**section.kwargs)

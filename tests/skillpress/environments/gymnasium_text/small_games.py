@@ -1,4 +1,4 @@
-"""Sections of two small games, which fixtures and properties change."""
+"""Sections of two small games, which fixtures and property tests change."""
 
 from __future__ import annotations
 

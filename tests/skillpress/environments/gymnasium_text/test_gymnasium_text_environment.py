@@ -1,4 +1,5 @@
-"""A registered environment as one of ours: facts, no judgement, and the same episode from the same task."""
+"""A registered environment adapted to our interface: facts, no judgement, and the same episode from the same
+task."""
 
 from __future__ import annotations
 

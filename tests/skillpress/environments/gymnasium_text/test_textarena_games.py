@@ -1,4 +1,5 @@
-"""TextArena's games under gymnasium: their own chance, what was said since, and Wordle with given words."""
+"""TextArena's games under gymnasium: their own random streams, messages since the last action, and Wordle
+with given words."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def test_a_response_without_an_action_is_no_move_of_the_game(wordle) -> None:
 
 
 def test_a_game_for_two_is_refused(wordle) -> None:
-    with pytest.raises(gymnasium.error.Error, match="no game for one"):
+    with pytest.raises(gymnasium.error.Error, match="not a game for one"):
         gymnasium.make("textarena/TicTacToe-v0", disable_env_checker=True).reset(seed=0)
     with pytest.raises(ParamsError, match=r"environment\.id: textarena/TicTacToe-v0 cannot be started"):
         list(make_tasks(wordle(id="textarena/TicTacToe-v0", kwargs={}), SplitSizes(1, 0, 0), 0))

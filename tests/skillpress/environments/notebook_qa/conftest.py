@@ -21,7 +21,7 @@ FILMS = {
     "Paper Comet": ("Lea Moor", "Ghent", 1968),
     "Red Lantern Hill": ("Tom Arden", "Leith", 1975),
 }
-"""Film to its director, the director's town of birth, and the film's year."""
+"""Maps each film to its director, the director's town of birth, and the film's year."""
 KINDS = ("train", "train", "train", "dev", "test", "test")
 
 

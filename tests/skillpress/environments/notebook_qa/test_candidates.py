@@ -1,4 +1,4 @@
-"""What a page offers as an answer."""
+"""The answers that a page offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short words name what lies on the desk; all else is code."""
+"""Short actions name things on the desk; any other text is code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole episodes by agents with tokens: an oracle at one end, the random explorer at the other."""
+"""Whole episodes by agents with tokens: from an oracle to the random explorer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REWARD = OutcomeReward(
 
 
 class Scripted(BatchEngine):
-    """Answers each prompt from a script, by how it begins and by how many actions it shows as taken."""
+    """Answers each prompt from a script, by the prompt's beginning and the number of actions it shows."""
 
     promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
 

@@ -1,4 +1,4 @@
-"""The log of the notebook agent, read by ``skillpress skills`` like anybody's."""
+"""The log of the notebook agent, read by ``skillpress skills`` like any other log."""
 
 from __future__ import annotations
 

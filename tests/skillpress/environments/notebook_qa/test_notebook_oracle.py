@@ -1,4 +1,4 @@
-"""Demonstrators: what can be won by short words is won, and code wins everything."""
+"""Demonstrators: short actions win every task that they can solve, and code wins every task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions in words: for pretrained models, and for a policy made from scratch."""
+"""Questions in words: for pretrained models, and for a policy trained from scratch."""
 
 from __future__ import annotations
 

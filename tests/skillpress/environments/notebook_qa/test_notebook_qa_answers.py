@@ -1,4 +1,4 @@
-"""Exact match and F1: every row's figures were worked out by hand from the published rules."""
+"""Exact match and F1: the figures in every row were computed by hand from the published rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRICKY = [
     ("Theatre", "atre", False, 0.0, 0.0),  # articles are whole words
     ("U.S.", "US", True, 1.0, 1.0),
     ("U.S.", "United States", False, 0.0, 0.0),
-    ("rock-and-roll", "rock and roll", False, 0.0, 0.0),  # the hyphen goes, and no space comes for it
+    ("rock-and-roll", "rock and roll", False, 0.0, 0.0),  # the hyphen is removed, and no space replaces it
     ("1,000", "1000", True, 1.0, 1.0),
     ("A.", "the", True, 0.0, 1.0),  # nothing is left of either
     ("", "", True, 0.0, 1.0),
@@ -40,7 +40,7 @@ TRICKY = [
     ("yes yes", "yes", False, 0.0, 2 / 3),
     ("yes sir", "no sir", False, 0.5, 0.5),  # neither side is only yes or no
     ("New York City", "New York", False, 0.8, 0.8),
-    ("York New", "New York", False, 1.0, 1.0),  # F1 knows no order
+    ("York New", "New York", False, 1.0, 1.0),  # F1 ignores order
     ("New New York", "New York", False, 0.8, 0.8),
     ("New New York", "New New", False, 0.8, 0.8),
     ("Malmö", "Malmo", False, 0.0, 0.0),  # accents stay
@@ -48,11 +48,11 @@ TRICKY = [
     ("Malmo\u0308", "Malmö", False, 0.0, 0.0),  # composed and decomposed letters differ
     ("1914–1918", "1914-1918", False, 0.0, 0.0),  # the dash is not ASCII and stays
     ("“Kim”", "Kim", False, 0.0, 0.0),
-    ("two\u00a0words", "two words", True, 1.0, 1.0),  # every Unicode space is one
+    ("two\u00a0words", "two words", True, 1.0, 1.0),  # every Unicode space counts as one
     ("  two \t words\n", "two words", True, 1.0, 1.0),
     ("東京", "東京", True, 1.0, 1.0),
-    ("vitamin A", "vitamin", True, 1.0, 1.0),  # the letter is an article to them
-    ("à la carte", "la carte", False, 0.8, 0.8),  # "à" is no article
+    ("vitamin A", "vitamin", True, 1.0, 1.0),  # the rules treat the letter as an article
+    ("à la carte", "la carte", False, 0.8, 0.8),  # "à" is not an article
 ]
 
 
@@ -92,7 +92,7 @@ answers = words.map(" ".join) | st.text(max_size=12)
 def test_normalisation_of_ascii_ends_where_it_began(answer: str) -> None:
     once = normalized(answer)
     assert once == once.strip() and "  " not in once
-    if answer.isascii():  # in other scripts lower case need not be a fixed point of itself
+    if answer.isascii():  # in other scripts, lowercasing twice may differ from lowercasing once
         assert normalized(once) == once
 
 

@@ -1,4 +1,4 @@
-"""φ for question answering: what a cell does."""
+"""φ for question answering: the skill of each cell."""
 
 from __future__ import annotations
 

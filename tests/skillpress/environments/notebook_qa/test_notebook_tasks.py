@@ -24,7 +24,7 @@ def made(
 
 
 def with_rows(world: Path, folder: Path, rows: list[dict[str, object]]) -> Path:
-    """A data folder with more questions."""
+    """A data folder with additional questions."""
     folder.mkdir(exist_ok=True)
     pl.concat(
         [pl.read_parquet(world / "questions.parquet"), pl.DataFrame(rows)], how="diagonal"

@@ -1,4 +1,4 @@
-"""Questions that a model found unfit."""
+"""Questions that a model found unsuitable."""
 
 from __future__ import annotations
 

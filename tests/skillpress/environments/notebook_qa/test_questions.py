@@ -1,4 +1,4 @@
-"""Which questions are kept: every one is, or it has exactly one reason, whatever the order of the rows."""
+"""Which questions are kept: each one is kept or has exactly one reason, whatever the order of the rows."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ FORMS = [
 
 
 def test_twenty_thousand_questions_are_judged_at_once() -> None:
-    """Of what is asked in the first two forms, each question is kept once, unless it is evaluated on."""
+    """Each question asked in the first two forms is kept once, unless it is an evaluation question."""
     chance = random.Random(0)
     texts = [chance.choice(FORMS).format(f"Name{chance.randrange(4000)}") for _ in range(20_000)]
     rows: list[Row] = [

@@ -1,4 +1,4 @@
-"""The search: what it finds, in which order, and that no text is a program to it."""
+"""The search: what it finds and in which order, and that no text is interpreted as syntax."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_a_query_of_common_words_alone_is_still_a_query(search: TantivySearch) -
 
 
 def test_scores_are_bm25s_and_fall(search: TantivySearch) -> None:
-    """Of a word that stands once in one short paragraph, by the formula (tantivy keeps lengths up to 40
-    words exactly)."""
+    """The score by the formula, for a word that occurs once in one short paragraph (tantivy stores lengths up
+    to 40 words exactly)."""
     lengths = [len((title + " " + text).replace(".", "").split()) for _, title, text in PARAGRAPHS]
     mean = sum(lengths) / len(lengths)
     idf = log(1 + (len(PARAGRAPHS) - 1 + 0.5) / (1 + 0.5))
@@ -114,7 +114,7 @@ def test_syntax_is_text(search: TantivySearch, query: str) -> None:
 def test_operators_and_fields_mean_nothing(search: TantivySearch) -> None:
     assert set(ids(search.search("brass AND sweden", 9))) == {"p3", "p5"}
     assert set(ids(search.search("-brass", 9))) == {"p3"}
-    assert ids(search.search("title_key:twin", 9)) == ["p6", "p7"]  # the word "twin" alone
+    assert ids(search.search("title_key:twin", 9)) == ["p6", "p7"]  # only the word "twin"
     assert ids(search.search("bra*", 9)) == []
 
 
@@ -131,7 +131,8 @@ def test_no_text_raises(search: TantivySearch, query: str) -> None:
 
 
 def test_a_title_that_is_too_long_is_not_looked_at(search: TantivySearch) -> None:
-    """The time of NFKC grows with the square of these marks: of this title it would take hours."""
+    """The time of NFKC grows with the square of the number of these marks: for this title it would take
+    hours."""
     hostile = "a" + "\u0301\u0323" * 1_000_000
     assert search.read(hostile) is None
     assert len(search.search(f"Ada {hostile}", 3)) > 0, "its beginning is still a query"
@@ -235,7 +236,7 @@ def test_without_tantivy_the_message_says_what_to_install(tmp_path: Path) -> Non
 
 
 class Counting:
-    """Notes what it is asked, and fails once."""
+    """Records its requests, and fails once."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -287,8 +288,8 @@ def test_an_error_is_not_remembered() -> None:
 
 
 def test_bare_questions_find_what_others_found(qa_data: Path, tmp_path: Path) -> None:
-    """All gold paragraphs in the top 10: 78% of HotpotQA's questions and 44% of 2Wiki's have been reported
-    of BM25 over these paragraphs."""
+    """Published results for BM25 over these paragraphs: all gold paragraphs are in the top 10 for 78% of
+    HotpotQA's questions and 44% of 2Wiki's."""
     search = open_search(qa_data / "paragraphs.parquet", tmp_path)
     questions = pl.read_parquet(qa_data / "questions.parquet").filter(pl.col("split") == "test")
     for dataset, reported in (("hotpotqa", 0.78), ("2wikimultihopqa", 0.44)):

@@ -1,4 +1,4 @@
-"""Episodes over the protocol are the environment's own, whatever happens to the connection."""
+"""Episodes over the protocol are the same as the environment's own, whatever happens to the connection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from skillpress.play.rollout import (
 
 FIELDS = {"text": ["text"], "admissible": "admissible", "action": "action", "invalid": "invalid"}
 LOST = (1, "lost")
-"""What a scripted server does that hangs up."""
+"""The action of a scripted server that hangs up."""
 
 
 def section(url: str, **changes: Any) -> OpenEnvParameters:
@@ -66,7 +66,7 @@ def environment(parameters: OpenEnvParameters) -> Iterator[OpenEnv]:
 
 @dataclass
 class Cutting(RandomExplorer):
-    """The explorer, which pulls the cable before every seventh action."""
+    """The explorer, which cuts the connection before every seventh action."""
 
     door: Served | None = None
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -78,7 +78,7 @@ class Cutting(RandomExplorer):
 
 
 def outline(trajectory: Trajectory) -> list[Any]:
-    """What the agent did and was told."""
+    """The agent's actions and the answers to them."""
     steps = [(step.action, step.observation, step.invalid) for step in trajectory.steps]
     return [
         trajectory.first_observation,
@@ -184,7 +184,7 @@ def test_nobody_at_the_address_is_an_error_that_names_it() -> None:
 
 
 class Forgetful:
-    """Tells how often it was reset, which its task does not decide."""
+    """Reports how often it was reset, which its task does not determine."""
 
     action_space = observation_space = Text(max_length=16)
     resets = 0
@@ -224,12 +224,12 @@ def test_a_collector_names_the_task_of_a_replay_that_is_refused() -> None:
 
 
 Script = Callable[[dict[str, Any]], Any]
-"""A message to what is answered: an object, a text, or LOST."""
+"""Maps a message to its answer: an object, a text, or LOST."""
 
 
 @contextmanager
 def scripted(script: Script) -> Iterator[str]:
-    """The address of a server that answers by a script."""
+    """The address of a server that answers from a script."""
 
     def handle(connection: ServerConnection) -> None:
         for text in connection:
@@ -253,15 +253,15 @@ def observed(reward: Any = None, done: Any = False, **observation: Any) -> dict[
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("<html>", "'<html>' is no observation"),
-        ([], "is no observation"),
-        ({"type": "observation"}, "is no observation"),
-        ({"type": "observation", "data": {"observation": "a room"}}, "is no observation"),
-        ({"type": "state", "data": {"observation": {}}}, "is no observation"),
-        (observed(reward="10", text="a room"), "is no observation"),
-        (observed(reward=float("nan"), text="a room"), "is no observation"),
-        (observed(reward=10**400, text="a room"), "is no observation"),
-        (observed(done=1, text="a room"), "is no observation"),
+        ("<html>", "'<html>' is not an observation"),
+        ([], "is not an observation"),
+        ({"type": "observation"}, "is not an observation"),
+        ({"type": "observation", "data": {"observation": "a room"}}, "is not an observation"),
+        ({"type": "state", "data": {"observation": {}}}, "is not an observation"),
+        (observed(reward="10", text="a room"), "is not an observation"),
+        (observed(reward=float("nan"), text="a room"), "is not an observation"),
+        (observed(reward=10**400, text="a room"), "is not an observation"),
+        (observed(done=1, text="a room"), "is not an observation"),
         (observed(prompt="a room"), "fields.text: the server's observation has no 'text'; it has 'prompt'"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The section of a foreign server: what it refuses, its tasks, what is shown, how skills are named."""
+"""The section of a foreign server: what it refuses, its tasks, what is shown, and how skills are named."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_is_admissible_is_told_by_a_field_or_listed_by_the_section() -> Non
     assert admissible(section(fields={"admissible": "legal"}), {"legal": [3, "up"]}) == ("3", "up")
     assert admissible(section(fields={"admissible": "legal"}), {"legal": None}) == ()
     assert admissible(section(actions=["up", "down"]), {}) == ("up", "down")
-    with pytest.raises(ForeignProtocolError, match="'legal' is str, no list"):
+    with pytest.raises(ForeignProtocolError, match="'legal' is str, not a list"):
         admissible(section(fields={"admissible": "legal"}), {"legal": "up"})
     assert BUNDLE.explorer_actions(Info()) == ("",)
     assert BUNDLE.explorer_actions(Info(admissible=("up",))) == ("up",)

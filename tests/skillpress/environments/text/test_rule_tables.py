@@ -1,4 +1,4 @@
-"""Rule tables: the first pattern that fits decides, and what none fits has no skill."""
+"""Rule tables: the first matching pattern decides, and an action that matches none has no skill."""
 
 from __future__ import annotations
 

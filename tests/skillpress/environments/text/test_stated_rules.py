@@ -1,4 +1,4 @@
-"""Rules that stand in a section: the table decides, then the verbs, over an alphabet that is fixed."""
+"""Rules stated in a section: the table decides, then the verbs, over a fixed alphabet."""
 
 from __future__ import annotations
 

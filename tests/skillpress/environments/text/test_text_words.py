@@ -1,4 +1,4 @@
-"""Words and back."""
+"""Text to words and back."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from skillpress.environments.textworld_cooking.tasks import Designed, describe, 
 
 
 def first(settings: GameSettings, fits: Callable[[Task], bool]) -> Task:
-    """The game with the smallest seed that fits."""
+    """The matching game with the smallest seed."""
     games = (task_of(describe(settings, seed), "train") for seed in count())
     return next(task for task in games if fits(task))
 
@@ -44,7 +44,7 @@ def cook_and_cut() -> Task:
 
 @pytest.fixture(scope="session")
 def trap() -> Task:
-    """A simple game with food that arrives cooked, and nothing to cut."""
+    """A simple game with food that is already cooked, and nothing to cut."""
     return first(GameSettings(1, 1, False, False), lambda task: task.spec["trap"])
 
 

@@ -1,4 +1,4 @@
-"""Designs: what a game is follows from its settings and seed, byte for byte as TextWorld makes it."""
+"""Designs: a game is determined by its settings and seed, byte for byte as TextWorld makes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ kept = (list(set(group) - {out}) == [word for word in group if word != out]
         for group in groups for out in [*group, "raw"])
 raise SystemExit(not all(kept))
 """
-"""Exits with 0 where plain sets of the designer's words keep the order they were written in."""
+"""Exits with 0 if plain sets of the designer's words keep their order."""
 _UNPATCHED = """
 import json, sys, textworld
 from textworld.challenges.tw_cooking import cooking

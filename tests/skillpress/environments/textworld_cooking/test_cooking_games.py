@@ -1,4 +1,4 @@
-"""The cache of compiled games: whole games or none, made again when damaged, shared by processes."""
+"""The cache of compiled games: complete games or none, generated again if damaged, shared by processes."""
 
 from __future__ import annotations
 

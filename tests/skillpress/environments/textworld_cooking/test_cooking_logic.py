@@ -1,4 +1,4 @@
-"""The logic against TextWorld's: along whole games, the same facts and the same admissible commands."""
+"""The logic compared with TextWorld's: the same facts and admissible commands along whole games."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skillpress.environments.textworld_cooking.logic import State, after, comman
 
 
 def compare_with_textworld(cache: GameCache, settings: GameSettings, seed: int, steps: int) -> int:
-    """Play a random game on both, the same commands; returns how many steps it took."""
+    """Play a random game on both with the same commands; return the number of steps."""
     program = cache.program(settings, seed)
     stock = textworld.start(str(program), textworld.EnvInfos(admissible_commands=True, facts=True))
     logic, machine, random = read_logic(program.with_name(DESIGN)), Interpreter(), Random(seed)
@@ -46,7 +46,7 @@ def facts_of(theirs: textworld.GameState) -> State:
 
 
 def words(text: str) -> list[str]:
-    """Without the lines about the score, which :class:`Interpreter` leaves out."""
+    """The words without the lines about the score, which :class:`Interpreter` removes."""
     return re.sub(r"Your score has [^\n]*|You scored .*$", "", text, flags=re.DOTALL).split()
 
 

@@ -1,4 +1,4 @@
-"""The oracle's demonstrations win, detours and all, and what it advises stands in the prompt."""
+"""The oracle's demonstrations win, including those with detours, and its advice follows from the prompt."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_where_time_is_short_the_walkthrough_is_shown_and_none_that_is_too_long(
     cooking_parameters: CookingParameters, oracle: CookingOracle, hard: Task
 ) -> None:
     length = len(oracle(hard, 0.0, 0))
-    walkthrough = hard.spec["walkthrough"][:length]  # as if it were as short
+    walkthrough = hard.spec["walkthrough"][:length]  # as if it were that short
     shorter = Task(hard.task_id, hard.environment, hard.seed, {**hard.spec, "walkthrough": walkthrough[:-1]})
     tight = CookingOracle(cooking_parameters.model_copy(update={"max_steps": length - 1}))
     assert tight.cook(hard, 0.0, 0) is None

@@ -1,4 +1,4 @@
-"""Renderings: the compact one's words are its vocabulary's, and both hold what is needed to act."""
+"""Renderings: the compact one uses only words of its vocabulary, and both contain what is needed to act."""
 
 from __future__ import annotations
 

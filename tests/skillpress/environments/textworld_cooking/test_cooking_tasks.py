@@ -1,4 +1,4 @@
-"""Tasks: 4:1 simple to hard in every split, disjoint in recipe and seed, the trap marked."""
+"""Tasks: a ratio of 4:1 simple to hard games in every split, disjoint recipes and seeds, and marked traps."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_tasks_row_says_what_its_game_is(made: tuple[list[Task], Path], tmp_pa
 def test_unseen_tasks_are_hard_games_of_recipes_that_no_other_split_has(
     made: tuple[list[Task], Path],
 ) -> None:
-    """One game more is compiled; the others lie in the cache, and are as they were."""
+    """One more game is compiled; the others are unchanged in the cache."""
     others, folder = made
     section = CookingParameters(name="textworld_cooking", max_steps=40, games=str(folder), simple_share=0.75)
     tasks = list(make_tasks(section, SplitSizes(4, 1, 4, unseen=1), seed=5))
