@@ -1,4 +1,5 @@
-"""The prompt's budget: long outputs are cut first, the oldest turns go next, what is seen now never."""
+"""The prompt's budget: long outputs are shortened first, then the oldest turns are dropped; the current
+observation is never cut."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ TASK = Task("t", "none", 0, {})
 
 @dataclass(frozen=True)
 class Telling:
-    """The whole history, then the observation; one word is one token."""
+    """Shows the whole history, then the observation; each word is one token."""
 
     parser: str = "plain"
     history: int | None = None
@@ -39,7 +40,8 @@ def encode(texts: Sequence[str]) -> list[TokenIds]:
 
 
 def state(turns: Sequence[int], seen: int) -> AgentState:
-    """Turn i has ``turns[i]`` words ``i`` and the action 100; ``seen`` words 99 are seen now."""
+    """Turn i consists of ``turns[i]`` words ``i`` and the action 100; the current observation is ``seen``
+    words 99."""
     history = tuple(Turn(" ".join([str(i)] * words), "", "100") for i, words in enumerate(turns))
     return AgentState(TASK, " ".join(["99"] * seen), Info(), history)
 
@@ -72,13 +74,13 @@ def words(text: str) -> int:
 
 
 def outputs(*lengths: int) -> AgentState:
-    """A turn for each length, that printed so many words; 1 word is seen now."""
+    """A turn for each length, whose output has that many words; the current observation is 1 word."""
     history = tuple(Turn(" ".join(["out"] * length), "", "act") for length in lengths)
     return AgentState(TASK, "now", Info(), history)
 
 
 def by_words(texts: Sequence[str]) -> list[TokenIds]:
-    """As many tokens as words."""
+    """One token per word."""
     return [(0,) * words(text) for text in texts]
 
 
@@ -97,7 +99,7 @@ def test_long_outputs_of_the_oldest_turns_are_cut_before_any_turn_is_left_out() 
     one_cut, both_cut = whole - 2000 + short, whole - 2 * (2000 - short)
     assert length(whole - 1) == one_cut
     assert length(one_cut - 1) == both_cut
-    assert length(both_cut - 1) == both_cut - short - 1  # the oldest turn is left out, its action too
+    assert length(both_cut - 1) == both_cut - short - 1  # the oldest turn is dropped, including its action
 
 
 def test_long_actions_are_cut_as_outputs_are() -> None:
@@ -115,7 +117,7 @@ def test_what_is_seen_now_is_never_cut() -> None:
 def test_the_agent_says_what_its_last_prompt_and_response_left_of_the_budget() -> None:
     from test_language_agent import agent
 
-    player, _ = agent()  # its prompts have 1000 tokens at most
+    player, _ = agent()  # its prompts have at most 1000 tokens
     taken = Decision((1,) * 600, (2,) * 150, (-0.5,) * 150, ParsedAction("", "go"))
     beyond = Decision((1,) * 600, (2,) * 500, (-0.5,) * 500, ParsedAction("", "go"))
     mute = Decision((), (), (), ParsedAction("", "", "prompt_too_long"))
@@ -127,7 +129,7 @@ def test_the_agent_says_what_its_last_prompt_and_response_left_of_the_budget() -
 
 
 def extend(contexts: Sequence[TokenIds], texts: Sequence[str]) -> list[TokenIds]:
-    """7 stands between a response and what is said after it."""
+    """7 is the separator between a response and the following text."""
     return [(*context, 7, *ids) for context, ids in zip(contexts, encode(texts), strict=True)]
 
 
@@ -137,7 +139,7 @@ def test_a_state_with_a_context_is_gone_on_from_token_by_token_while_it_fits() -
     outgrown = replace(state([1, 2], 2), context=(5, 6, 8, 100))
     assert prompter([grown, outgrown, state([1], 2)]) == [
         (5, 6, 100, 7, 99, 99),
-        (1, 1, 100, 99, 99),  # anew, with the newest turns that fit
+        (1, 1, 100, 99, 99),  # rebuilt, with the newest turns that fit
         (0, 100, 99, 99),
     ]
     assert Prompter(Telling(), encode, 6)([grown]) == [(1, 1, 100, 99, 99)]

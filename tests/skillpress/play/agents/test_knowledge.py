@@ -1,4 +1,4 @@
-"""What an agent is given to play with stands above its prompts, and it says what they are without."""
+"""An agent's knowledge is placed above its prompts, and its decisions record the prompts without it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TASK = Task("t", "walk", 0, {"length": 4})
 
 
 class Rooms:
-    """Four steps, each with something else to see."""
+    """Four steps, each with a different observation."""
 
     action_space = observation_space = None
 
@@ -48,7 +48,7 @@ class Rooms:
 
 @dataclass(frozen=True)
 class Telling:
-    """Notes, the turns, and what is seen now."""
+    """Shows notes, turns and the current observation."""
 
     parser: str = "tagged"
     history: int | None = 3
@@ -65,7 +65,7 @@ class Telling:
 
 
 class Thinking:
-    """A reflection is the whole response; an empty one is none."""
+    """Takes the whole response as the reflection; an empty response is not a reflection."""
 
     request = "What went wrong?"
 
@@ -87,7 +87,7 @@ def act(word: str) -> str:
 def play(
     update: StateUpdate, answers: Sequence[str], request: EpisodeRequest, reflection: Reflection | None = None
 ) -> tuple[Trajectory, list[str]]:
-    """One episode by rote, and the prompts that the engine saw."""
+    """Play one episode with fixed answers; return it with the prompts that the engine saw."""
     engine = RoteEngine(list(answers))
     prompter = Prompter(Telling(), lambda texts: [*map(encode, texts)], 10_000, extend)
     agent = LanguageAgent(

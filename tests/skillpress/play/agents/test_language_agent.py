@@ -1,4 +1,4 @@
-"""The agent's loop with an engine that answers by rote: state, prompt, response, action, state."""
+"""The agent's loop with an engine that gives fixed answers: state, prompt, response, action, state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def decode(ids: TokenIds) -> str:
 
 @dataclass
 class RoteEngine(BatchEngine):
-    """Answers from a list, and remembers what it was asked."""
+    """Answers from a list, and records the requests."""
 
     answers: list[str]
     asked: list[tuple[str, Sampling, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A memory that the policy writes itself: what is written is what the next prompt holds."""
+"""A memory that the policy writes itself: the next prompt contains what was written."""
 
 from __future__ import annotations
 

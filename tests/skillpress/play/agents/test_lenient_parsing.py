@@ -1,4 +1,4 @@
-"""verl-agent's reading of a response for ALFWorld: what is wrong is marked, and carried out all the same."""
+"""verl-agent's parser for ALFWorld: errors in the format are marked, and the action is carried out anyway."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_the_strict_parser_reads_in_lower_case_without_chinese_it_reads_too
 
 @given(response=broken)
 def test_it_reads_as_verl_agents_projection_does(response: str) -> None:
-    """Their rules in as few words as possible, on the positions of the two tags."""
+    """verl-agent's rules in as few words as possible, based on the positions of the two tags."""
     text = response.lower()
     start, end = text.find("<action>"), text.find("</action>")
     if start < 0 or end < 0:
@@ -144,7 +144,7 @@ class Rote(BatchEngine):
 
 
 def played(*answers: str) -> Trajectory:
-    """Countdown, 9 from 4 and 5, with a language agent that gives these answers."""
+    """Countdown, 9 from 4 and 5, played by a language agent that gives these answers."""
     environment = CountdownParameters(
         name="countdown", max_steps=5, min_numbers=2, max_numbers=2, min_target=1, max_target=999,
         min_solutions=1,

@@ -1,4 +1,4 @@
-"""L0's format: a thought, then code; whatever a policy writes, there is code to run or a reason why not."""
+"""L0's format: a thought, then code. Any text yields code to run or a reason why there is none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_any_text_gives_code_or_a_reason_and_both_only_where_it_is_let_through(r
     assert parsed.invalid is None or parsed.invalid in FORMAT_REASONS
     if parsed.action:
         assert parsed.invalid is None or parsed.invalid in LET_THROUGH
-        parsed.action.encode()  # whatever is run can be sent
+        parsed.action.encode()  # code that is run can be sent
     else:
         assert parsed.invalid is not None
 

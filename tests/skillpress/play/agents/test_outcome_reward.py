@@ -1,4 +1,4 @@
-"""r = R · [won] - penalty · [invalid]: the agent judges facts, the environment none."""
+"""r = R · [won] - penalty · [invalid]: the agent computes the reward; the environment only states facts."""
 
 from __future__ import annotations
 

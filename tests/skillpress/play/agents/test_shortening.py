@@ -1,4 +1,4 @@
-"""Long texts in a prompt keep their ends and say how much is missing."""
+"""Long texts in a prompt keep both ends and say how much is left out."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def test_a_text_never_grows_and_what_is_left_of_a_shortened_one_is_its_ends(text
 
 def test_a_text_within_the_limit_stays_whole() -> None:
     assert shortened("x" * 100, 100) == "x" * 100
-    assert shortened("x" * 101, 100) == "x" * 101  # the note would be longer than what it stands for
+    assert shortened("x" * 101, 100) == "x" * 101  # the note would be longer than the text it replaces

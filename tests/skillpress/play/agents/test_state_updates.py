@@ -123,7 +123,7 @@ class Desk:
 
 
 def noted(*pages: Mapping[str, str] | None, turns: int = 1) -> AgentState:
-    """After one step for each notepad; None is a state without one."""
+    """The agent's state after one step for each notepad; None is a state without a notepad."""
     state = AgentState(TASK, "O0", Info())
     for k, each in enumerate(pages):
         info = Info() if each is None else Info(state=Desk(each))

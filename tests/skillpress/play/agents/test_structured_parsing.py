@@ -1,4 +1,5 @@
-"""Answers in JSON, in XML and with a plan: what is written is read, and nothing else is carried out."""
+"""Answers in JSON, in XML and with a plan: parsers read what renderings write, and nothing else is carried
+out."""
 
 from __future__ import annotations
 

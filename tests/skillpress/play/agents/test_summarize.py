@@ -1,4 +1,4 @@
-"""The policy sums up its own past: when it is asked, what it is asked, and what it goes on with."""
+"""The policy summarizes its own past: when it is asked, what it is asked, and what it continues from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACT = "<think>on</think><action>go</action>"
 
 @dataclass(frozen=True)
 class Telling:
-    """Notes, the turns, and what is seen now."""
+    """Shows notes, turns and the current observation."""
 
     parser: str = "tagged"
     history: int | None = 3
@@ -41,7 +41,7 @@ def agent(turns: int | None, *answers: str, budget: int = 10_000) -> tuple[Langu
 
 
 def play(player: LanguageAgent, observations: Sequence[str]) -> list[AgentState]:
-    """The states in which it acted; each observation is what comes after an action."""
+    """The states in which the agent acted; each observation follows an action."""
     state, acted, waiting = AgentState(TASK, "O0", Info()), [], list(observations)
     while waiting:
         (decision,) = decide(player, [state], [0])

@@ -13,35 +13,35 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Trouble = Callable[[int], tuple[int, dict[str, str], dict[str, Any] | str] | float | None]
-"""Number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
+"""Maps the number of a request, from 1, to an answer (status, headers, body), seconds of silence, or None."""
 Manner = Callable[[int, dict[str, Any], dict[str, Any]], "Sent"]
-"""(number of a request, its body, the completion that a good server sends) to what this server sends: a
-completion, an answer (status, headers, body), or bytes as they go over the wire, one piece after the other,
-after which the connection ends."""
+"""Maps (number of a request, its body, a good server's completion) to the data that this server sends: a
+completion, an answer (status, headers, body), or raw bytes, piece by piece, after which the connection
+ends."""
 Sent = dict[str, Any] | tuple[int, dict[str, str], Any] | Iterable[bytes]
 
 
 @dataclass
 class Heard:
-    """What the server was asked."""
+    """The requests that the server received."""
 
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    """Of each question; names in small letters."""
+    """Headers of each question, with names in lower case."""
     times: list[float] = field(default_factory=list)
     busy: int = 0
     busiest: int = 0
-    """Requests under way at the same time, at most."""
+    """Maximum number of concurrent requests."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def keys(self) -> list[str]:
-        """What each question showed as its key."""
+        """The key sent with each question."""
         return [headers.get("authorization", "") for headers in self.headers]
 
 
 def first_choice(prompt: str) -> str:
-    """The first action that the prompt lists, in the tags that it asks for."""
+    """The first action listed in the prompt, in the tags that the prompt asks for."""
     action = re.search(r"take now: \['([^']+)'", prompt)
     return f"<think>The first.</think><action>{action[1] if action else ''}</action>"
 
@@ -56,11 +56,11 @@ def chat_server(
     listed: Callable[[str], Sent | None] = lambda path: None,
     tokens: Callable[[str], int] | None = None,
 ) -> Iterator[tuple[str, Heard]]:
-    """(base URL, what was heard) of a server on this machine, which ends with the block.
+    """(base URL, received requests) of a server on this machine, which ends with the block.
 
     Args:
-        listed: what is sent to a GET of this path in place of the models.
-        tokens: how many a prompt has, for servers with ``/tokenize``.
+        listed: answers a GET of this path in place of the models.
+        tokens: the number of tokens of a prompt, for servers with ``/tokenize``.
     """
     heard = Heard()
 
@@ -118,7 +118,7 @@ def chat_server(
                 self._send(*sent)
             else:
                 self.close_connection = True
-                with suppress(OSError):  # the client has lost its patience
+                with suppress(OSError):  # the client's deadline has passed
                     for piece in sent:
                         self.wfile.write(piece)
 
@@ -131,7 +131,7 @@ def chat_server(
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
-            except OSError:  # the client has lost its patience
+            except OSError:  # the client's deadline has passed
                 self.close_connection = True
 
         def log_message(self, *said: object) -> None:

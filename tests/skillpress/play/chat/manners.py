@@ -1,7 +1,7 @@
-"""How servers of chat completions behave, as seen in public threads: what each sends in place of a good
+"""Behaviour of chat-completions servers, as reported in public threads: what each sends in place of a good
 answer.
 
-Every manner is played by one fake server (``chat_server.py``). ``SAME`` must end in the episodes of a good
+One fake server (``chat_server.py``) plays every behaviour. ``SAME`` must end in the episodes of a good
 server, ``STEPS`` in steps that say why they have no action, ``LINES`` in one clear line.
 """
 
@@ -19,7 +19,7 @@ Good = dict[str, Any]
 
 
 def at_first(sent: Callable[[Good], Sent]) -> Manner:
-    """Sends this to the first requests, as many as are under way at once, and behaves well from then on."""
+    """Sends this to the first requests, as many as are open at once, and behaves well from then on."""
     return lambda number, body, good: sent(good) if number <= AT_ONCE else good
 
 
@@ -34,7 +34,7 @@ def error(status: int, message: str = "no", **fields: Any) -> Sent:
 
 
 def refuses(name: str, *said: Any, status: int = 400) -> Manner:
-    """A server that does not take a parameter, and says so."""
+    """A server that refuses a parameter with an error."""
     return lambda number, body, good: (status, {}, said[0]) if name in body else good
 
 
@@ -47,7 +47,7 @@ def message(good: Good, finish: Any = "stop", **fields: Any) -> Good:
 
 
 def content(good: Good) -> str:
-    """What the model said."""
+    """The content of the model's message."""
     return str(good["choices"][0]["message"]["content"])
 
 

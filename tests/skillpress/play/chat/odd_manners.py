@@ -1,6 +1,6 @@
-"""How servers behave that give no answer, or none with an action.
+"""Behaviour of servers that give no answer, or an answer without an action.
 
-``STEPS`` end in steps that say why, ``LINES`` end an evaluation in one clear line.
+``STEPS`` end in steps that say why, ``LINES`` end an evaluation with one clear line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from manners import always, content, dripping, error, message
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of a step."""
+    """The expected step."""
 
     manner: Manner
     invalid: str
@@ -257,7 +257,7 @@ STEPS: Mapping[str, Step] = {
 
 @dataclass(frozen=True)
 class Line:
-    """What an evaluation ends with, and in how many seconds its requests are given up."""
+    """The expected end of an evaluation, and the number of seconds after which its requests are given up."""
 
     manner: Manner
     says: str

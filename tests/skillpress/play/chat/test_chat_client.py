@@ -1,4 +1,4 @@
-"""One question to a chat-completions server: asked again when that helps, ended with a reason when not."""
+"""One question to a chat-completions server: repeated if that can help, otherwise ended with a reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def well(number: int, body: dict, good: dict) -> Sent:
 def ask(
     tmp_path: Path, trouble: Trouble = lambda number: None, times: int = 1, manner: Manner = well, **server
 ):
-    """(answers, what the server heard, the journal's sums)."""
+    """Return (answers, requests that the server received, the journal's sums)."""
     with chat_server(trouble, manner=manner) as (url, heard):
         client = ChatClient(ChatServer(url, "toy", **server), SAMPLING, tmp_path / "answers.jsonl")
         try:
@@ -229,7 +229,7 @@ def test_a_journal_whose_last_line_was_cut_off_counts_the_others(tmp_path: Path)
 
 
 def test_a_refused_parameter_is_learned_once_for_all_requests_under_way(tmp_path: Path) -> None:
-    """16 requests are sent in the old form before one is refused; each is asked again in the new one."""
+    """16 requests are sent in the old form before one is refused; each is repeated in the new form."""
     together = Barrier(AT_ONCE)
 
     def manner(number: int, body: dict, good: dict) -> Sent:

@@ -1,4 +1,4 @@
-"""A chat model sums up its past as a language agent does, every so many turns."""
+"""A chat model summarizes its past every few turns, as a language agent does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillpress.play.chat.server import ChatServer
 
 @dataclass(frozen=True)
 class Choosing:
-    """Notes and what can be done."""
+    """Shows notes and the possible actions."""
 
     parser: str = "tagged"
     history: int | None = 1

@@ -1,4 +1,4 @@
-"""A server's reply, whatever it holds, is an answer, a failure or a parameter that is not supported."""
+"""Any reply of a server is read as an answer, a failure or an unsupported parameter, whatever it contains."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_any_stream_is_read(chunks: list[Any]) -> None:
 
 @given(VALUES)
 def test_an_error_is_never_an_answer_of_the_model(value: Any) -> None:
-    """Only a prompt that is too long or that a filter declined is a step, and it holds no text."""
+    """Only a prompt that is too long, or that a filter declined, becomes a step, and it contains no text."""
     outcome = read_reply(
         Reply(200, {}, json.dumps({"error": value or "none", "choices": [{}]}).encode()), SENT
     )
@@ -103,7 +103,7 @@ def test_objects_in_a_stream_are_not_added_up() -> None:
 
 
 def test_a_stream_of_many_pieces_is_put_together_once() -> None:
-    pieces = [{"content": "a" * 100}] * 20_000  # gigabytes are copied, where each piece is added to a text
+    pieces = [{"content": "a" * 100}] * 20_000  # appending each piece to a text would copy gigabytes
     assert streamed(*pieces)["content"] == "a" * 2_000_000
 
 

@@ -1,4 +1,4 @@
-"""Lock-step written out: in each round all decide together, then all environments step."""
+"""Lockstep written out: in each round all agents decide together, then all environments step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def play_in_rounds(
     slots: int,
     version: int,
 ) -> list[Trajectory]:
-    """The trajectories in the order requested, straight from the engine's ``generate``; no weight spans."""
+    """The trajectories in the order requested, directly from the engine's ``generate``, without weight
+    spans."""
     waiting, flying, finished = list(enumerate(wanted)), [], {}
     while waiting or flying:
         while waiting and len(flying) < slots:

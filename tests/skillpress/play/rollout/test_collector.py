@@ -1,4 +1,4 @@
-"""The collector: every episode once, in order, none waiting for another, none sampled for in vain."""
+"""The collector: every episode once and in order, without waiting for others and without wasted samples."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_requests_are_a_sequence_that_can_be_joined_and_cut() -> None:
 
 
 def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_for_bit(repository) -> None:
-    """The same batches in the same order, so the same log-probabilities to the last digit."""
+    """The same batches in the same order give the same log-probabilities to the last digit."""
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
     experiment = Experiment(params)
     policy, sampling = experiment.starting_policy(), experiment.training_sampling
@@ -127,7 +127,7 @@ def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_fo
 
 
 class Clock:
-    """Time that passes where somebody says so."""
+    """A clock that advances only when a test advances it."""
 
     now = 0.0
 
@@ -139,7 +139,8 @@ class Clock:
 def test_what_time_the_agent_had_something_to_decide_and_what_time_it_waited_is_told(
     lockstep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Decisions of a round take 3 seconds together, and each start or step of an environment takes 1."""
+    """The decisions of a round take 3 seconds together, and each start or step of an environment takes 1
+    second."""
     clock = Clock()
     monkeypatch.setattr("skillpress.play.rollout.collector.time", clock)
 
@@ -173,7 +174,7 @@ def test_statistics_are_added_and_subtracted_field_by_field() -> None:
 
 
 class Unruly(Walker):
-    """Answers now some and now none of what it was asked, in any order."""
+    """Answers some or none of its requests at a time, in any order."""
 
     def __init__(self, random: Random) -> None:
         super().__init__(lockstep=False)
@@ -187,7 +188,7 @@ class Unruly(Walker):
 
 
 class UnrulyEnv(SyncVectorEnv):
-    """Environments that answer so."""
+    """Environments that answer in the same way."""
 
     def __init__(self, random: Random) -> None:
         super().__init__(Countdowner)
@@ -221,7 +222,7 @@ def test_whoever_answers_first_makes_no_difference(slots: int, seed: int, lockst
 
 
 class Holding(Walker):
-    """Decides nothing for the first task until it is told to."""
+    """Decides nothing for the first task until it is released."""
 
     released = False
 

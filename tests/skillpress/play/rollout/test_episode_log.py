@@ -1,4 +1,4 @@
-"""The log: a collection that was killed goes on, no episode is lost or counted twice, and none is kept."""
+"""The log: a killed collection continues, no episode is lost or counted twice, and none stays in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def collector() -> Collector:
 
 
 def play(folder: Path, until: int | None = None, seconds: float = ALWAYS) -> tuple[list[Trajectory], int]:
-    """What a collection gives that is interrupted at its episode ``until``; and how many it played."""
+    """Run a collection that is interrupted at its episode ``until``; return its result and the number of
+    episodes played."""
     played = 0
 
     def count() -> None:

@@ -1,4 +1,4 @@
-"""Decisions that an agent makes for itself: played, recorded, stored and trained beside its steps."""
+"""Decisions that an agent makes for itself are played, recorded, stored and trained like its steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WANTED = requests(TASKS, 3, 0, "test")
 
 @dataclass
 class Summarizer(Walker):
-    """Walks, and sums up every two turns."""
+    """Walks, and summarizes every two turns."""
 
     update: Summarize = field(default_factory=lambda: Summarize(2))
 
@@ -79,7 +79,7 @@ def test_trajectories_with_summaries_depend_on_nobody_else(slots: int, lockstep:
 
 def test_a_summary_costs_no_step_of_the_episode_and_stands_before_the_step_that_goes_on_from_it() -> None:
     longest = max(PLAYED, key=lambda trajectory: len(trajectory.steps))
-    assert len(longest.steps) == TASKS[0].spec["length"]  # T, however often it summed up
+    assert len(longest.steps) == TASKS[0].spec["length"]  # T, however often it summarized
     assert [summary.before for summary in longest.summaries] == [2, 4, 6, 8]
     assert [len(decision.action) > 0 for decision in longest.decisions] == [1, 1, 0] * 4 + [1]
     assert len({step.prompt_ids for step in longest.decisions}) > 5, "each decision has a seed of its own"
@@ -141,13 +141,13 @@ def test_training_learns_from_them_and_shaping_does_not_count_them() -> None:
 
 @dataclass(frozen=True)
 class Wordless(Summarize):
-    """For a policy that knows no words to be asked with: what it says is a summary."""
+    """For a policy without words to be asked with: any text that it writes is a summary."""
 
     request = ""
 
 
 def test_a_real_policys_summaries_are_recorded_as_they_were_sampled(repository: Path) -> None:
-    """The model's own scores of every decision, summaries among them, are the recorded log-probabilities."""
+    """The model's own scores of every decision, including summaries, are the recorded log-probabilities."""
     params = load_params(repository / "params.yaml", repository / "params" / "smoke.yaml")
     experiment = Experiment(params)
     policy, sampling = experiment.starting_policy(), experiment.training_sampling

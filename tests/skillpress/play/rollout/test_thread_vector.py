@@ -1,4 +1,4 @@
-"""Environments in threads: they wait side by side, and one that is late has a name."""
+"""Environments in threads: they wait concurrently, and an error names the late one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A, B, C = (Task(name, "gate", 0, {}) for name in "abc")
 
 
 class Gates:
-    """Environments that answer ``wait`` when their gate is opened; ``gates`` names them by task."""
+    """Environments that answer ``wait`` when their gate is opened; ``gates`` holds one gate per task."""
 
     def __init__(self) -> None:
         self.gates = {task.task_id: threading.Event() for task in (A, B, C)}

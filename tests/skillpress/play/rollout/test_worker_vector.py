@@ -1,4 +1,4 @@
-"""Environments in worker processes: the same trajectories as in process, whatever happens to a worker."""
+"""Environments in worker processes give the same trajectories as in process, whatever happens to a worker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Plodder(Walker):
 
 
 def tasks(**spec: object) -> list[Task]:
-    """Five tasks of which the third makes trouble."""
+    """Five tasks, the third of which causes trouble."""
     return [Task(f"t{number}", "troubled", 0, spec if number == 2 else {}) for number in range(5)]
 
 
@@ -192,7 +192,7 @@ def test_workers_import_no_torch_are_started_when_needed_and_end_when_closed() -
 def test_workers_end_with_their_parent_however_it_ends(
     how: signal.Signals, ends_by: int, tmp_path: Path
 ) -> None:
-    """Ctrl-C reaches the whole process group; kill -9 the parent alone."""
+    """Ctrl-C reaches the whole process group; kill -9 reaches only the parent."""
     root = Path(__file__).parents[4]
     parent = subprocess.Popen(
         [sys.executable, troubled.__file__, str(tmp_path)], start_new_session=True, text=True,

@@ -1,4 +1,4 @@
-"""An environment that gets its process into trouble, and a program that has workers of it.
+"""An environment that gets its process into trouble, and a program with workers that play it.
 
 python troubled.py FOLDER     waits for workers that never answer; writes their process ids there
 """
@@ -21,14 +21,14 @@ from skillpress.play.rollout.vector import StepResult
 
 STEPS = 5
 HOARD: list[bytes] = []
-"""What the process has leaked."""
+"""Memory that the process has leaked."""
 
 
 class Troubled:
-    """Truncates after STEPS. A task may say which trouble it makes, and when.
+    """Truncates after STEPS. A task may say which trouble it causes, and when.
 
-    ``spec["trouble"]`` is made by the action ``spec["action"]`` (or by ``reset``), in the first
-    process that gets there and writes the file ``spec["once"]``, or in every one where there is none.
+    The action ``spec["action"]`` (or ``reset``) causes ``spec["trouble"]``, in the first process that reaches
+    it and writes the file ``spec["once"]``, or in every process if there is no such key.
     """
 
     action_space = observation_space = Text(max_length=16)
@@ -79,7 +79,7 @@ class Boxed(Troubled):
 
 
 class Nosy(Troubled):
-    """Tells which process it is in, and what that has imported."""
+    """Reports its process id and the modules that the process has imported."""
 
     def reset(self, task: Task) -> tuple[str, Info]:
         super().reset(task)
@@ -88,7 +88,7 @@ class Nosy(Troubled):
 
 
 class Counting(Troubled):
-    """Tells how many episodes have begun in its process."""
+    """Reports how many episodes have begun in its process."""
 
     def reset(self, task: Task) -> tuple[str, Info]:
         super().reset(task)
@@ -97,12 +97,12 @@ class Counting(Troubled):
 
 
 def answered(environments: VectorEnvironment, slots: Iterable[int]) -> dict[int, StepResult]:
-    """What all these slots answer."""
+    """The answers of all these slots."""
     return answers_to(slots, environments.completed, 1000.0, "the environments")
 
 
 def wait_forever(folder: Path) -> None:
-    """One worker is idle and one hangs in a step when the process ids appear."""
+    """When the process ids appear, one worker is idle and one hangs in a step."""
     hang = Task("t", "troubled", 0, {"trouble": "hangs", "action": "wait 1"})
     environments = WorkerVectorEnv(Nosy, processes=2)
     environments.start({0: hang, 1: hang})

@@ -1,4 +1,4 @@
-"""An environment that counts down, and agents that walk through it, jumping now and then."""
+"""An environment that counts down, and agents that walk through it and jump now and then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillpress.core.trajectory import RewardPart, Task
 
 
 class Countdowner:
-    """Ends after as many steps as the task says; ``jump`` wins at once."""
+    """Ends after the number of steps in the task; ``jump`` wins immediately."""
 
     action_space = observation_space = Text(max_length=16)
 
@@ -29,12 +29,12 @@ class Countdowner:
 
 @dataclass
 class Walker:
-    """Walks on; jumps where the seed is divisible by 7. Remembers how many it was asked for."""
+    """Walks on; jumps if the seed is divisible by 7. Records the number of requests."""
 
     lockstep: bool = True
     batches: list[int] = field(default_factory=list)
     asked: list[DecisionRequest] = field(default_factory=list)
-    """What is not answered."""
+    """Open requests."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         self.batches.append(len(requests))

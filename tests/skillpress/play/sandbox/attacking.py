@@ -1,4 +1,4 @@
-"""How an attack on a sandbox is tried, against each kind of walls; imported by the files of attacks."""
+"""How to attack a sandbox behind each kind of walls; imported by the test files of attacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
 ROOT = Path(__file__).parents[4]
 SECRET = "the-key-of-the-host"
 SOON = Limits(seconds=3, grace_seconds=60)
-"""A deadline that code which can be interrupted lives through, however busy the machine is."""
+"""A deadline that interruptible code survives, however busy the machine is."""
 SHARP = Limits(seconds=0.5, grace_seconds=0.2)
 """A deadline for code that has to be killed."""
 PATIENT_SECONDS = 60.0
@@ -41,7 +41,7 @@ frame_of_request = sys._getframe()
 while "request" not in frame_of_request.f_locals: frame_of_request = frame_of_request.f_back
 number = frame_of_request.f_locals["request"]["number"]
 """
-"""What the host calls the request that runs: code in the interpreter itself can look it up."""
+"""Finds the host's name for the running request: code in the interpreter itself can look it up."""
 
 x86_64 = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="system calls have other numbers elsewhere"
@@ -49,7 +49,7 @@ x86_64 = pytest.mark.skipif(
 
 
 BACKEND: Backend = "bubblewrap"
-"""Of the test that runs."""
+"""Backend of the current test."""
 NOT_HELD: dict[Backend, set[str]] = {
     "bubblewrap": set(),
     "sandlock": {
@@ -60,12 +60,12 @@ NOT_HELD: dict[Backend, set[str]] = {
         "host_paths",
     },
 }
-"""Rows whose test fails with these walls, and must."""
+"""Rows whose test fails, and must fail, with these walls."""
 
 
 @pytest.fixture(params=["bubblewrap", "sandlock"], autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each attack is tried against all walls of which the docs have a column."""
+    """Try each attack against all walls that have a column in the docs."""
     if request.param == "sandlock":
         needed = pytest.importorskip("skillpress.play.sandbox.sandlock")
         if reason := needed.refusal(platform.release(), needed.landlock_version()):
@@ -77,18 +77,18 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def start(limits: Limits | None = None, tools: Mapping[str, Any] | None = None) -> Sandbox:
-    """A sandbox behind the walls of this test."""
+    """A sandbox behind the walls of the current test."""
     return Sandbox.start(limits, tools, backend=BACKEND)
 
 
 def attack(code: str, limits: Limits | None = None) -> Execution:
-    """What the agent is told of one attack in a sandbox of its own."""
+    """What the agent sees of one attack in a separate sandbox."""
     with start(limits) as sandbox:
         return sandbox.execute(code)
 
 
 def assert_ended(execution: Execution, *words: str) -> None:
-    """It was told that its state is lost, and why."""
+    """The agent was told that its state is lost, and why."""
     assert execution.error is not None
     assert "variables, files and processes are lost" in execution.error
     for word in words:
@@ -96,7 +96,7 @@ def assert_ended(execution: Execution, *words: str) -> None:
 
 
 def assert_goes_on(sandbox: Sandbox) -> None:
-    """The sandbox is as good as before."""
+    """The sandbox works as before."""
     assert sandbox.execute("6 * 7").result == "42"
 
 

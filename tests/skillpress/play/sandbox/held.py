@@ -1,4 +1,4 @@
-"""What this process holds open."""
+"""Open files and sockets of this process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 
 
 def held_descriptors() -> Counter[str]:
-    """Kind of open file to how many there are, without those under /proc, which the watchdog opens and
-    closes all the time."""
+    """Maps kinds of open files to their numbers, without those under /proc, which the watchdog opens and
+    closes continually."""
     kinds: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):

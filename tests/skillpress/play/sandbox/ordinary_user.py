@@ -1,4 +1,4 @@
-"""A program that runs as nobody, where the tests run as root."""
+"""A program that runs as the user ``nobody``, if the tests run as root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of attacks in docs/sandbox.md and the tests of attacks are the same."""
+"""The table of attacks in docs/sandbox.md matches the tests of attacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent may say to the host, and print: rows of the table in docs/sandbox.md."""
+"""Attacks by messages to the host and by output: rows of the table in docs/sandbox.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FLOODS = {
         "longer than",
     ),
 }  # fmt: skip
-"""What is sent for half a minute, and a word of why that ends."""
+"""What is sent for half a minute, and a word in the reason why that ends."""
 
 
 @pytest.mark.parametrize("kind", FLOODS)
@@ -201,7 +201,7 @@ def test_attack_output_between_calls() -> None:
     with start(Limits(output_mb=1, seconds=60)) as sandbox:
         begun = sandbox.execute(dedent(code)).error  # the flood may be quicker than the call's end
         assert begun is None or "variables are kept" in begun
-        time.sleep(0.2)  # nobody reads: it waits for room in the pipe
+        time.sleep(0.2)  # no process reads: it waits for room in the pipe
         assert len(sandbox.execute("None").stdout) < 12_000
 
 

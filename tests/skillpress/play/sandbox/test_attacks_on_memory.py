@@ -1,4 +1,4 @@
-"""What an agent may try to fill memory and disks: rows of the table in docs/sandbox.md."""
+"""Attacks that fill memory and disks: rows of the table in docs/sandbox.md."""
 
 from __future__ import annotations
 

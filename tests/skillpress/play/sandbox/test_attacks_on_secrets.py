@@ -1,4 +1,4 @@
-"""What an agent may try to see, to reach and to ask of the kernel: rows of the table in docs/sandbox.md."""
+"""Attacks on secrets, the network and the kernel: rows of the table in docs/sandbox.md."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_attack_memory_of_others() -> None:
 
 
 def test_attack_memory_of_the_interpreter() -> None:
-    """The interpreter knows the numbers of the host's requests; a command that it starts must not."""
+    """The interpreter knows the numbers of the host's requests; a command that it starts must not know
+    them."""
     look = """
         import os
         read = []

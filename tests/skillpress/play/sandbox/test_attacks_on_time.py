@@ -1,4 +1,4 @@
-"""What an agent may try against time, its own end and processes: rows of the table in docs/sandbox.md."""
+"""Attacks on time, the sandbox's own end and processes: rows of the table in docs/sandbox.md."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def test_attack_many_threads() -> None:
 
 def test_attack_kills_all() -> None:
     with start() as sandbox:
-        assert sandbox.execute(f"import os\nos.kill({os.getpid()}, 9)").error  # it is nobody's number inside
+        assert sandbox.execute(f"import os\nos.kill({os.getpid()}, 9)").error  # the pid does not exist inside
         sandbox.execute("try: os.kill(-1, 9)\nexcept ProcessLookupError: pass")
-        sandbox.execute("os.kill(1, 9)")  # process 1 takes no signal from its own
+        sandbox.execute("os.kill(1, 9)")  # process 1 ignores signals from its own namespace
         assert_goes_on(sandbox)
 
 

@@ -1,4 +1,4 @@
-"""The probe: it says yes where walls can be built, and otherwise names the cause and the cure."""
+"""The probe succeeds if walls can be built, and otherwise names the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def program(folder: Path, text: str) -> Path:
-    """An executable that everybody may run."""
+    """An executable that every user may run."""
     path = folder / "bwrap"
     path.write_text(text)
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Frames: whatever is sent arrives, however it is cut; whatever is no message is an error."""
+"""Frames: every message arrives, however its bytes are split; everything else is an error."""
 
 from __future__ import annotations
 

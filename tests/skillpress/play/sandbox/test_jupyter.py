@@ -1,4 +1,4 @@
-"""A Jupyter kernel inside: magics, and otherwise what every sandbox promises."""
+"""A Jupyter kernel inside: magics, and everything else that every sandbox provides."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from skillpress.play.sandbox.packages import installed
 
 
 def wheel(folder: Path, name: str, value: int, needs: str = "") -> Path:
-    """A package of one module with one number, as PEP 427 wants it."""
+    """A package of one module with one number, as defined by PEP 427."""
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}.py": f"value = {value}\n",
@@ -34,9 +34,9 @@ def wheel(folder: Path, name: str, value: int, needs: str = "") -> Path:
     return target
 
 
-@pytest.fixture(scope="module")  # pip takes its time
+@pytest.fixture(scope="module")  # pip is slow
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two packages, of which one needs the other."""
+    """A folder with two packages, one of which needs the other."""
     folder = tmp_path_factory.mktemp("wheels")
     wheel(folder, "answering", 42, needs="Requires-Dist: asking\n")
     wheel(folder, "asking", 7)

@@ -80,7 +80,7 @@ def test_failures_are_reported_with_their_task_and_attempts() -> None:
 
 
 def test_one_deadline_holds_for_all_calls_of_an_episode() -> None:
-    told: list[str] = []  # nothing, where the time was over between two calls
+    told: list[str] = []  # empty if the time was over between two calls
     with SandboxPool(ready=0) as pool, pool.sandbox(deadline_seconds=3.0) as sandbox:
         with pytest.raises(SandboxEndedError, match="time for this task"):
             for _ in range(1000):

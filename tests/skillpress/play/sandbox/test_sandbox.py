@@ -1,4 +1,4 @@
-"""A sandbox: a notebook's interpreter that lasts, its tools, its shell and its working folder."""
+"""A sandbox: a notebook's lasting interpreter, its tools, its shell and its working folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillpress.play.sandbox import (
 )
 
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
-"""Of cgroups of version 1, where the tests can make some."""
+"""Folder of version 1 cgroups, if the tests can create some."""
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ SUICIDE = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 def test_killed_by_the_kernel_for_want_of_memory_is_no_doing_of_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody can see who sent a SIGKILL, but the kernel counts its own."""
+    """The sender of a SIGKILL cannot be determined, but the kernel counts its own."""
     counts = tmp_path / "vmstat"
     monkeypatch.setattr(processes, "KERNEL_COUNTS", counts)
     counts.write_text("nr_free_pages 5\noom_kill 7\n")

@@ -1,4 +1,4 @@
-"""sandlock's walls: by explicit choice only, and refused where the kernel is too old."""
+"""sandlock's walls: used only if asked for, and refused if the kernel is too old."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[4]
 
 @pytest.fixture
 def possible() -> None:
-    """Where this machine can do it."""
+    """Skip if this machine does not support them."""
     if reason := refusal(platform.release(), landlock_version()):
         pytest.skip(reason)
     pytest.importorskip("sandlock")

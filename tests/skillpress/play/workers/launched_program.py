@@ -1,4 +1,4 @@
-"""One rank as a launcher starts it: adds ones up for ever; its first sum is marked in the folder ARGV[1]."""
+"""One rank as started by a launcher: it sums ones for ever, and marks its first sum in the folder ARGV[1]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests ask about processes that are about to end, without a race between two looks at one."""
+"""Questions about processes that are about to end, without a race between two checks of one process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 
 def runs(pid: int) -> bool:
-    """Whether a process of this number is there and no zombie; it may end while one looks."""
+    """Whether a process with this pid exists and is not a zombie; it may end during the check."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -17,7 +17,7 @@ def runs(pid: int) -> bool:
 
 
 def assert_end(pids: Iterable[int], seconds: float) -> None:
-    """All of them end within so many seconds."""
+    """All of them end within this many seconds."""
     left, deadline = list(pids), time.monotonic() + seconds
     while left := [pid for pid in left if runs(pid)]:
         assert time.monotonic() < deadline, f"still there: {left}"

@@ -1,4 +1,4 @@
-"""What ranks of the tests do; spawned ranks import it from here."""
+"""The work of the tests' ranks; spawned ranks import it from here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def die(rank: int, size: int, report: Report) -> None:
 
 
 def lose_the_other(folder: Path, rank: int, size: int, report: Report) -> None:
-    """Rank 1 dies, and rank 0 notices first, as in a collective."""
+    """Rank 1 dies, and rank 0 notices it first, as in a collective."""
     dying = folder / "dying"
     if rank == 1:
         dying.touch()

@@ -1,8 +1,8 @@
-"""A Ray cluster of several nodes on this machine, behind a token, for tests.
+"""A Ray cluster of several nodes on this machine, protected by a token, for tests.
 
-Its nodes belong to a process of their own (this file as a program): Ray reads its variables when it is
-imported, and leaves handlers behind. That process reads a line for each node to start (JSON), answers with
-the node's process, and ends the cluster when nobody speaks to it any more.
+Its nodes belong to a separate process (this file as a program): Ray reads its variables when it is imported,
+and leaves handlers behind. That process reads one line (JSON) for each node to start, answers with the node's
+process, and ends the cluster when its input is closed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class SimulatedCluster:
     """A head that runs no work, and nodes of one core each."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        """``environment`` is that of all processes on the cluster."""
+        """``environment`` is the environment of all processes of the cluster."""
         token = folder / "token"
         token.write_text(secrets.token_hex(32))
         access = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0"}
-        patience = {"RAY_raylet_start_wait_time_s": "120"}  # a busy machine takes more than Ray's 30 s
+        patience = {"RAY_raylet_start_wait_time_s": "120"}  # on a busy machine Ray's 30 s are not enough
         self.environment = {**environment, **access, **patience}
-        """What drivers need too."""
+        """Variables that drivers need too."""
         self._nodes: dict[str, int] = {}
         self._program = subprocess.Popen(
             [sys.executable, __file__],
@@ -46,13 +46,14 @@ class SimulatedCluster:
         self.address = self._answer()
 
     def add(self, name: str, **variables: str) -> None:
-        """Another node; ``variables`` are its own."""
+        """Add a node; ``variables`` apply only to it."""
         assert self._program.stdin is not None
         print(json.dumps({"name": name, "variables": variables}), file=self._program.stdin, flush=True)
         self._nodes[name] = int(self._answer())
 
     def kill(self, name: str, whole: bool = False) -> None:
-        """SIGKILL to the node's process; what runs on it is left to find out, or killed too (``whole``)."""
+        """Send SIGKILL to the node's process. Its child processes must notice it themselves, or are killed
+        too (``whole``)."""
         node = psutil.Process(self._nodes.pop(name))
         below = node.children(recursive=True) if whole else []
         node.kill()
@@ -79,7 +80,7 @@ class SimulatedCluster:
 
 
 def process_of_rank(rank: int, folder: Path) -> psutil.Process:
-    """The process of a gang's rank whose work lies below the folder."""
+    """The process of a rank of the gang whose work is below the folder."""
     (found,) = (
         process
         for process in psutil.process_iter(["cmdline", "environ"])
@@ -91,8 +92,8 @@ def process_of_rank(rank: int, folder: Path) -> psutil.Process:
 
 
 def agents() -> dict[str, int]:
-    """Ports of a node's helpers. It would wait until they have chosen them, and end itself after 15 seconds,
-    which they need on a busy machine."""
+    """Ports of a node's helpers. Otherwise the node would wait until they have chosen them and end itself
+    after 15 seconds, which is too short on a busy machine."""
     names = (
         "dashboard_agent_listen_port", "metrics_agent_port", "metrics_export_port", "runtime_env_agent_port",
     )  # fmt: skip

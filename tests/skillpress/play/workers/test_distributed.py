@@ -1,5 +1,6 @@
-"""A rank takes its GPU before it meets the others: collectives of objects use the current one, for all ranks
-GPU 0 until each has chosen. The GPUs here are said to be there, since this machine has none."""
+"""A rank selects its GPU before it connects to the others: collectives of objects use the current GPU, which
+is GPU 0 for all ranks until each has selected its own. The GPUs here are simulated, since this machine has
+none."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ from skillpress.learn.training.trained_episodes import TrainedEpisodes
 from skillpress.play.workers.distributed import Ranks, join_ranks, settle
 
 MEETING = Path("skillpress/play/workers/distributed.py")
-"""The one module that meets other ranks."""
+"""The only module that connects ranks."""
 MEETS = re.compile(r"torch\.distributed|deepspeed\.comm|init_distributed")
-"""What connects processes, or speaks over such a connection."""
+"""Matches code that connects processes or uses such a connection."""
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was asked of the machine, in order; it is said to have four GPUs."""
+    """The calls to the machine, in order; it pretends to have four GPUs."""
     monkeypatch.setenv("DS_ACCELERATOR", "cpu")
     import deepspeed
 
@@ -68,11 +69,11 @@ def test_a_rank_without_a_gpu_of_its_own_is_told_what_to_set(calls: list[str]) -
 
 
 class SettledError(Exception):
-    """Raised where a rank takes its GPU."""
+    """Raised when a rank selects its GPU."""
 
 
 def jobs(folder: Path) -> dict[str, Callable[[], Any]]:
-    """What the second of two ranks does, with nothing there that it could read."""
+    """The jobs of the second of two ranks, without any files that they could read."""
     params, nothing = load_params(), folder / "nothing"
     store = ResumeStore(nothing, "key")
     episodes = TrainedEpisodes(nothing, nothing)

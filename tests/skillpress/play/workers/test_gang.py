@@ -1,6 +1,6 @@
-"""Ranks over a cluster, as far as no cluster is needed: what a node does, and what is refused.
+"""Ranks over a cluster, as far as they can be tested without one: the work of a node, and what is refused.
 
-Two nodes, and the loss of either, are tried in ``experiment/test_launched_training.py``.
+``experiment/test_launched_training.py`` tests two nodes and the loss of either.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def start(work: tuple[Path, str], rank: int, source: str) -> RankStart:
 
 
 def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]:
-    """What a node hands on of one rank."""
+    """The messages of one rank that a node forwards."""
     said = RankHost().run([start(work, rank, source)])
     return [each if isinstance(each, int) else pickle.loads(each) for _, each in said]
 

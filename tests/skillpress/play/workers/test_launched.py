@@ -1,4 +1,4 @@
-"""Ranks of a launcher: who they are, and who is named when one is lost."""
+"""Ranks of a launcher: their numbers, and the message if one is lost."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_rank_that_is_killed_ends_the_other_which_names_it(lost: int, tmp_path
 
 
 def start(rank: int, port: str, folder: Path) -> subprocess.Popen[str]:
-    """As srun starts one, with the variables that our template sets."""
+    """Start a rank as srun does, with the variables that our template sets."""
     own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A process ends with the one that started it: for each way of starting, and for each way of ending."""
+"""A process ends with the one that started it, for each way of starting and each way of ending."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def forbidden(pid):
     raise PermissionError(errno.EPERM, "not in this container")
 os.pidfd_open = forbidden
 """
-"""What the child begins with where neither the kernel's signal nor its handle of a process is to be had."""
+"""The beginning of a child for which neither the kernel's signal nor its process descriptor is available."""
 PARENT = """
 import os, subprocess, sys, time
 program, file, late, shell = sys.argv[1:]
@@ -66,7 +66,7 @@ if __name__ == "__main__":
 def start_parent(
     file: Path, repository: Path, late: float = 0, shell: bool = False, first: str = ""
 ) -> subprocess.Popen[str]:
-    """A process whose child ends with it and then writes its number to ``file``."""
+    """A process whose child ends with it and writes its pid to ``file`` first."""
     return subprocess.Popen(
         [sys.executable, "-c", PARENT, first + CHILD, str(file), str(late), "shell" if shell else ""],
         env={**os.environ, "PYTHONPATH": str(repository)}, stdout=subprocess.PIPE, text=True,
@@ -96,7 +96,7 @@ def test_a_process_ends_with_its_ancestor_however_that_ends(
 def test_where_the_kernel_does_not_tell_a_thread_finds_out(
     shell: bool, tmp_path: Path, repository: Path
 ) -> None:
-    """The parent stays a zombie meanwhile: nobody has waited for it."""
+    """The parent remains a zombie meanwhile, since no process has waited for it."""
     parent = start_parent(tmp_path / "child", repository, shell=shell, first=BLIND)
     child = wait_for(tmp_path / "child")
     time.sleep(0.5)
@@ -139,7 +139,7 @@ def test_a_living_parent_is_left_alone(tmp_path: Path, repository: Path) -> None
 
 
 def test_a_rank_ends_with_the_training_process_whatever_it_catches(tmp_path: Path, repository: Path) -> None:
-    """torch asks for SIGINT, which a rank that is inside a collective or a ``try`` does not end by."""
+    """torch handles SIGINT, which does not end a rank inside a collective or a ``try``."""
     program = tmp_path / "ranks.py"
     program.write_text(RANK)
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Ranks: one function on several processes, none of which is ever waited for in vain."""
+"""Ranks: one function on several processes; no wait for a rank is endless."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_ranks_that_all_fall_silent_are_ended() -> None:
 
 
 class StopError(Exception):
-    """Stands for an interruption in the parent."""
+    """Represents an interruption in the parent."""
 
 
 def test_ranks_that_are_stopped_early_save_what_they_have(tmp_path: Path) -> None:

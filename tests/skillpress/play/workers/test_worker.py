@@ -1,4 +1,4 @@
-"""What a pool's caller waits for, and for how long."""
+"""How long a pool's caller waits, and for what."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StuckStart:
 
 
 class StuckUnpickling(StuckStart):
-    """The same before the process is so far as to run anything of ours."""
+    """Hangs before the process runs any of our code."""
 
     def __setstate__(self, state: object) -> None:
         time.sleep(600)
@@ -35,7 +35,7 @@ class StuckUnpickling(StuckStart):
 
 
 class Length:
-    """Answers how long a job is, after ``seconds``."""
+    """Answers with the length of a job, after ``seconds``."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -78,7 +78,7 @@ def test_a_big_batch_at_which_a_worker_hangs_is_given_up_and_the_pool_works_on()
 
 
 def given(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
-    """The messages that the pool's only worker is given from now on."""
+    """The messages that the pool's only worker receives from now on."""
     messages: list[list[Any]] = []
     (worker,) = pool._workers
     give = worker.give
