@@ -1,7 +1,7 @@
-"""A small server that speaks what engine ``server`` speaks, with a real policy behind it.
+"""A small server that speaks the protocol of engine ``server``, with a real policy behind it.
 
-It samples with the local engine, fetches weights over HTTP, and can be told to fail in the ways in which
-servers fail. vLLM's own servers are tried by ``make test-vllm``.
+It samples with the local engine, fetches weights over HTTP, and can be made to fail as real servers do.
+``make test-vllm`` tests vLLM's own servers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Answer = dict[str, Any]
 
 
 class ProtocolServer(ThreadingHTTPServer):
-    """A context manager; it answers from the moment it is entered."""
+    """A context manager; it answers as soon as it is entered."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -37,13 +37,13 @@ class ProtocolServer(ThreadingHTTPServer):
         self.weights_name = "those of its start"
         self.vllm = f"{VLLM}+cpu"
         self.dtype = str(policy.model.dtype).removeprefix("torch.")
-        """What it says of itself."""
+        """The type that it reports."""
         self.lock = threading.Lock()
         self.asked: list[str] = []
-        """Ids of all requests that came, the unanswered ones too."""
+        """Ids of all received requests, including unanswered ones."""
         self.slowness = 0.0
         self.change: Callable[[Answer], Answer] = lambda answer: answer
-        """Spoils an answer."""
+        """Corrupts an answer."""
         self.before_answer: Callable[[Self], None] = lambda server: None
         self._staged: dict[str, Any] = {}
         self._connections: list[Any] = []
@@ -56,7 +56,7 @@ class ProtocolServer(ThreadingHTTPServer):
         self.die()
 
     def die(self) -> None:
-        """As a killed process: its connections break, and its port refuses."""
+        """Behave like a killed process: its connections break, and its port refuses."""
         self.shutdown()
         self.server_close()
         for connection in self._connections:
@@ -66,12 +66,12 @@ class ProtocolServer(ThreadingHTTPServer):
                 continue
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection, to break it."""
+        """Remember the connection, so that it can be broken."""
         self._connections.append(request)
         super().process_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away, or a death: nothing to print."""
+        """A client left or the server died; print nothing."""
 
     def generate(self, body: dict[str, Any]) -> Answer:
         """/inference/v1/generate."""
@@ -144,4 +144,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Print nothing."""

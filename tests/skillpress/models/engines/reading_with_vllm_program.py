@@ -1,7 +1,7 @@
 """What vLLM makes of saved policies by itself: ``reading_with_vllm_program.py FOLDER ...``.
 
-Prints as JSON, for each folder, the tokens of its prompt and the likeliest ones that follow. Nothing but the
-folder says what texts begin with, how a chat is written and where responses end.
+Prints as JSON, for each folder, the tokens of its prompt and the likeliest following tokens. Only the folder
+says what texts begin with, how a chat is written and where responses end.
 """
 
 from __future__ import annotations

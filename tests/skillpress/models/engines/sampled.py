@@ -1,4 +1,5 @@
-"""What the tests of the local engine's two ways to decode sample from, and how they compare."""
+"""The policies that the tests of the local engine's two decoders sample from, and the comparison of their
+results."""
 
 from __future__ import annotations
 

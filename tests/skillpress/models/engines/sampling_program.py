@@ -1,8 +1,8 @@
 """Engine ``vllm`` by itself: ``sampling_program.py smollm2-135m|FOLDER float32|bfloat16``.
 
-Samples, changes the weights, samples again, does the same with a second engine, and prints as JSON how far
-the learner's scores of what was sampled are from what the engines said, by the wrong weights for comparison
-too, and which part of prompts was computed when they came again.
+Samples, changes the weights, samples again, and does the same with a second engine. Prints as JSON how far
+the learner's scores of the samples differ from the engine's log-probabilities, also for the wrong weights as
+a comparison. Prints also which share of a repeated prompt was computed again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEW_TOKENS = 4
 
 @torch.no_grad()
 def mean_difference(policy: Policy, prompts: list[TokenIds], completions: list[Completion]) -> float:
-    """Of log-probabilities, over all tokens."""
+    """Mean difference of log-probabilities, over all tokens."""
     pairs = [(prompt, c.token_ids) for prompt, c in zip(prompts, completions, strict=True)]
     scored, _ = ResponseScorer(policy.model)(pack_responses(pairs), 1.0)
     sampled = [logprob for completion in completions for logprob in completion.logprobs]
@@ -37,13 +37,13 @@ def mean_difference(policy: Policy, prompts: list[TokenIds], completions: list[C
 
 @torch.no_grad()
 def scale(policy: Policy, by: float) -> None:
-    """All of its weights."""
+    """Multiply all weights of the policy."""
     for weight in policy.model.parameters():
         weight.mul_(by)
 
 
 def main(model: str, dtype: str) -> dict[str, float]:
-    """The differences."""
+    """Return the differences."""
     policy = load_pretrained(model, dtype)
     random = np.random.default_rng(0)
     longest = min(64, policy.context_length)

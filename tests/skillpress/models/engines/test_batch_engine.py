@@ -1,4 +1,4 @@
-"""Engines that compute when asked, and asking any engine for all at once."""
+"""Engines that compute when asked, and asking any engine for several completions at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOT, COLD = Sampling(max_new_tokens=2), Sampling(0.0, max_new_tokens=2)
 
 
 class Echo(BatchEngine):
-    """Answers with the prompt; remembers its batches."""
+    """Answers with the prompt and records its batches."""
 
     promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
 

@@ -1,4 +1,4 @@
-"""What no engine of vLLM's can sample from is refused before any of them starts."""
+"""Requests that vLLM's engines cannot sample from are refused before an engine starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding all rows together: against the form that it replaced, and the parts that make it fast."""
+"""Decoding all rows together: compared with the earlier implementation, and the parts that make it fast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLING = Sampling(max_new_tokens=8)
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3", "GPT2", "Cohere2", "Gemma3Text", "Mistral"])
 def test_rows_of_several_passes_are_decoded_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sliding windows, shared heads and rows that move among them."""
+    """Covers sliding windows, shared heads and rows that move."""
     policy, prompts = policy_of(name), prompts_of(24, 20)
     expected = [LocalEngine(policy).generate([prompt], SAMPLING, [n])[0] for n, prompt in enumerate(prompts)]
     assert len({len(completion.token_ids) for completion in expected}) > 2, "rows stop at different times"

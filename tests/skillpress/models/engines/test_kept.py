@@ -1,4 +1,4 @@
-"""Kept keys and values: found by prefix, bounded, and the same responses with them and without."""
+"""Kept keys and values: found by prefix, bounded in size, and without effect on the responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ tokens = st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple)
 
 
 def sequence(ids: TokenIds) -> KeptSequence:
-    """One layer; 8 bytes a token."""
+    """One layer, 8 bytes per token."""
     keys = torch.zeros(1, len(ids), 1)
     return KeptSequence(ids, ((keys, keys.clone()),))
 
@@ -76,8 +76,8 @@ def policy_of(name: str) -> Policy:
 
 
 def play(engine: LocalEngine, steps: int, episodes: int = 9) -> list[list[Completion]]:
-    """Episodes whose prompts grow by the response and by something of a length of their own; they share their
-    first prompts in threes, and one episode more begins at every step."""
+    """Episodes whose prompts grow by the response and by new tokens of varying length. Groups of three share
+    their first prompt, and one more episode begins at every step."""
     random = np.random.default_rng(0)
     openings = [tuple(random.integers(3, 50, 3 + group).tolist()) for group in range(episodes)]
     prompts = {number: openings[number // 3] for number in range(episodes)}

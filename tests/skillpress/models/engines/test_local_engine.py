@@ -1,4 +1,4 @@
-"""The local engine: what it samples, what it reports, and what it does not compute."""
+"""The local engine: what it samples, what it reports, and what it avoids computing."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from skillpress.models.engines import sampler
 from skillpress.models.engines.sampler import draw, gumbel
 
 SEEDS = np.arange(40_000, dtype=np.uint64)
-"""One each for as many rows."""
+"""One seed per row."""
 
 
 def splitmix(seed: int, position: int) -> int:
@@ -66,7 +66,8 @@ def test_frequencies_and_logprobs_are_those_of_the_tempered_softmax(temperature:
 
 
 def test_a_large_vocabulary_of_rare_tokens_is_drawn_from_as_a_whole() -> None:
-    """Ten thousand tokens share a thousandth of the mass: 40 of 40,000 draws, within five deviations."""
+    """Ten thousand tokens share a thousandth of the mass: 40 of 40,000 draws are expected, within five
+    standard deviations."""
     logits = torch.tensor([0.0] + [np.log(1e-3 / 10_000)] * 10_000)
     some = [
         draw(logits.expand(500, -1), Sampling(), SEEDS[at : at + 500], 3)[0] for at in range(0, 40_000, 500)
@@ -93,8 +94,9 @@ def test_a_row_is_drawn_alike_beside_any_others_and_with_a_padded_vocabulary(
 
 
 def test_rounding_of_the_logits_turns_few_draws() -> None:
-    """Differences of d nats turn a draw with a probability of about 0.6 d, here one of 10,000. Where a
-    number falls among boundaries, each of which moves, it is some 20 of them (``benchmarks/draws.py``)."""
+    """A difference of d nats changes a draw with a probability of about 0.6 d, here one of 10,000. For a
+    sampler that looks up a number among boundaries, each of which moves, it is about 20 of them
+    (``benchmarks/draws.py``)."""
     logits = torch.from_numpy(np.random.default_rng(1).normal(size=(10_000, 1000))).float()
     rounding = torch.from_numpy(np.random.default_rng(2).normal(scale=2e-4, size=(10_000, 1000))).float()
     seeds = SEEDS[:10_000]

@@ -1,5 +1,5 @@
-"""Starting a vLLM server: what it is started with, and what is said where vLLM is missing. With vLLM
-itself: ``make test-vllm``."""
+"""Starting a vLLM server: its command and environment, and the message if vLLM is missing. ``make test-vllm``
+tests vLLM itself."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_servers_are_held_to_the_version_of_vllm_that_is_pinned() -> None:
 def test_a_servers_temporary_files_are_its_own_and_go_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In vLLM's place a module that leaves a socket where vLLM would, and waits to be killed."""
+    """In vLLM's place, a module that leaves a socket where vLLM would, and waits to be killed."""
     module = tmp_path / "vllm" / "entrypoints" / "openai" / "api_server.py"
     module.parent.mkdir(parents=True)
     module.write_text(

@@ -1,4 +1,4 @@
-"""Engine ``server`` against servers on this machine: what it samples, and what it does when they fail."""
+"""Engine ``server`` with servers on this machine: what it samples, and what it does when they fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROMPTS = [(5 + row, 6, 7) for row in range(30)]
 DEMAND = EngineDemand(longest=28, slots=32, ranks=Ranks())
 
 PATIENCE = 300.0
-"""For what takes a moment where nothing else runs."""
+"""Maximum wait for something that takes a moment on an idle machine."""
 
 MakeServers = Callable[[int], list[ProtocolServer]]
 Connect = Callable[..., ServerEngine]
@@ -40,7 +40,7 @@ Connect = Callable[..., ServerEngine]
 
 @pytest.fixture
 def servers() -> Iterator[MakeServers]:
-    """``servers(2)``: running servers, started from other weights than any test's policy."""
+    """``servers(2)``: running servers, started with other weights than any test's policy."""
     with ExitStack() as stack:
         yield lambda count: [
             stack.enter_context(ProtocolServer(tiny_policy(seed=9), longest=28)) for _ in range(count)
@@ -67,7 +67,8 @@ def connect() -> Iterator[Connect]:
 
 
 def largest_difference(policy: Policy, completions: Sequence[Completion]) -> float:
-    """Between what the learner's scorer says of the responses and what the engine said."""
+    """The largest difference between the learner's scores of the responses and the engine's
+    log-probabilities."""
     pairs = [(prompt, c.token_ids) for prompt, c in zip(PROMPTS, completions, strict=True)]
     scored, _ = ResponseScorer(policy.model)(pack_responses(pairs), 1.0)
     sampled = [logprob for completion in completions for logprob in completion.logprobs]
@@ -75,7 +76,7 @@ def largest_difference(policy: Policy, completions: Sequence[Completion]) -> flo
 
 
 def hold_until_all_have_come(servers: Sequence[ProtocolServer]) -> threading.Event:
-    """The servers answer nothing before they have been asked for every prompt."""
+    """The servers answer nothing before they have received all prompts."""
     all_have_come = threading.Event()
 
     def hold(server: ProtocolServer) -> None:
@@ -273,7 +274,7 @@ def test_at_the_start_every_server_must_be_there_and_fit(servers: MakeServers, c
 
 
 def wider_policy() -> Policy:
-    """Of another shape than the servers'."""
+    """A policy of another shape than the servers'."""
     words = tuple(map(str, range(50)))
     vocabulary = ScratchVocabulary((*words, "stop"), ("stop",), {}, state_words=12)
     return build_scratch_policy(vocabulary, 32, 2, 2, 16, 0)

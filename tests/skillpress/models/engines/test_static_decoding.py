@@ -1,4 +1,5 @@
-"""Decoding with steps of few shapes: on a CPU all of it but CUDA's own recording, which is a parameter."""
+"""Decoding with steps of a few shapes, tested on a CPU. Only CUDA's own recording, which is a parameter, is
+replaced."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SAMPLING = Sampling(max_new_tokens=8)
 
 
 def as_it_is(step: Step) -> Step:
-    """What CUDA does, without CUDA: nothing is recorded, and the step's own function is played back."""
+    """Do what CUDA does, without recording: the step's own function is replayed."""
     step()
     return step
 
@@ -60,7 +61,7 @@ def test_a_shape_holds_what_it_is_asked_for_and_is_one_of_few(rows: int, columns
 def test_the_same_is_sampled_as_with_a_cache_that_grows(
     name: str, count: int, group: int, seed: int, new: int, prefill: int, step: int
 ) -> None:
-    """Prompts of mixed lengths, shared ones, several passes, and rows that stop at different times."""
+    """Prompts of mixed lengths, shared prompts, several passes, and rows that stop at different times."""
     policy, sampling = policy_of(name), Sampling(max_new_tokens=new)
     prompts = [prompt for prompt in prompts_of(count, 20, seed) for _ in range(group)]
     with pytest.MonkeyPatch.context() as patch:
@@ -160,7 +161,7 @@ def nothing_is_done(step: Step) -> Step:
 
 
 def frozen(name: str) -> Callable[[StaticDecoder], Record]:
-    """A recording that goes on with one of its inputs as it was then."""
+    """A recording in which one of its inputs stays as it was when recorded."""
 
     def recorder(decoder: StaticDecoder) -> Record:
         def record(step: Step) -> Step:
@@ -197,7 +198,7 @@ def test_a_recording_that_does_nothing_is_refused() -> None:
 
 
 def test_a_model_that_reads_the_steps_mask_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step is held against the model with a cache that grows, not against itself."""
+    """The step is compared with the model with a growing cache, not with itself."""
     engine = static_engine(policy_of("Llama"))
     forward = engine.model.forward
 

@@ -1,5 +1,5 @@
-"""Two processes learn from what two servers sample, one of which dies: without vLLM, in every run of the
-tests. The same with vLLM's own servers: ``make test-vllm``."""
+"""Two processes learn from the samples of two servers, one of which dies. This test runs without vLLM in
+every run of the tests; ``make test-vllm`` does the same with vLLM's own servers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ environment: {max_steps: 4, max_numbers: 3}
 training: {steps: 3, minibatches: 1, checkpoint_every: 5}
 algorithm: {kl_coefficient: 0.1}
 """
-"""The KL term moves the weights also where no rollout is better than another."""
+"""The KL term changes the weights even if no rollout is better than another."""
 DIES_AFTER = 40
-"""Requests; a step asks for some 60 of two servers."""
+"""Number of requests after which a server dies; a step sends about 60 to two servers."""
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """The engines ``vllm`` and ``server`` with vLLM itself (its CPU build: ``make test-vllm``).
 
-Countdown by a small policy and by SmolLM2-135M, whose every token is scored by the learner too: where an
-algorithm makes one update a step, the ratio of its first pass is that of learner and engine, and must be 1.
+A small policy and SmolLM2-135M play Countdown, and the learner scores each of their tokens too. If an
+algorithm makes one update per step, the ratio of its first pass is that between learner and engine, and must
+be 1.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ class Case:
 
     overlay: str
     demonstrations: int
-    """Shown to it before; 0 leaves it as it is."""
+    """Number of demonstrations that it is trained on first; 0 for none."""
     episodes: int
-    """To play while a server is killed."""
+    """Number of episodes played while a server is killed."""
     killed_after: int
-    """Episodes, of these."""
+    """Number of these episodes after which the server is killed."""
     wins: bool
     """Whether it wins now and then."""
 
@@ -74,7 +75,7 @@ training: {steps: 3, minibatches: 1, checkpoint_every: 5}
         killed_after=40,
         wins=True,
     ),
-    # It never wins, so its advantages are 0: what moves its weights is the KL term.
+    # It never wins, so its advantages are 0 and only the KL term changes its weights.
     PRETRAINED: Case(
         overlay="""
 environment: {max_steps: 2, max_numbers: 3}
@@ -90,9 +91,10 @@ training: {steps: 3, tasks_per_step: 2, rollouts_per_task: 2, minibatches: 1, ch
     ),
 }
 LARGEST_DIFFERENCE = 1e-4
-"""In nats, between what the engine and the learner say of a token, both in float32."""
+"""Maximum difference, in nats, between the engine's and the learner's log-probability of a token, both in
+float32."""
 READY_SECONDS = 1800.0
-"""Half a minute where nothing else runs."""
+"""Maximum wait; it takes half a minute on an idle machine."""
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -126,7 +128,7 @@ def options(folder: Path) -> ServerOptions:
 
 
 def still_alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended within a minute; what nobody has buried counts as ended."""
+    """The processes that have not ended within a minute; zombies count as ended."""
 
     def alive(process: psutil.Process) -> bool:
         with suppress(psutil.NoSuchProcess):
@@ -140,12 +142,12 @@ def still_alive(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def use(case: Case, folder: Path, engine: str) -> None:
-    """The experiment of the folder with this engine."""
+    """Use this engine in the folder's experiment."""
     (folder / "overlay.yaml").write_text(f"{case.overlay}\n{engine}\n")
 
 
 def assert_learned_from_what_was_sampled(case: Case, curve: list[dict[str, float]]) -> None:
-    """Every step has compared the engine with the learner, whose weights the step before has changed."""
+    """Every step has compared the engine with the learner, whose weights the previous step changed."""
     assert [row["step"] for row in curve] == [1, 2, 3]
     print(*(f"{row['step']:.0f}: {row['mismatch/mean']:.2g} {row['mismatch/largest']:.2g}" for row in curve))
     for row in curve:
@@ -187,7 +189,7 @@ def test_a_tied_head_takes_new_weights_whole_and_a_second_engine_starts_from_its
 
 @pytest.fixture(scope="module")
 def launcher(folder: Path) -> Iterator[tuple[ServerOptions, subprocess.Popen[bytes]]]:
-    """A server as the command starts it."""
+    """A server started by the command."""
     chosen = options(folder)
     words = [
         "--model", chosen.model, "--port", str(chosen.port), "--longest", str(chosen.longest),
@@ -202,14 +204,14 @@ def launcher(folder: Path) -> Iterator[tuple[ServerOptions, subprocess.Popen[byt
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[ModelServer]:
-    """A server as a program starts it."""
+    """A server started by a program."""
     with ModelServer(options(folder), folder / "server.log") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def urls(launcher: tuple[ServerOptions, subprocess.Popen[bytes]], server: ModelServer) -> Iterator[list[str]]:
-    """Both, ready."""
+    """The URLs of both servers, once they are ready."""
     chosen, process = launcher
     server.wait_until_ready(READY_SECONDS)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Saved policies in vLLM, which is told nothing but their folders (its CPU build: ``make test-vllm``)."""
+"""Saved policies in vLLM, which gets nothing but their folders (its CPU build: ``make test-vllm``)."""
 
 from __future__ import annotations
 

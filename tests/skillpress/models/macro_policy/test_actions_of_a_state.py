@@ -1,4 +1,4 @@
-"""Probabilities of actions against the sum over every token sequence of a small vocabulary."""
+"""Probabilities of actions, compared with the sum over every token sequence of a small vocabulary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ LONGEST = 3
 
 
 def six_tokens(seed: int = 0, sharpness: float = 8.0) -> Policy:
-    """A random model over <pad>, <unk>, a, b and the stop words go and halt; far from even."""
+    """A random model over <pad>, <unk>, a, b and the stop words go and halt; its distribution is far from
+    uniform."""
     vocabulary = ScratchVocabulary(("a", "b", "go", "halt"), ("go", "halt"), {}, state_words=4)
     policy = build_scratch_policy(vocabulary, 16, 1, 2, LONGEST, seed)
     with torch.no_grad():
@@ -36,14 +37,15 @@ def six_tokens(seed: int = 0, sharpness: float = 8.0) -> Policy:
 
 
 def last_word(policy: Policy, response: TokenIds) -> str:
-    """A parser to which the words before the last are a thought; it reads nothing after a word b."""
+    """A parser that takes all words before the last as a thought; it reads nothing after a word b."""
     words = policy.decode(response).split()
     return "" if not words or "b" in words else words[-1]
 
 
 @torch.no_grad()
 def every_response(policy: Policy, prompt: TokenIds, sampling: Sampling) -> dict[TokenIds, float]:
-    """Response to probability, by the definition: every one of them whole through the model."""
+    """Maps each response to its probability, by the definition: the model computes each of them
+    completely."""
     found = {}
     stop = policy.stop_token_ids
     for length in range(1, LONGEST + 1):
@@ -129,7 +131,7 @@ def test_a_budget_of_tokens_leaves_out_more_and_the_bounds_still_hold(budget: in
         bounds = macro.entropy_bounds
         assert bounds.low - 1e-5 <= entropy(truth.values()) <= bounds.high + 1e-5
         assert exp(macro.log_responses_left) >= len(responses) - macro.responses - 1e-6
-    if budget == 4:  # too little for the two longest prompts of 2, 4 and 1 tokens and anything behind them
+    if budget == 4:  # not enough for the two longest prompts of 2, 4 and 1 tokens and any further token
         assert sum(macro.responses > 0 for macro in found) >= 1
 
 
@@ -138,7 +140,7 @@ def test_several_token_sequences_of_one_action_are_added_up() -> None:
     (found, *_) = enumerated(policy, sampling, 1e-30)
     responses = every_response(policy, PROMPTS[0], sampling)
     ways = [p for tokens, p in responses.items() if last_word(policy, tokens) == "go"]
-    assert len(ways) == 1 + 3 + 9  # go behind zero, one or two of <pad>, <unk> and a
+    assert len(ways) == 1 + 3 + 9  # go after zero, one or two of <pad>, <unk> and a
     assert found.probabilities["go"] == pytest.approx(sum(ways), abs=1e-6) and sum(ways) > max(ways)
     assert found.response_entropy > found.entropy
 
@@ -152,7 +154,8 @@ def test_only_what_top_k_keeps_is_possible() -> None:
 
 
 def test_the_lower_bound_of_the_entropy_is_reached() -> None:
-    """q = (0.5, 0.3) and 0.2 left: least where the 0.2 are the first action's, as (0.7, 0.3)."""
+    """q = (0.5, 0.3) with 0.2 left: the entropy is smallest if the 0.2 belong to the first action, as (0.7,
+    0.3)."""
     found = MacroPolicy({"a": 0.5, "b": 0.3}, 0.2, log(2), 2, 0.0)
     assert found.entropy_bounds.low == pytest.approx(-0.7 * log(0.7) - 0.3 * log(0.3))
     assert found.entropy_bounds.high == pytest.approx(
@@ -200,7 +203,7 @@ def test_intervals_of_samples_cover_the_enumerated_probabilities() -> None:
 
 
 def test_estimates_of_counts_are_those_of_a_hand_calculation() -> None:
-    """3 of 4 and 1 of 4: plug-in entropy 0.562335, Miller's correction 1/8."""
+    """Shares 3 of 4 and 1 of 4: plug-in entropy 0.562335, Miller's correction 1/8."""
     found = SampledMacroPolicy({"up": 3, "": 1})
     assert found.share("up") == 0.75 and found.share("down") == 0
     assert found.entropy == pytest.approx(0.562335 + 0.125, abs=1e-6)
@@ -218,4 +221,4 @@ def test_a_real_parser_reads_the_responses() -> None:
     policy = six_tokens()
     read = lambda tokens: plain(policy.decode(tokens)).action  # noqa: E731
     found = Enumeration(policy.model, Sampling(max_new_tokens=1), policy.stop_token_ids, read, 1e-9)(PROMPTS)
-    assert set(found[0].probabilities) == {"", "a", "b", "go", "halt"}  # <pad> and <unk> are no text
+    assert set(found[0].probabilities) == {"", "a", "b", "go", "halt"}  # <pad> and <unk> are not text

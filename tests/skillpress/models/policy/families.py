@@ -1,4 +1,4 @@
-"""Tiny models of other families, with weights large enough that a slip in their logits shows."""
+"""Tiny models of other families, with weights large enough to reveal a mistake in their logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 WINDOW = 8
-"""Tokens that a sliding window sees, where there is one."""
+"""Number of tokens that a sliding window sees, if there is one."""
 
 _SHAPE: dict[str, Any] = {
     "vocab_size": 60, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
@@ -33,7 +33,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Gemma3Text": {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]},
     "Mistral": {"sliding_window": WINDOW},
 }
-"""Family to what its configuration says beside the shape."""
+"""Maps a family to the settings of its configuration besides the shape."""
 
 
 def family(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> PreTrainedModel:

@@ -1,7 +1,7 @@
-"""Model folders as they are found on hubs, small: each test names the quirk of its own.
+"""Small model folders of the kinds found on hubs: each test names its own peculiarity.
 
-The tokenizer is byte-level, so it can say everything. Files beside the weights are written by hand, as other
-programs and earlier versions of transformers have written them.
+The tokenizer is byte-level, so it can encode everything. Files besides the weights are written by hand, as
+other programs and earlier versions of transformers write them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_PARTS = CHATML.replace(
     "message.content",
     "(message.content | selectattr('type', 'defined') | map(attribute='text') | join)",
 )
-"""Writes the text parts of a message, and nothing where its content is a text."""
+"""Writes the text parts of a message, and nothing if its content is a text."""
 DATED = "{{ '<|im_start|>system\nToday is ' + strftime_now('%d %b %Y') + '<|im_end|>\n' }}" + CHATML
 
 
@@ -43,7 +43,7 @@ SHAPE: dict[str, Any] = {
     "vocab_size": 280, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
     "pad_token_id": None, "initializer_range": 0.4,
 }  # fmt: skip
-"""Of a model, as its configuration says it."""
+"""Configuration of a model."""
 
 
 def llama(**changes: Any) -> PretrainedConfig:
@@ -52,7 +52,7 @@ def llama(**changes: Any) -> PretrainedConfig:
 
 
 def gemma3() -> PretrainedConfig:
-    """A multimodal Gemma 3, whose language model has a configuration of its own."""
+    """A multimodal Gemma 3, whose language model has its own configuration."""
     text = {
         "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
         "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 280, "max_position_embeddings": 2048,
@@ -76,7 +76,7 @@ def model_of(config: PretrainedConfig) -> PreTrainedModel:
 
 
 def tokenizer_with(special: tuple[str, ...] = SPECIAL, text_begins: bool = False) -> Tokenizer:
-    """Special tokens, then the bytes.
+    """A tokenizer with special tokens followed by the bytes.
 
     Args:
         text_begins: whether it puts the BOS token before texts.
@@ -102,8 +102,8 @@ def write_folder(
     """A model folder.
 
     Args:
-        tokenizer: what tokenizer_config.json says beside the usual.
-        generation: generation_config.json.
+        tokenizer: additional contents of tokenizer_config.json.
+        generation: contents of generation_config.json.
     """
     model_of(config or llama()).save_pretrained(folder)
     (backend or tokenizer_with()).save(str(folder / "tokenizer.json"))

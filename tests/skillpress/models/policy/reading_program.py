@@ -1,7 +1,7 @@
-"""What transformers makes of saved policies: ``reading_program.py FOLDER ...``, in any of its versions.
+"""What transformers, in any version, makes of saved policies: ``reading_program.py FOLDER ...``.
 
-Prints as JSON, for each folder, the tokens of its prompt, the likeliest ones that follow, and the logits
-behind the prompt.
+Prints as JSON, for each folder, the tokens of its prompt, the likeliest following tokens, and the logits
+after the prompt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 QUESTION = "asked.json"
-"""In a folder: the message, how many tokens are to follow, and how many there may be in all."""
+"""File in a folder with the message, the number of tokens that follow, and the maximum total number."""
 
 
 @torch.no_grad()

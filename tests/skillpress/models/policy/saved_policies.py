@@ -1,5 +1,5 @@
-"""Policies of every kind that is written, saved for other programs to read; ``asked.json`` beside each model
-says what they are asked."""
+"""Policies of every kind that is written, saved for other programs to read; ``asked.json`` in each folder
+contains the question."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from skillpress.models.policy.scratch import build_scratch_policy
 
 TEXT = "Go north. 80 + 28 = 108, isn't it?\n<action>op(+, 80, 28)</action> rollback"
 NUMBERS = "7 49 up 3"
-"""For the policy that is made from nothing."""
+"""Text for the policy that is built from scratch."""
 NEW = 6
 WIDE = {"hidden_size": 64, "head_dim": 32}
-"""Heads as large as vLLM's CPU build takes them."""
+"""Heads of a size that vLLM's CPU build supports."""
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "another base": ("Llama", {"rope_parameters": {"rope_theta": 70000.0, "rope_type": "default"}}),
     "llama3": (
@@ -65,23 +65,24 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "experts": ("Qwen3Moe", {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}),
 }  # fmt: skip
-"""What is called otherwise in transformers 4: a family, and what its configuration says."""
+"""Settings that transformers 4 names differently: a family and its configuration."""
 
 
 def scratch(home: Path) -> Policy:
-    """Made from nothing."""
+    """A policy built from scratch."""
     numbers = {str(number): number for number in range(50)}
     words = ScratchVocabulary((*numbers, "up", "down", "stop"), ("stop",), numbers, state_words=48)
     return build_scratch_policy(words, 64, 2, 2, 16, seed=0)
 
 
 def base(home: Path) -> Policy:
-    """A base model, whose texts begin with its BOS."""
+    """A base model whose texts begin with its BOS."""
     return load_policy(write_folder(home / "source", wide(), tokenizer_with(text_begins=True)))
 
 
 def chat(home: Path) -> Policy:
-    """An instruction model whose files disagree about its ends; with generation settings that are mended."""
+    """An instruction model whose files disagree about its ends, and whose generation settings are
+    corrected."""
     tags = tokenizer_with((*SPECIAL, "<think>", "</think>"))
     said = {"extra_special_tokens": ["<think>", "</think>"], "add_bos_token": True}
     generation = {"eos_token_id": 1, "temperature": 0.6}
@@ -89,18 +90,18 @@ def chat(home: Path) -> Policy:
 
 
 def domain_tokens(home: Path) -> Policy:
-    """Words of the environment as tokens of their own."""
+    """A policy with domain words as single tokens."""
     source = write_folder(home / "source", wide(tie_word_embeddings=True), template=CHATML)
     return with_tokens(load_policy(source), ["<action>", "</action>", "rollback", " 28", "op("])
 
 
 def smollm2(home: Path) -> Policy:
-    """The one with weights that somebody has trained."""
+    """The only policy with trained weights."""
     return load_pretrained(SMOLLM2, "float32")
 
 
 def multimodal(home: Path) -> Policy:
-    """A Gemma 3 that sees."""
+    """A multimodal Gemma 3 with a vision part."""
     return load_policy(write_folder(home / "source", gemma3(), template=IN_PARTS))
 
 
@@ -132,20 +133,20 @@ POLICIES: dict[str, Callable[[Path], Policy]] = {
 
 
 def save_and_ask(policy: Policy, folder: Path) -> dict[str, Any]:
-    """Save a policy; returns what it says itself, in the words of ``reading_program``."""
+    """Save a policy; return its own answer in the form of ``reading_program``."""
     save_policy(policy, folder)
     return ask(policy, folder)
 
 
 def save_trained_and_ask(policy: Policy, folder: Path) -> dict[str, Any]:
-    """The same of a policy that low-rank changes are trained of: its adapter is in the folder, too."""
+    """The same for a policy with a low-rank adapter, which is also in the folder."""
     changes = LoraAdapter(policy.model, rank=2, alpha=4, seed=0)
     save_policy(policy, folder, changes.merged(lambda weight: weight), changes.saved(lambda weight: weight))
     return ask(load_policy(folder), folder)
 
 
 def ask(policy: Policy, folder: Path) -> dict[str, Any]:
-    """What a policy says, and ``asked.json`` for others to ask the same."""
+    """Return a policy's answer, and write ``asked.json`` so that others can be asked the same."""
     text = NUMBERS if "49" in policy.tokenizer.vocab else TEXT
     (prompt,) = policy.encode([text])
     (said,) = generate(LocalEngine(policy), [prompt], Sampling(temperature=0, max_new_tokens=NEW), [0])

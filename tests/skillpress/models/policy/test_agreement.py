@@ -1,4 +1,5 @@
-"""Log-probabilities of every family against its own forward pass, and the refusal of what disagrees."""
+"""Log-probabilities of every family compared with its own forward pass, and the refusal of models that
+disagree."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 
 ROUNDING = 2e-5
-"""Nats, in float32."""
+"""Tolerance in nats, in float32."""
 
 
 def row_by_row(model: PreTrainedModel, pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> torch.Tensor:
-    """The definition: the whole row through the model, a softmax at every response token."""
+    """The definition: the whole row through the model, and a softmax at every response token."""
     scores = []
     for prompt, response in pairs:
         logprobs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0].float(), dim=-1)
@@ -28,7 +29,7 @@ def row_by_row(model: PreTrainedModel, pairs: list[tuple[tuple[int, ...], tuple[
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_scores_and_gradients_are_the_models_own(name: str) -> None:
-    """Also where a short prompt is padded beside one that is longer than the sliding window."""
+    """Includes a short prompt that is padded beside one that is longer than the sliding window."""
     model = family(name)
     pairs = example_pairs(model)
     expected = row_by_row(model, pairs)
@@ -79,7 +80,7 @@ def test_bare_output_embeddings_are_refused(
 def test_a_sliding_window_over_prompts_padded_on_the_right_is_refused(
     name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the rounding of bfloat16 would hide it."""
+    """Even if the rounding of bfloat16 would hide it."""
     monkeypatch.setattr(scoring, "sliding_window", lambda config: None)
     model = family(name, dtype)
     assert disagreement(model, example_pairs(model)) > 0.05

@@ -22,7 +22,7 @@ episodes = st.tuples(openings, st.lists(st.tuples(said, said), min_size=1, max_s
 
 
 def steps_of(opening: tuple[int, ...], turns: Turns) -> list[Pair]:
-    """An episode as steps: after a response the environment says something, and the prompt grows by both."""
+    """An episode as steps: after each response the environment adds text, and the prompt grows by both."""
     steps, prompt = [], opening
     for response, observation in turns:
         steps.append((prompt, response))
@@ -31,7 +31,7 @@ def steps_of(opening: tuple[int, ...], turns: Turns) -> list[Pair]:
 
 
 def by_itself(model: torch.nn.Module, steps: list[Pair], heat: float) -> torch.Tensor:
-    """The definition: each step's own row through the model, a softmax at every response token."""
+    """The definition: each step's own row through the model, and a softmax at every response token."""
     scores = []
     for prompt, response in steps:
         logprobs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0] / heat, dim=-1)
@@ -99,7 +99,7 @@ def test_scores_and_gradients_are_those_of_every_step_by_itself(
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_scores_a_chain_as_its_own_forward_pass_does(name: str, checkpointing: bool) -> None:
-    """Longer than a sliding window, which then slides within the chain."""
+    """The chain is longer than a sliding window, which then slides within it."""
     model = family(name)
     if checkpointing:
         checkpoint_layers(model)

@@ -1,4 +1,5 @@
-"""Domain words as tokens: what is written comes back, and a new row begins at the mean of its pieces'."""
+"""Domain words as tokens: texts survive encoding and decoding, and a new row begins at the mean of its
+pieces' rows."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ actions = st.sampled_from(["rollback", "reset"]) | operations
 
 
 def prose(tied: bool, spare: int = 0) -> Policy:
-    """A small model over a byte-level tokenizer made of a little prose, as pretrained ones are."""
+    """A small model over a byte-level tokenizer trained on a little prose, as pretrained tokenizers are."""
     backend = Tokenizer(BPE())
     backend.pre_tokenizer = ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
     backend.decoder = ByteLevelDecoder()  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Folders that others made: texts begin and end as their files mean it, also where these disagree."""
+"""Folders made by other programs: texts begin and end as their files specify, even if the files disagree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENDS = {EOS: 1, END: 4}
 
 
 def edit(file: Path, **changes: Any) -> None:
-    """Change what a file of JSON says."""
+    """Change the contents of a JSON file."""
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
 
@@ -88,7 +88,7 @@ def test_a_template_that_writes_the_bos_has_it_once(tmp_path: Path) -> None:
 
 
 def says_always(policy: Policy, token: int) -> Policy:
-    """The policy, which says nothing but this token."""
+    """A policy that writes only this token."""
     head = policy.model.get_output_embeddings()
     bias = torch.zeros(len(head.weight))
     bias[token] = 100.0
@@ -107,7 +107,7 @@ def says_always(policy: Policy, token: int) -> Policy:
             CHATML,
             {1, 4},
             4,
-        ),  # tuned for chats, and told nowhere but in the template
+        ),  # tuned for chats, which only the template shows
         ({"eos_token_id": 1}, END, None, {1, 4}, 4),
         ({"eos_token_id": [4]}, EOS, None, {1, 4}, 1),
         ({"eos_token_id": [4, 1]}, EOS, CHATML, {1, 4}, 4),

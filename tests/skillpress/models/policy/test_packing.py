@@ -1,4 +1,4 @@
-"""The packed scorer against the cached one and against every row by itself; gradient checkpointing."""
+"""The packed scorer compared with the cached one and with separate rows; gradient checkpointing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_scores_and_gradients_are_those_of_the_cached_scorer(
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_scores_as_its_own_forward_pass_does(name: str, attention: str) -> None:
-    """Sliding windows among them: packing keeps a sequence's tokens beside each other."""
+    """Includes sliding windows: packing keeps a sequence's tokens next to each other."""
     model = family(name, attn_implementation=attention)
     rows = example_pairs(model)
     expected = scored(ResponseScorer(model), rows)
@@ -90,7 +90,7 @@ def test_first_fit_lays_no_piece_over_another_and_leaves_rows_at_least_half_full
 def test_packed_tokens_are_the_sequences_with_positions_from_0(rows: list[Pair], one_row: bool) -> None:
     packed = PackedSequences.of(pack_responses(rows), one_row)
     whole = [prompt + response[:-1] for prompt, response in rows]
-    if one_row:  # one that a later one goes on from stands within that one
+    if one_row:  # a pair that a later pair extends is contained in the later one
         assert packed.tokens.shape == (1, sum(len(whole[chain[-1]]) for chain in chains(rows))), "no padding"
     flat, positions, place = packed.tokens.flatten(), packed.positions.flatten(), 0
     for (prompt, response), sequence in zip(rows, whole, strict=True):
@@ -104,7 +104,7 @@ def test_packed_tokens_are_the_sequences_with_positions_from_0(rows: list[Pair],
 
 
 def test_a_single_row_as_flash_attention_wants_it_gives_the_same_scores() -> None:
-    """Here with sdpa's mask: FlashAttention needs a GPU."""
+    """With sdpa's mask, because FlashAttention needs a GPU."""
     model, rows = family("Llama"), example_pairs(family("Llama"))
     scorer = PackedScorer(model)
     expected = scored(scorer, rows)
@@ -113,7 +113,7 @@ def test_a_single_row_as_flash_attention_wants_it_gives_the_same_scores() -> Non
 
 
 def layer_passes(model: PreTrainedModel, rows: list[Pair]) -> int:
-    """How often the first layer computes in a forward and backward pass."""
+    """How often the first layer is computed in a forward and backward pass."""
     count = 0
 
     def hook(*arguments: object) -> None:
@@ -128,7 +128,7 @@ def layer_passes(model: PreTrainedModel, rows: list[Pair]) -> int:
 
 
 def test_checkpointed_layers_really_forget_and_compute_again() -> None:
-    """A model in eval() mode would not, without a word."""
+    """A model in eval() mode would silently keep its activations."""
     model = family("Llama")
     rows: list[Pair] = [((3, 4), (5,))]
     assert layer_passes(model, rows) == 1

@@ -1,4 +1,4 @@
-"""No pass holds more tokens than it may, whoever scores."""
+"""No pass holds more tokens than its limit, whichever scorer makes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_response_is_scored_alike_in_whatever_pass(limit: int) -> None:
 
 
 def test_a_comparison_with_the_models_own_logits_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its passes by the limit, its logits by what a chunk of them holds: here two tokens."""
+    """Its passes are bounded by the limit, its logits by the size of a chunk: here two tokens."""
     model, passed, logits = tiny_policy().model, [], []
     model.base_model.register_forward_hook(
         lambda module, _, named, output: passed.append(named["input_ids"].numel()), with_kwargs=True

@@ -1,4 +1,4 @@
-"""Policies on disk: the round trip, the start of the numbers' embeddings, and folders that are none."""
+"""Policies on disk: the round trip, the initial embeddings of numbers, and folders that are not policies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TEMPLATE = (
     "{% for message in messages %}{{ '1 ' if message.role == 'user' else '2 ' }}{{ message.content }} stop "
     "{% endfor %}{{ '2 ' if add_generation_prompt }}"
 )
-"""1 begins a turn of the user, 2 one of the model; each ends with ``stop``."""
+"""1 begins a turn of the user, 2 begins one of the model; each ends with ``stop``."""
 
 
 def test_a_prompt_goes_on_from_the_very_tokens_of_an_earlier_one_and_its_response() -> None:

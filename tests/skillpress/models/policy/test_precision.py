@@ -1,4 +1,4 @@
-"""Which combinations of types keep float32 masters, and what becomes of changes too small for bfloat16."""
+"""Which combinations of types keep float32 masters, and what happens to changes too small for bfloat16."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_masters_in_bfloat16_are_none() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_accumulated_in_a_stated_type(name: str) -> None:
-    """In float32 wherever DeepSpeed can: stage 0 in bfloat16 refuses to."""
+    """In float32 wherever DeepSpeed supports it: stage 0 in bfloat16 does not."""
     expected = "bf16" if name == "zero0_bf16" else "fp32"
     assert read_configuration(name)["data_types"] == {"grad_accum_dtype": expected}
 
@@ -57,7 +57,7 @@ def test_a_weight_is_rounded_to_one_of_its_neighbours_and_one_that_fits_stays(
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.9])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_as_many_weights_move_as_the_change_is_worth(share: float, sign: int) -> None:
-    """Rounded to the nearest, a change of a quarter of the last bit would be none."""
+    """Rounded to the nearest value, a change of a quarter of the last bit would have no effect."""
     weights = torch.full((100_000,), sign * (1 + share / 128))
     moved = round_at_random(weights, seed=0) != sign
     assert float(moved.float().mean()) == pytest.approx(share, abs=0.005)

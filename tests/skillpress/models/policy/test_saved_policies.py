@@ -1,4 +1,5 @@
-"""Saved policies in the hands of others: transformers of both versions read them, and say what we say."""
+"""Saved policies in other programs: both versions of transformers read them and give the same results as we
+do."""
 
 from __future__ import annotations
 

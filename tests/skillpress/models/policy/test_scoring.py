@@ -1,4 +1,4 @@
-"""Shared-prompt scoring against the model run on each row by itself."""
+"""Shared-prompt scoring compared with the model run on each row separately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pairs = st.lists(st.tuples(prompts, tokens), min_size=1, max_size=6)
 
 
 def row_by_row(model: torch.nn.Module, rows: list[tuple[tuple[int, ...], ...]], heat: float) -> torch.Tensor:
-    """The definition: the whole row through the model, a softmax at every response token."""
+    """The definition: the whole row through the model, and a softmax at every response token."""
     scores = []
     for prompt, response in rows:
         logits = model(torch.tensor([prompt + response])).logits[0] / heat

@@ -1,4 +1,4 @@
-"""Scores by chunks against scores in one piece: log-probabilities, entropies and gradients."""
+"""Scores by chunks compared with scores in one piece: log-probabilities, entropies and gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillpress.models.policy.token_scores import TokenScores
 
 VOCABULARY = 60
 ROUNDING = 2e-6
-"""In float32; of values about 1."""
+"""Tolerance in float32, for values of about 1."""
 
 
 class Case:
@@ -63,7 +63,7 @@ def in_chunks(model: PreTrainedModel, case: Case, heat: float, rows: int) -> lis
 def test_chunks_of_any_size_change_nothing(
     name: str, tokens: int, rows: int, heat: float, tied: bool, seed: int
 ) -> None:
-    """Over the families, whose logits are scaled and capped in their own ways."""
+    """Covers the families whose logits are scaled and capped in different ways."""
     case = Case(tokens, seed)
     whole = in_chunks(family(name, tie_word_embeddings=tied), case, heat, tokens)
     pieces = in_chunks(family(name, tie_word_embeddings=tied), case, heat, rows)
@@ -109,7 +109,7 @@ def test_the_bias_of_output_embeddings_has_its_gradient_too() -> None:
 
 
 def test_chunks_in_bfloat16_round_their_gradient_once() -> None:
-    """Hundreds of chunks added up in bfloat16 would be off by more than one rounding (2^-9)."""
+    """Hundreds of chunks summed in bfloat16 would differ by more than one rounding (2^-9)."""
     case = Case(400, 2, torch.bfloat16)
     *_, found = in_chunks(family("Llama", torch.bfloat16), case, 1.0, 1)
     exact = Case(400, 2)
