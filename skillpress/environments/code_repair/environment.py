@@ -158,7 +158,7 @@ class RepairEpisode:
                 case ApplyChange():
                     return self._change(call.number)
                 case _:
-                    raise AssertionError("submit is no step within an episode")
+                    raise AssertionError("submit is not a step within an episode")
         except EditError as error:
             return str(error), "edit_refused", {}
 

@@ -50,7 +50,7 @@ def check_info_keys(section: GymnasiumTextParameters, env: gymnasium.Env[str, st
             continue
         near, there = did_you_mean(key, seen), ", ".join(sorted(seen)) or "none"
         said = (
-            f"environment.{place}: {key!r} is no key of the info that {section.id} gave in {len(seeds)} "
+            f"environment.{place}: {key!r} is not a key of the info that {section.id} gave in {len(seeds)} "
             f"episodes; its keys were {there}{near}"
         )
         if near or place in always:

@@ -66,7 +66,9 @@ def _check(wins: pl.DataFrame) -> None:
             raise TaskError(f"pass rates: column {name} is missing; there must be {', '.join(WIN_COLUMNS)}")
     twice = wins.filter(pl.col("task_id").is_duplicated())
     if not twice.is_empty():
-        raise TaskError(f"pass rates: task {twice['task_id'][0]} stands {twice.height} times; once is right")
+        raise TaskError(
+            f"pass rates: task {twice['task_id'][0]} occurs {twice.height} times; it must occur once"
+        )
     possible = (pl.col("rollouts") >= 1) & pl.col("wins").is_between(0, pl.col("rollouts"))
     wrong = wins.filter(~possible.fill_null(False))
     if not wrong.is_empty():

@@ -57,7 +57,7 @@ CPU_OPTIONS = ("--enforce-eager", "--no-enable-chunked-prefill")
 """Seeded requests crash the CPU's sampler if a prefill is cut into pieces."""
 
 BATCH_TOKENS = 8192
-OPEN = "whoever reaches the port can change the model and run code on this machine; nothing asks for a key"
+OPEN = "any program that reaches the port can change the model and run code here, and no key is asked for"
 GRACE_SECONDS = 20.0
 """Time that the server has to end after SIGTERM."""
 POLL_SECONDS = 0.25
@@ -223,7 +223,9 @@ def _parser() -> Parser:
     parser.add_argument("--model", required=True, help="a model folder, or a name on the hub")
     parser.add_argument("--port", type=whole(0, 65535), default=8801)
     parser.add_argument(
-        "--host", default="127.0.0.1", help="the interface; whoever reaches it rules the server"
+        "--host",
+        default="127.0.0.1",
+        help="interface to listen on; any program that reaches it controls the server",
     )
     parser.add_argument(
         "--longest",

@@ -222,7 +222,7 @@ class ChatClient:
         deadline allows."""
         deadline = self.server.deadline_seconds
         end = time.monotonic() + deadline
-        pause, foreign, last = 0.0, 0, "the server told other requests to wait for longer"
+        pause, foreign, last = 0.0, 0, "the server made other requests wait longer"
         for attempt in count(1):
             now = time.monotonic()
             with self._lock:

@@ -122,7 +122,7 @@ def _mount(source: Path, target: Path, flags: int) -> None:
 
 def _no_mounts(number: int) -> SandboxUnavailableError:
     return SandboxUnavailableError(
-        "sandboxes run as nobody when this program runs as root, and nobody cannot enter the folder of "
+        "sandboxes run as the user nobody if this program is root, and that user cannot enter the folder of "
         f"{Path(os.path.realpath('/proc/self/exe')).parent}; showing it elsewhere failed "
         f"({os.strerror(number)}). Put the interpreter where everybody may read it, or do not run as root"
     )

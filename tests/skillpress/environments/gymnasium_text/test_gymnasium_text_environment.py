@@ -178,8 +178,8 @@ def test_an_environment_that_forgets_its_seed_is_refused(doors) -> None:
     [
         ({"won": {"info": "said_"}}, r"environment.won.info: 'said_' is no key .*; did you mean 'said'\?"),
         ({"info": {"admissible": "dors"}}, r"environment.info.admissible: 'dors' .*; did you mean 'doors'\?"),
-        ({"info": {"admissible": "todo"}}, r"environment.info.admissible: 'todo' is no key of the info"),
-        ({"info": {"action": "done"}}, r"environment.info.action: 'done' is no key of the info"),
+        ({"info": {"admissible": "todo"}}, r"environment.info.admissible: 'todo' is not a key of the info"),
+        ({"info": {"action": "done"}}, r"environment.info.action: 'done' is not a key of the info"),
         (
             {"info": {"invalid": "sad"}},
             r"environment.info.invalid: 'sad' is no key .*; did you mean 'said'\?",
@@ -194,7 +194,7 @@ def test_a_key_that_the_info_never_has_is_refused_before_anything_is_played(
 
 
 def test_a_key_that_may_come_with_a_win_alone_is_warned_about(doors) -> None:
-    with pytest.warns(RuntimeWarning, match="environment.won.info: 'prize' is no key of the info"):
+    with pytest.warns(RuntimeWarning, match="environment.won.info: 'prize' is not a key of the info"):
         list(make_tasks(doors(won={"info": "prize"}), SplitSizes(1, 0, 1), 0))
 
 

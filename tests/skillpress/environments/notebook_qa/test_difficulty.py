@@ -62,7 +62,7 @@ def test_wins_that_cannot_be_are_refused(row: dict[str, int | None], message: st
 
 
 def test_a_task_that_stands_twice_is_refused() -> None:
-    with pytest.raises(TaskError, match="task t stands 2 times"):
+    with pytest.raises(TaskError, match="task t occurs 2 times"):
         difficulty(pl.DataFrame({"task_id": ["t", "t"], "wins": [0, 1], "rollouts": [1, 1]}))
 
 
