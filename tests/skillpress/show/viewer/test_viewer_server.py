@@ -97,7 +97,7 @@ def test_a_bad_parameter_is_named(client: TestClient) -> None:
 def test_a_port_that_is_taken_is_refused_by_its_number() -> None:
     taken = listen(0)
     port = taken.getsockname()[1]
-    with pytest.raises(ServeError, match=f"--port: {port} cannot be had"):
+    with pytest.raises(ServeError, match=f"--port: {port} cannot be used"):
         listen(port)
     taken.close()
     again = listen(port)
