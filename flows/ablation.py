@@ -125,10 +125,10 @@ def ablation(
 
     Args:
         methods: one overlay each; the others are tested against the first.
-            seeds: the seeds of each method.
-            common: overlays below every method's own.
-            wait_seconds: how long to wait for another ablation.
-            machines: where the experiments run; None means here.
+        seeds: the seeds of each method.
+        common: overlays below every method's own.
+        wait_seconds: how long to wait for another ablation.
+        machines: where the experiments run; None means here.
     """
     try:
         check_different(methods, seeds)

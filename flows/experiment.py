@@ -52,9 +52,9 @@ def experiment(
 
     Args:
         params: overlays, laid over params.yaml in order.
-            seed: replaces the one in the params files.
-            wait_seconds: how long to wait for another run of the same variant.
-            name: the name of the flow run.
+        seed: replaces the one in the params files.
+        wait_seconds: how long to wait for another run of the same variant.
+        name: the name of the flow run.
     """
     variant = Variant(tuple(map(Path, params)), seed)
     try:

@@ -57,7 +57,7 @@ class Machines:
 
         Raises:
             ClusterError: the cluster cannot be used, or no node has so many cores.
-                RevisionError: this checkout has changes that no other machine can check out.
+            RevisionError: this checkout has changes that no other machine can check out.
         """
         here = revision()
         if here == "unknown" or here.endswith("-dirty"):

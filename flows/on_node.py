@@ -40,7 +40,7 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
 
     Args:
         name: the workspace's name; the command's output goes to workspaces/<name>.log.
-            variables: environment variables for the command.
+        variables: environment variables for the command.
 
     Raises:
         RuntimeError: this node has dropped out of the cluster; the command was ended.

@@ -118,7 +118,7 @@ def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
     Raises:
         ExperimentFailedError: its process failed.
         ExperimentTooSlowError: it exceeded its time limit.
-            UserError: its results cannot be recorded.
+        UserError: its results cannot be recorded.
     """
     workspace = ROOT / WORKSPACES / run.variant.name
     how = {"revision": code_revision(), "resumed": workspace.exists()}

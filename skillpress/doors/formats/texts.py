@@ -81,7 +81,7 @@ def load_texts(folder: str | Path) -> Texts:
 
     Raises:
         TokenizerError: the folder has no tokenizer that can be read.
-            StorageError: the tokenizer's file is damaged.
+        StorageError: the tokenizer's file is damaged.
     """
     path = Path(folder) / TOKENIZER
     if not path.is_file():

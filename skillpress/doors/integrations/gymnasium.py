@@ -74,10 +74,10 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         """
         Args:
             name: the value of ``environment.name`` in params.yaml.
-                tasks: the number of tasks to draw from.
-                split: the environment's split that the tasks belong to.
-                tasks_seed: the seed that makes the tasks, like ``seed`` in params.yaml.
-                section: the other keys of ``environment`` in params.yaml.
+            tasks: the number of tasks to draw from.
+            split: the environment's split that the tasks belong to.
+            tasks_seed: the seed that makes the tasks, like ``seed`` in params.yaml.
+            section: the other keys of ``environment`` in params.yaml.
 
         Raises:
             UserError: an argument is wrong, or the environment's data are missing.

@@ -168,11 +168,11 @@ class ToolEnvironments:
         """
         Args:
             name: the name in gymnasium without ``skillpress/``: ``Countdown``.
-                instruction: the text about the game that comes before the first observation in a prompt.
-                tell_admissible: list the actions that can be taken in every answer, if the environment tells
-                    them.
-                section: ``tasks``, the number of tasks, and keys of ``environment`` in params.yaml. Keys left
-                    out have gymnasium's values.
+            instruction: the text about the game that comes before the first observation in a prompt.
+            tell_admissible: list the actions that can be taken in every answer, if the environment tells
+                them.
+            section: ``tasks``, the number of tasks, and keys of ``environment`` in params.yaml. Keys left
+                out have gymnasium's values.
 
         Raises:
             UserError: an argument is wrong.
@@ -223,10 +223,10 @@ class SegCostReward(TrainerCallback):
         """
         Args:
             environments: the environments that TRL plays; they give the projection and T.
-                efficiency: lambda.
-                shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
-                skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
-                seed: the seed of searches that draw at random.
+            efficiency: lambda.
+            shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
+            skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
+            seed: the seed of searches that draw at random.
 
         Raises:
             pydantic.ValidationError: a value is wrong.

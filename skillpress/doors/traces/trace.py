@@ -80,7 +80,7 @@ def json_value(text: str) -> Any:
 
     Raises:
         ValueError: the text is not JSON.
-            RecursionError: the value is nested too deeply.
+        RecursionError: the value is nested too deeply.
     """
     value = json.loads(text)
     if "\\ud" in text or "\\uD" in text:

@@ -7,7 +7,7 @@ can only be judged by its consequences. So here a thought is wrong if its action
 lead on, judged by the outcome:
 
     taken_back   the episode, won or lost, came back to an earlier observation: the steps of that loop
-        in_vain      the remaining steps, without loops, of an episode that was not won
+    in_vain      the remaining steps, without loops, of an episode that was not won
 
 The remaining steps of a won episode *led on*. ``taken_back`` is a lower bound on wrong thoughts, because a
 step that a better thought would have saved need not be taken back. ``in_vain`` also holds the good beginnings
@@ -83,8 +83,8 @@ def loops(observations: Sequence[str], first: str) -> list[bool]:
 
     Args:
         observations: the answer to each step that was carried out.
-            first: O_0. An observation that O_0 ends with is the same state. An empty observation identifies
-                no state.
+        first: O_0. An observation that O_0 ends with is the same state. An empty observation identifies
+            no state.
     """
     path: list[int] = []
     place: dict[str, int] = {}  # observation to the length of the path that leads to it

@@ -87,7 +87,7 @@ def compare(
     Args:
         max_steps: T, the longest an episode may be.
         seed: the seed of the bootstrap.
-            votes: k in SC@k, the episodes of each task in a run.
+        votes: k in SC@k, the episodes of each task in a run.
 
     Raises:
         EvaluationError: the two did not visit the same tasks; the message names one of them.
@@ -111,7 +111,7 @@ def compare_trainings(
 
     Raises:
         EvaluationError: within a seed the two did not visit the same tasks; the message names one.
-            ValueError: there is no seed, or one method has more seeds.
+        ValueError: there is no seed, or one method has more seeds.
     """
     if not first or len(first) != len(second):
         raise ValueError(f"trainings must come in pairs, got {len(first)} and {len(second)}")

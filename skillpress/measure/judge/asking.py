@@ -24,8 +24,8 @@ def ask_engine(
 
     Args:
         encode: turns the prompt's text into tokens, with the template of the model's chat if it has one.
-            sampling: a temperature of 0 is usual; a verdict that is cut off cannot be read.
-            seconds: the longest time from one response to the next; after it, ``UnansweredError``.
+        sampling: a temperature of 0 is usual; a verdict that is cut off cannot be read.
+        seconds: the longest time from one response to the next; after it, ``UnansweredError``.
     """
 
     def ask(prompts: Sequence[str]) -> list[str]:

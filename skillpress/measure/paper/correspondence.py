@@ -48,7 +48,7 @@ def correspondences(
     Args:
         named: phrase to the skill that the paper found closest.
         dictionary: learned phrases and their uses; None if nothing was trained.
-            library: empty if the run has none.
+        library: empty if the run has none.
     """
     ranked = sorted(dictionary or {}, key=lambda phrase: (-(dictionary or {})[phrase], phrase))
     written = [skill for skill in library.skills if not skill.phrase]

@@ -131,7 +131,7 @@ class Plan:
 
         Args:
             questions: names or the beginnings of names (``q1``); all if empty.
-                benchmarks: all if empty.
+            benchmarks: all if empty.
 
         Raises:
             PlanError: one of them is not in the plan.
@@ -171,7 +171,7 @@ def read_plan(folder: Path) -> Plan:
 
     Raises:
         ParamsError: a file is missing or not YAML.
-            PlanError: the plan does not follow the schema, or refers to something that it does not define.
+        PlanError: the plan does not follow the schema, or refers to something that it does not define.
     """
     shared = read_yaml(folder / SHARED)
     if set(shared) != {"benchmarks", "methods"}:

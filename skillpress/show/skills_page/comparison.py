@@ -84,10 +84,10 @@ def compare(
 
     Args:
         held: the holdings of a dictionary that was fitted without regard to the groups.
-            first: (traces,) whether each trace is in the first group.
-            second: (traces,) whether each trace is in the second group.
-            tasks: (traces,) the task of each trace; empty for a trace that stands alone.
-            names: the names of the groups.
+        first: (traces,) whether each trace is in the first group.
+        second: (traces,) whether each trace is in the second group.
+        tasks: (traces,) the task of each trace; empty for a trace that stands alone.
+        names: the names of the groups.
 
     Raises:
         ValueError: a group is empty.

@@ -59,9 +59,9 @@ def render(
 
     Args:
         episodes: the traces that the page shows.
-            title: the name of the traces.
-            projected_by: the source of the steps' skills, in words.
-            viewer: address of a viewer of the same rollout files; None if there is none.
+        title: the name of the traces.
+        projected_by: the source of the steps' skills, in words.
+        viewer: address of a viewer of the same rollout files; None if there is none.
     """
     log = content.log
     color = {skill: number % COLORS for number, skill in enumerate(log.alphabet)}

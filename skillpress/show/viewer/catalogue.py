@@ -149,7 +149,7 @@ class Catalogue:
 
         Raises:
             NoSuchEpisodeError: no episode has this name.
-                StorageError: its file was replaced after it was opened, or some of its steps are missing.
+            StorageError: its file was replaced after it was opened, or some of its steps are missing.
         """
         source, number = self._find(name)
         row = next(_rows(self.table()[int(self._starts[source]) + number]))
@@ -179,7 +179,7 @@ class Catalogue:
 
         Raises:
             NoSuchEpisodeError: no episode has this name.
-                StorageError: its file was replaced after it was opened.
+            StorageError: its file was replaced after it was opened.
         """
         source, number = self._find(name)
         return tuple(prompt() for prompt in self._sources[source].prompts(number, limits))
@@ -189,7 +189,7 @@ class Catalogue:
 
         Raises:
             NoSuchEpisodeError: there is no such episode or decision.
-                StorageError: its file was replaced after it was opened.
+            StorageError: its file was replaced after it was opened.
         """
         source, number = self._find(name)
         found = list(self._sources[source].prompts(number, SERVED))

@@ -70,7 +70,7 @@ def beside(ours: pl.DataFrame, table: int, backbone: str) -> pl.DataFrame:
 
     Args:
         ours: ``method`` (the paper's name), ``dataset``, ``metric`` and ``percent``, each figure once.
-            backbone: the table's name for it.
+        backbone: the table's name for it.
     """
     rows = printed().filter(pl.col("table") == table, pl.col("backbone") == backbone)
     return rows.join(
