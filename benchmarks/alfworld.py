@@ -1,11 +1,11 @@
-"""ALFWorld's engine as it comes and with the patches, in one run; and memory over many episodes.
+"""ALFWorld's stock engine against the patched one, in one run; and memory over many episodes.
 
     python -m benchmarks.alfworld [--games-per-type 2] [--episodes 1000] > benchmarks/results/alfworld.json
 
-The same games are loaded, reset and played (the stored walkthrough, then a round of looking about) by
-the stock and by the patched engine, in turns, so that whatever else the machine does hits both. Every
-scene is compared on the way. A patched load is counted twice: of a game that was never translated, and
-of one whose translation is in the cache. The environment's own steps (``Alfworld.step``) are timed apart.
+The stock and the patched engine take turns to load, reset and play the same games (the stored walkthrough,
+then a round of looking), so that other work on the machine affects both. Every scene is compared on the way.
+A patched load is measured twice: for a game that was never translated, and for one whose translation is
+cached. The environment's own steps (``Alfworld.step``) are timed separately.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def play(path: Path, times: Times) -> list[tuple[str, tuple[str, ...], bool]]:
 
 
 def compare(paths: list[Path]) -> dict[str, Any]:
-    """Times of the stock engine, of the patched one with an empty cache, and with a full one."""
+    """Times of the stock engine, and of the patched one with an empty and with a full cache."""
     stock: Times = {}
     fresh: Times = {}
     cached: Times = {}
@@ -94,7 +94,7 @@ def compare(paths: list[Path]) -> dict[str, Any]:
 
 
 def endure(section: AlfworldParameters, episodes: int) -> dict[str, Any]:
-    """Play that many random episodes of up to ``max_steps`` in one environment."""
+    """Play ``episodes`` random episodes of up to ``max_steps`` in one environment."""
     tasks = [task for task in BUNDLE.make_tasks(section, SplitSizes(1, 1, 140), 0) if task.split == "test"]
     environment, drawn, process = Alfworld(section), random.Random(0), psutil.Process()
     times: Times = {"reset": [], "step": []}

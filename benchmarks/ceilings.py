@@ -1,10 +1,10 @@
-"""What a device can do at most: a matrix product and a copy within its memory, to divide other figures by.
+"""A device's ceilings: the rates of a matrix product and of a copy in its memory, to divide other figures by.
 
     python -m benchmarks.ceilings [--device cuda] [--dtype bfloat16] [--size 8192] [--gib 1]
 
-The product is of two square matrices (2 n^3 operations); the copy reads and writes so many GiB each. Each is
-made a few times unmeasured, then as often as fits into ``--seconds``, and waited for at the end alone, as a
-device computes while its program goes on. Tried on a CPU only.
+The product multiplies two square matrices (2 n^3 operations); the copy reads and writes ``--gib`` GiB each.
+Each runs a few times unmeasured, then as often as fits into ``--seconds``. The program waits only at the end,
+as a device computes while its program continues. Tried on a CPU only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WARM_UP = 3
 
 
 def per_second(work: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """How often a second the device does it."""
+    """How often per second the device does the work."""
     for _ in range(WARM_UP):
         work()
     finish(device)

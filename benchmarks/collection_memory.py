@@ -1,16 +1,16 @@
-"""Peak memory of what stages do with many episodes, by their number: it must not grow with it.
+"""Peak memory of stages with many episodes, by their number. It must not grow with the number.
 
     python -m benchmarks.collection_memory [--episodes 1000 10000 100000]
 
-Short synthetic episodes (1 to 5 steps, 60 tokens a step; every task once in each run) go the way of the
-default experiment's, each phase in a process of its own:
+Short synthetic episodes (1 to 5 steps, 60 tokens a step; every task once in each run) take the same path as
+those of the default experiment, with each phase in its own process:
 
-    collect     play them in process, log them to disk, write them to one file in the order asked
-    project     their skills, by the stage's own function and Countdown's projection
-    corpus      the successes' skills, which fitting a dictionary holds whole
+    collect     play them in process, log them to disk, write them to one file in order
+    project     their skills, with the stage's own function and Countdown's projection
+    corpus      the successes' skills, which fitting a dictionary holds in memory
     evaluate    success rates, and Countdown's behaviour figures
 
-A figure is the process's peak resident memory beyond what it had when the phase began.
+A figure is the process's peak resident memory minus its memory when the phase began.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ TASKS = [
 
 
 class Short:
-    """Ends after as many steps as the task says; every other task's end is a win."""
+    """Ends after the number of steps in the task; every other task's end is a win."""
 
     action_space = observation_space = Text(max_length=64)
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """At the beginning."""
+        """The first observation."""
         self.left, self.winnable = int(task.spec["steps"]), task.seed % 2 == 0
         return f"{self.left} left", Info()
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """One fewer."""
+        """One step fewer to go."""
         self.left -= 1
         won = self.left == 0 and self.winnable
         return f"{self.left} left", won, self.left == 0 and not won, Info(action=action, won=won)
 
 
 class Talker:
-    """Answers 10 tokens to prompts of 50, all different from step to step."""
+    """Answers 10 tokens to prompts of 50. All tokens differ from step to step."""
 
     lockstep = True
 
@@ -74,11 +74,11 @@ class Talker:
         self.asked: list[DecisionRequest] = []
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """Queue."""
+        """Queue the requests."""
         self.asked += requests
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """All."""
+        """All queued decisions."""
         asked, self.asked = self.asked, []
         return [(request.key, self._decision(request.seed)) for request in asked]
 
@@ -95,7 +95,7 @@ class Talker:
         )
 
     def abort(self) -> None:
-        """Forget."""
+        """Drop the queue."""
         self.asked.clear()
 
     def close(self) -> None:
@@ -104,16 +104,16 @@ class Talker:
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """Nothing won."""
+        """No step is won."""
         return (RewardPart("success", 0.0, "trajectory"),)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """What is seen."""
+        """The state with the last observation."""
         return AgentState(task=state.task, observation=observation, info=info)
 
 
 def wanted(episodes: int) -> Requests:
-    """Every task once in each of the runs."""
+    """Every task once in each run."""
     runs = [requests(TASKS, 1, 0, "memory", f"run-{n}", run=n) for n in range(episodes // len(TASKS))]
     return sum(runs, start=Requests(()))
 
@@ -133,7 +133,7 @@ def project(episodes: int) -> None:
 
 
 def corpus(episodes: int) -> None:
-    """What a dictionary is fitted to."""
+    """The corpus that a dictionary is fitted to."""
     read = read_corpus(SEQUENCES)
     assert len(read) == episodes // 2
 
@@ -155,20 +155,20 @@ PHASES: dict[str, Callable[[int], None]] = {
 
 
 def measure(phase: str, episodes: int) -> dict[str, float]:
-    """One phase in this process and folder."""
+    """Run one phase in this process and folder."""
     before, started = peak(), time.process_time()
     PHASES[phase](episodes)
     return {"peak_mib": peak() - before, "processor_seconds": time.process_time() - started}
 
 
 def peak() -> float:
-    """MiB of resident memory that this process has had at most. (``ru_maxrss`` would not fall below what the
-    process that started it held.)"""
+    """The peak of this process's resident memory in MiB. (``ru_maxrss`` never falls below the memory of the
+    process that started it.)"""
     return status_bytes("VmHWM") / 2**20
 
 
 def measure_all(episodes: int) -> dict[str, object]:
-    """Every phase in a process of its own, on what the ones before it left."""
+    """Every phase in its own process, on the results of the earlier phases."""
     repository = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         found: dict[str, object] = {}

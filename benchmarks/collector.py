@@ -1,15 +1,15 @@
-"""The event-driven collector against what no collector can beat, and against lock-step in the same run.
+"""The event-driven collector against the best possible time, and against lock-step in the same run.
 
     python -m benchmarks.collector [--quick]
 
-64 episodes of 20 steps play at once. A step waits a lognormal time (median 0.2 s, sigma 1.2, cut at 10 s)
-in a thread of its own, as for a sandbox; the same episode waits the same times in every run. The engine
-answers after a fixed time, so many requests at once and the others in the order asked. Two engines: one
-that could serve all episodes at once, where the longest episode binds, and one so small that it binds itself.
-No run can be faster than either bound: ``longest_chain`` is the longest sum of one episode's waits for
-environment and engine, ``engine_capacity`` the time in which the engine can answer all requests. Where the
-engine binds, lock-step adds its waits for environments to the same sum, so that the gain has a limit there.
-``--quick`` divides all times by ten.
+64 episodes of 20 steps play at once. A step waits a lognormal time (median 0.2 s, sigma 1.2, cut at 10 s) in
+its own thread, as for a sandbox; the same episode waits the same times in every run. The engine answers a
+fixed number of requests at once, each after a fixed time, and the others in order. There are two engines: one
+that could serve all episodes at once, so that the longest episode is the limit, and one so small that the
+engine is the limit. No run can be faster than either bound: ``longest_chain`` is the longest sum of one
+episode's waits for environment and engine, ``engine_capacity`` the time in which the engine can answer all
+requests. If the engine is the limit, lock-step adds its waits for environments to the same sum, which limits
+the gain. ``--quick`` divides all times by ten.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EPISODES = 64
 STEPS = 20
 MEDIAN_SECONDS, SIGMA, LONGEST_SECONDS = 0.2, 1.2, 10.0
 ENGINES = {"ample": (64, 0.1), "small": (4, 0.2)}
-"""Requests that are served at once, and seconds that one takes."""
+"""Requests served at once, and seconds per request."""
 
 
 @cache
@@ -66,18 +66,18 @@ class Waiting:
     action_space = observation_space = Text(max_length=16)
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """Without a wait."""
+        """The first observation, without a wait."""
         self.waits = list(waits(task.seed))
         return "0", Info()
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """After its wait."""
+        """The next observation, after its wait."""
         time.sleep(self.waits.pop(0) * self.scale)
         return str(len(self.waits)), False, not self.waits, Info(action=action)
 
 
 class FakeEngine:
-    """Serves ``capacity`` requests at once, each for ``seconds``, the others in the order asked."""
+    """Serves ``capacity`` requests at once, each for ``seconds``, and the others in order."""
 
     def __init__(self, capacity: int, seconds: float, lockstep: bool) -> None:
         self.promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=lockstep)
@@ -86,14 +86,14 @@ class FakeEngine:
         self._answers: list[tuple[float, int]] = []
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """Say when each will be served."""
+        """Compute when each request will be served."""
         for request in requests:
             ends = max(time.monotonic(), heapq.heappop(self._free_at)) + self._seconds
             heapq.heappush(self._free_at, ends)
             heapq.heappush(self._answers, (ends, request.key))
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """Those that are served by now."""
+        """The requests that are served by now."""
         if self._answers:
             time.sleep(max(0.0, min(wait, self._answers[0][0] - time.monotonic())))
         found = []
@@ -113,25 +113,25 @@ class FakeEngine:
         return found
 
     def abort(self) -> None:
-        """Forget all."""
+        """Drop all requests."""
         self._answers.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """There are none."""
+        """The engine has no weights."""
 
     def sleep(self) -> None:
-        """Nothing to give back."""
+        """Does nothing: the engine holds no memory."""
 
     def wake(self) -> None:
-        """Nothing to take."""
+        """Does nothing: the engine needs no memory."""
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing: no resource is open."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """Shows what is seen."""
+    """Shows the observation."""
 
     parser: str = "plain"
     history: int | None = 0
@@ -168,7 +168,7 @@ def play(capacity: int, seconds: float, scale: float, lockstep: bool) -> dict[st
 
 
 def tasks() -> list[Task]:
-    """One per episode; its seed gives its waits."""
+    """One task per episode; its seed determines its waits."""
     return [
         Task(task_id=f"waits-{number}", environment="waiting", seed=number, spec={})
         for number in range(EPISODES)
@@ -176,7 +176,7 @@ def tasks() -> list[Task]:
 
 
 def measure(capacity: int, seconds: float, scale: float) -> dict[str, Any]:
-    """One engine: both ways to collect, and the bounds."""
+    """One engine: both ways of collecting, and the bounds."""
     bounds = {
         "longest_chain": max(sum(waits(task.seed)) + STEPS * seconds for task in tasks()) * scale,
         "engine_capacity": EPISODES * STEPS * seconds / capacity * scale,

@@ -1,19 +1,19 @@
-"""Question 6 of the study where the truth is known: no policy differs in what its gap would follow from.
+"""Question 6 of the study with a known truth: no policy differs in anything that its gap depends on.
 
     python -m benchmarks.compression_null [--repeats 40] [--result FILE]
 
-Cooking's probes are imitated, 5 seeds of 8 runs with 9 probes of 128 training and 128 unseen tasks, and
-measured by the code that measures the study's. An episode is won by chance alone: 88.7% on training tasks and
-34.8% on unseen ones, as in the study. Two truths, both without any relation between compression and the gap:
+It imitates cooking's probes: 5 seeds of 8 runs with 9 probes of 128 training and 128 unseen tasks, analysed
+by the study's own code. Episodes are won by chance alone: 88.7% on training tasks and 34.8% on unseen ones,
+as in the study. There are two truths, both without any relation between compression and the gap:
 
 ``alike``
-    One policy plays every probe, each time with new tasks.
+    One policy plays every probe, with new tasks each time.
 ``seeds_differ``
     The runs of a seed share the tasks of their probes, and a seed's unseen tasks are easier or harder than
-    another's (a deviation of 7 points, as seen). What its training tasks ask for says nothing about that.
+    another's (a deviation of 7 points, as observed). This is independent of what its training tasks need.
 
-Each repeat gives four figures: the partial correlation of the certificate and the gap given the length of
-successes alone (as the study first had it), given their number too (as it has it now), the same within seeds,
+Each repeat gives four figures: the partial correlation of the certificate and the gap given only the length
+of successes (the study's first analysis), given their number too (its present one), the same within seeds,
 and whether the slope's test finds an effect.
 """
 
@@ -47,12 +47,12 @@ Truth = Literal["alike", "seeds_differ"]
 
 @cache
 def short_meals() -> Sequences:
-    """Successes of about the length that cooking's have in the study, 7 steps."""
+    """Successes of about the length of cooking's in the study, 7 steps."""
     return [sequence for sequence in cooking_like(2_000, seed=0) if len(sequence) <= 9]
 
 
 def null_probes(truth: Truth, seed: int, skills: SkillParameters, runs: int = RUNS) -> pl.DataFrame:
-    """Probes of whole splits, as :func:`skillpress.measure.study.compression.gaps` reads them."""
+    """Probes of whole splits, in the form that :func:`skillpress.measure.study.compression.gaps` reads."""
     pool, found = short_meals(), []
     for number in range(SEEDS):
         of_seed = generator(seed, truth, number)
@@ -83,13 +83,13 @@ def null_probes(truth: Truth, seed: int, skills: SkillParameters, runs: int = RU
 
 
 def given_the_length_alone(rows: pl.DataFrame) -> float:
-    """The partial correlation as the study first had it."""
+    """The partial correlation of the study's first analysis."""
     gap, measure, length = (rows[name].to_numpy() for name in ("gap", "certificate", "steps"))
     return partial_correlation(gap, measure, length)
 
 
 def measured(truth: Truth, repeats: int, skills: SkillParameters) -> dict[str, Any]:
-    """What the analyses find where there is nothing to be found."""
+    """The findings of the analyses in data without an effect."""
     found: dict[str, list[float]] = {"length": [], "length_and_corpus": [], "within_seeds": [], "shown": []}
     for repeat in range(repeats):
         rows = gaps(null_probes(truth, repeat, skills))
@@ -111,7 +111,7 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Where a benchmark computes: its options, the device's name and clock, and the most memory it has held."""
+"""The device of a benchmark: its options, its name and clock, and its peak memory."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import torch
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """``--device`` and ``--dtype``; the CPU and float32 where nobody says otherwise."""
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is a GPU")
+    """Add ``--device`` and ``--dtype``; the defaults are the CPU and float32."""
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda on a machine with a GPU")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
 
 
 def device_name(device: torch.device) -> str:
-    """What the device is called."""
+    """The device's name."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "cpu"
 
 
 def finish(device: torch.device) -> None:
-    """Return when the device has done what it was given."""
+    """Wait until the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def most_held(device: torch.device) -> int:
-    """The most bytes of the device's memory that this process has held: a GPU's tensors, or all resident
-    memory on a CPU."""
+    """The peak in bytes of this process's memory on the device: a GPU's tensors, or all resident memory on a
+    CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return status_bytes("VmHWM")
 
 
 def status_bytes(field: str) -> int:
-    """Of a line of this process's status: VmRSS is what it holds now, VmHWM the most it has held."""
+    """Bytes in a line of this process's status: VmRSS is the current memory, VmHWM the peak."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))

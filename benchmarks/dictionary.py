@@ -1,21 +1,21 @@
-"""What the dictionary costs and how good it is, against its reference, a long search and HF tokenizers.
+"""The dictionary's time and quality, against its reference, a long search and HF tokenizers.
 
     python -m benchmarks.dictionary [--only SECTION ...] [--rollouts data/skills/sequences.parquet]
 
-One thread, JSON to standard output and benchmarks/results/dictionary.json. A section that is not measured
-keeps what the file has; ``measured`` says for each when and on what it was:
+It uses one thread, and writes JSON to standard output and benchmarks/results/dictionary.json. A section that
+is not measured keeps its values in the file; ``measured`` says when and on which machine each was measured:
 
-- ``e_step``: a whole ``fit`` of 384 sequences (a buffer of 256 and a batch of 128), names in, dictionary
-  out, median of many warm calls; the reference's search on the same corpus in the same run.
-- ``segmentation``: seg of 256 sequences that are numbers already, under the fitted dictionary.
-- ``quality``: 𝓛_BDL over corpora of 256 sequences, against a long iterated local search (kicks, each
-  followed by the refined search's own local search; the best dictionary known, not the optimum).
-- ``scaling``: ``fit`` of 10^3 to 10^6 sequences against the ``BpeTrainer`` of Hugging Face tokenizers on
-  the same corpus (one letter per skill), stopped at the same vocabulary size. The two alternate. Ours
-  evaluates the description length and counts uses besides. Memory is the peak of ``fit`` above what the
-  process held before, the caller's sequences included in the latter.
-- ``rollouts``: the first two for successes of real rollouts, as the stage ``project_skills`` wrote them.
-- ``first_call``: seconds of the first ``fit`` in a new process, compiling and with the cache filled.
+- ``e_step``: a whole ``fit`` of 384 sequences (a buffer of 256 and a batch of 128), from names to dictionary,
+  median of many warm calls; and the reference's search on the same corpus in the same run.
+- ``segmentation``: seg of 256 sequences that already consist of numbers, under the fitted dictionary.
+- ``quality``: 𝓛_BDL over corpora of 256 sequences, against a long iterated local search (kicks, each followed
+  by the refined search's own local search). Its dictionary is the best known, not the optimum.
+- ``scaling``: ``fit`` of 10^3 to 10^6 sequences against the ``BpeTrainer`` of Hugging Face tokenizers on the
+  same corpus (one letter per skill), stopped at the same vocabulary size. The two alternate. Ours also
+  evaluates the description length and counts uses. Memory is the peak of ``fit`` above the process's memory
+  before, which includes the caller's sequences.
+- ``rollouts``: the first two on successes of real rollouts, as written by the stage ``project_skills``.
+- ``first_call``: seconds of the first ``fit`` in a new process, with compilation and with a filled cache.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def milliseconds(work: Callable[[], object], repeats: int) -> list[float]:
 
 
 def number(sequences: Sequences, alphabet: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """Names to positions in the alphabet."""
+    """Convert names to positions in the alphabet."""
     position = {skill: place for place, skill in enumerate(alphabet)}
     return [tuple(position[skill] for skill in sequence) for sequence in sequences]
 
@@ -98,7 +98,7 @@ def measure_e_step(sequences: Sequences, alphabet: tuple[str, ...]) -> dict[str,
 
 
 def measure_segmentation(sequences: Sequences, alphabet: tuple[str, ...]) -> dict[str, Any]:
-    """Microseconds to find seg of all sequences."""
+    """Microseconds to compute seg of all sequences."""
     dictionary = fit(sequences, alphabet, L)
     table = make_table(number(list(dictionary.phrases), alphabet), len(alphabet), L)
     packed = make_corpus(sequences, alphabet)
@@ -154,7 +154,7 @@ def train_bpe(words: list[str], size: int) -> int:
 
 
 def measure_scaling(largest: int) -> list[dict[str, Any]]:
-    """Seconds of both, size by size."""
+    """Seconds of both trainers, by size."""
     fit(alfworld_like(100, 0), ALFWORLD, L)  # loads the machine code
     rows = []
     count = 1000
@@ -187,7 +187,7 @@ def measure_scaling(largest: int) -> list[dict[str, Any]]:
 
 
 def forget_peak_memory() -> int:
-    """Make the process's peak start anew (Linux); returns the KiB in use now."""
+    """Reset the process's peak memory (Linux); returns the KiB in use now."""
     Path("/proc/self/clear_refs").write_text("5")
     return memory("VmRSS")
 
@@ -199,7 +199,8 @@ def memory(field: str) -> int:
 
 
 def milliseconds_once(work: Callable[[], object]) -> float:
-    """The CPU time of one call, not warmed up; all run in one thread, and the machine may have other work."""
+    """The CPU time of one call, not warmed up. All run in one thread, and other work may run on the
+    machine."""
     started = time.process_time()
     work()
     return 1000 * (time.process_time() - started)
@@ -232,7 +233,7 @@ def read_rollouts(path: Path) -> Sequences:
 
 
 def measure_rollouts(path: Path) -> dict[str, Any]:
-    """Countdown's real successes as a corpus."""
+    """The measurements on Countdown's real successes."""
     successes = read_rollouts(path)
     return {
         "e_step": measure_e_step(successes[:E_STEP], COUNTDOWN),
@@ -241,7 +242,7 @@ def measure_rollouts(path: Path) -> dict[str, Any]:
 
 
 def circumstances() -> dict[str, str]:
-    """When and on what something is measured."""
+    """The time and machine of a measurement."""
     cpus = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     return {
         "clock": "CPU time",
@@ -252,7 +253,7 @@ def circumstances() -> dict[str, str]:
 
 
 def main() -> None:
-    """Measure the sections asked for, write them down beside the others and print all."""
+    """Measure the given sections, store them beside the others and print all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=int, default=10**6, help="sequences of the largest corpus")
     parser.add_argument("--rollouts", type=Path, default=Path("data/skills/sequences.parquet"))

@@ -1,24 +1,24 @@
-"""How well episodes repeat where other ones are played beside them, under two ways to draw a token.
+"""How well episodes repeat if other episodes are played beside them, under two ways to draw a token.
 
     python -m benchmarks.draws [--demonstrations 8000] [--result FILE]
 
-An engine rounds logits otherwise in another batch. Two draws that depend on nothing but the logits and a
-row's own seed are compared, in one run and with one policy of Countdown, which is made here:
+An engine rounds logits differently in another batch. This compares two draws that depend only on the logits
+and a row's own seed, in one run and with one policy for Countdown, which is trained here:
 
-    inverse   the token at which a uniform number falls in the cumulative distribution, as it was before
+    inverse   the token at which a uniform number falls in the cumulative distribution, as before
     gumbel    the largest of log-probability plus Gumbel noise, as the engine draws (``engines/sampler.py``)
 
-The same episodes are played with several numbers of ``sampling.slots`` and with the episodes divided between
-two engines, as ``processes: 2`` divides them. ``changed`` counts episodes with another token than with all of
-them in one batch. That is a matter of luck, so the chance of it is computed too: from the logits that both
-engines had in the same place of an episode, the exact probability over all seeds that the two draws differ,
-as ``turned_per_million`` draws. For intervals [F, G) and [F', G') of token i
+The same episodes are played with several numbers of ``sampling.slots``, and with the episodes divided between
+two engines, as ``processes: 2`` divides them. ``changed`` counts episodes with a different token than with
+all of them in one batch. That depends on luck, so the probability is computed too. At the same place of an
+episode both engines have logits; from these follows the exact probability over all seeds that the two draws
+differ, given as ``turned_per_million`` draws. For intervals [F, G) and [F', G') of token i
 
     inverse   1 - sum over i of |[F_i, G_i) and [F'_i, G'_i)|
     gumbel    1 - sum over i of 1 / (sum over j of exp max(l_j - l_i, l'_j - l'_i))
 
-In bfloat16 the policy's weights are rounded as well, so its episodes are others than those in float32. The
-cost is the processor time per sampled token of all that plays, under either draw in turns.
+In bfloat16 the policy's weights are rounded as well, so its episodes differ from those in float32. The cost
+is the processor time per sampled token of all playing code, with the draws in turns.
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ from skillpress.play.rollout import requests
 TOGETHER = {"slots": 512, "processes": 1}
 SETTINGS = ({"slots": 64, "processes": 1}, {"slots": 8, "processes": 1}, {"slots": 1, "processes": 1},
             {"slots": 512, "processes": 2})  # fmt: skip
-"""What is compared with all episodes together."""
+"""The settings that are compared with all episodes together."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 EACH = 2
-"""Episodes of a task."""
+"""Episodes per task."""
 LOOKED_AT = 500
-"""Draws whose chance to turn is computed; each takes a pass over pairs of tokens."""
+"""Draws whose probability to change is computed; each takes a pass over pairs of tokens."""
 TURNS = 5
-"""Times that the cost of each draw is measured."""
+"""How often the cost of each draw is measured."""
 
 Place = tuple[int, int]
-"""A response's seed and the position in it."""
+"""A response's seed and a position in it."""
 
 
 class GumbelEngine(LocalEngine):
-    """The engine as it is, which remembers the logits of each place."""
+    """The present engine, which records the logits at each place."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.policy = policy
         self.seen: dict[Place, torch.Tensor] = {}
-        """[vocabulary] logits of each."""
+        """The [vocabulary] logits at each place."""
         self.remembers = True
 
     def draw(
@@ -95,7 +95,7 @@ class GumbelEngine(LocalEngine):
 
 
 class InverseEngine(GumbelEngine):
-    """The engine with the draw of before."""
+    """The engine with the previous draw."""
 
     def drawn(
         self, logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
@@ -123,16 +123,16 @@ def uniforms(seeds: NDArray[np.uint64], position: int) -> NDArray[np.float64]:
 
 
 def turned_inverse(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The probability that both give different tokens; see above."""
+    """The probability that the two logits give different tokens; see above."""
     ends = [torch.nn.functional.pad(each.double().softmax(0).cumsum(0), (1, 0)) for each in (one, other)]
     both = torch.minimum(ends[0][1:], ends[1][1:]) - torch.maximum(ends[0][:-1], ends[1][:-1])
     return 1.0 - float(both.clamp(min=0).sum())
 
 
 def turned_gumbel(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The same for the largest of the sums."""
+    """The same for the draw with Gumbel noise."""
     first, second = (each.double().log_softmax(0) for each in (one, other))
-    likely = torch.nonzero(first > -30).squeeze(1)  # the others have less than 1e-10 together
+    likely = torch.nonzero(first > -30).squeeze(1)  # the others have less than 1e-10 in total
     ahead = torch.maximum(first - first[likely, None], second - second[likely, None])
     left = float(first.exp().sum() - first[likely].exp().sum())
     return max(0.0, 1.0 - left - float((1.0 / ahead.exp().sum(dim=1)).sum()))
@@ -149,7 +149,7 @@ def chance(name: str, one: torch.Tensor, other: torch.Tensor) -> float:
 def play(
     params: Params, tasks: Sequence[Task], engines: Sequence[GumbelEngine], slots: int
 ) -> list[Trajectory]:
-    """The episodes of these tasks, dealt out between the engines as between processes."""
+    """The episodes of these tasks, divided between the engines as between processes."""
     wanted = requests(tasks, EACH, params.seed, "draws")
     experiment = Experiment(changed(params, sampling={"slots": slots}))
     found: dict[int, Trajectory] = {}
@@ -162,12 +162,12 @@ def play(
 
 
 def responses(episode: Trajectory) -> list[tuple[int, ...]]:
-    """All tokens that were drawn for it."""
+    """All tokens that were drawn in an episode."""
     return [step.response_ids for step in episode.decisions]
 
 
 def places(episodes: Sequence[Trajectory]) -> list[Place]:
-    """Those of all draws of some episodes."""
+    """The places of all draws in some episodes."""
     return [
         (derive(episode.seed, number), position)
         for episode in episodes
@@ -177,7 +177,7 @@ def places(episodes: Sequence[Trajectory]) -> list[Place]:
 
 
 def repeats(name: str, policy: Policy, params: Params, tasks: Sequence[Task]) -> dict[str, Any]:
-    """What changes under a draw when other episodes are played beside."""
+    """The changes under a draw if other episodes are played beside it."""
     engine = ENGINES[name](policy)
     together = play(params, tasks, [engine], TOGETHER["slots"])
     rows = []
@@ -221,7 +221,7 @@ def cost(policy: Policy, params: Params, tasks: Sequence[Task]) -> dict[str, flo
 
 
 def compare(params: Params, folder: Path) -> dict[str, Any]:
-    """Both draws, in both types."""
+    """Both draws in both number formats."""
     prepare(params, folder)
     tasks = read_tasks(folder / "train.parquet")
     found: dict[str, Any] = {}
@@ -236,7 +236,7 @@ def compare(params: Params, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Print the comparison as JSON, or write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--demonstrations", type=int, default=8000, help="that the policy is made from")
+    parser.add_argument("--demonstrations", type=int, default=8000, help="to train the policy with")
     parser.add_argument("--result", type=Path, help="the file to write")
     chosen = parser.parse_args()
     torch.set_num_threads(1)

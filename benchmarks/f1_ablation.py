@@ -1,28 +1,28 @@
-"""The paper's ablation of its greedy search (section 6.1, appendix F.1), on seeds of ours.
+"""The paper's ablation of its greedy search (section 6.1, appendix F.1), with our own seeds.
 
     python -m benchmarks.f1_ablation [--params benchmarks/f1_ablation.yaml] [--groups N] [--only-nats]
 
-Per group of sequences: the greedy and refined dictionaries, the optimum that keeps all singletons
-(*BF-all-singletons*) and the optimum that may drop them (*BF-original*). The paper enumerates; here both
-optima come from mixed-integer programs with a proof, so their times are not comparable with the paper's.
+For each group of sequences it computes the greedy and refined dictionaries, the optimum that keeps all
+singletons (*BF-all-singletons*) and the optimum that may drop them (*BF-original*). The paper enumerates.
+Here both optima come from mixed-integer programs with a proof, so their times are not comparable with the
+paper's.
 
-**In nats and without the log2 L of Eq. 2** the paper's 7.24 and 7.25 come out: on its uniform corpus the
-singletons cost (5 / 10 + 4) ln 5 = 7.2425 on average, and a merge pays in about one group of a hundred.
-``nats_without_lengths`` is that variant. Its greedy search is ``reference.py`` (the fast one always
-stores the lengths), so it states no times.
+**In nats and without the log2 L of Eq. 2** the paper's 7.24 and 7.25 are reproduced. On its uniform corpus
+the singletons cost (5 / 10 + 4) ln 5 = 7.2425 on average, and a merge pays in about one group of a hundred.
+``nats_without_lengths`` is that variant. Its greedy search is ``reference.py`` (the fast one always stores
+the lengths), so it has no times.
 
-What of the paper's figures its text does not let us reproduce:
+Two of the paper's figures cannot be reproduced from its text:
 
 - 7.01 and 66.34% for *BF-original*: in nats, giving up singletons gains 0.1%, in 4 of 205 groups.
 - 285x contradicts its own times, 11.86 ms against 0.053 ms: that is 223x.
 
-And to be known when reading the others:
+Three remarks help to read the others:
 
-- "Around 200" groups: 24308.5 ms at 118.58 ms each, and 10.9 ms at 0.053 ms, are 205. That 99.02% and
-  66.34% are 203 and 136 of 205 means that they are shares of groups with the same phrases, not shares
-  of phrases.
+- "Around 200" groups: 24308.5 ms at 118.58 ms each, and 10.9 ms at 0.053 ms, give 205. 99.02% and 66.34% are
+  203 and 136 of 205, so these are shares of groups with the same phrases, not shares of phrases.
 - By Eq. 3 as printed, its corpus (5 skills, uniform lengths 2 to 6, uniform skills, 10 sequences) leaves
-  greedy nothing to merge, and the mean is 11.4 bits.
+  nothing for greedy to merge, and the mean is 11.4 bits.
 - *BF-original* lies outside the class of Eq. 4, which holds every singleton.
 
 ``routines`` is therefore a second corpus of the same size in which merging pays.
@@ -74,10 +74,10 @@ PAPER = {
     "identical_with_original_percent": 66.34,
     "milliseconds": {"greedy": 0.053, "all_singletons": 11.86, "original": 118.58},
 }
-"""Appendix F.1; it names no unit."""
+"""The figures of appendix F.1; it names no unit."""
 
 Outcome = dict[str, tuple[float, frozenset[Phrase]]]
-"""Search to (cost per sequence, phrases of 2 skills and more)."""
+"""Search to (cost per sequence, phrases of two or more skills)."""
 
 
 def make_group(kind: str, params: dict[str, Any], number: int) -> list[Phrase]:
@@ -145,12 +145,12 @@ def compare_in_nats(group: list[Phrase], alphabet_size: int, longest: int) -> Ou
 
 
 def learned(phrases: list[Phrase]) -> frozenset[Phrase]:
-    """The phrases of 2 skills and more."""
+    """The phrases of two or more skills."""
     return frozenset(phrase for phrase in phrases if len(phrase) > 1)
 
 
 def tabulate(groups: list[Outcome], unit: str) -> dict[str, dict[str, float]]:
-    """Per search: the mean cost, what greedy is above it, and how often greedy finds the same phrases."""
+    """Per search: the mean cost, greedy's excess over it, and how often greedy finds the same phrases."""
     greedy = statistics.mean(group["greedy"][0] for group in groups)
     table = {}
     for name in groups[0]:
@@ -165,7 +165,7 @@ def tabulate(groups: list[Outcome], unit: str) -> dict[str, dict[str, float]]:
 
 
 def merging_percent(groups: list[Outcome]) -> float:
-    """Groups in which greedy accepts a merge."""
+    """Percentage of groups in which greedy accepts a merge."""
     return round(100 * statistics.mean(bool(group["greedy"][1]) for group in groups), 2)
 
 
@@ -190,7 +190,7 @@ def run(kind: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_in_nats(kind: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The table of one kind of corpus, and how far its mean may be off by the luck of the groups."""
+    """The table of one kind of corpus, and how far its mean may deviate by chance."""
     size, longest = params["alphabet"], params["max_phrase_length"]
     groups = [
         compare_in_nats(make_group(kind, params, number), size, longest) for number in range(params["groups"])

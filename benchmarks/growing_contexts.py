@@ -1,18 +1,18 @@
-"""What growing contexts save: prefill, collection and scoring, beside prompts that are made anew.
+"""The savings of growing contexts: prefill, collection and scoring, against prompts that are rebuilt.
 
     python -m benchmarks.growing_contexts [--model smollm2-135m] [--tasks 2] [--rollouts 2] [--steps 4]
 
-Episodes of Countdown in words are played by one engine after the other in one process, float32, one thread:
+Countdown in words is played in three ways, one after the other in one process, float32, one thread:
 
-    window         every prompt made anew from all past turns (``state_update: window`` with T turns)
-    concatenate    prompts that go on from the last one, with an engine that keeps nothing
+    window         every prompt rebuilt from all past turns (``state_update: window`` with T turns)
+    concatenate    prompts that extend the last one, with an engine that keeps nothing
     kept           the same prompts with the engine that keeps keys and values
 
-An untrained model's answers are mostly no actions, so nearly every episode lasts T steps. With ``--model
-scratch`` the rendering is the compact one, whose window has a place for every past action.
-Then the collected steps are scored with gradients, as an update does it: those of ``window``, and those of
-``kept`` each by itself and as one sequence per episode. Processor seconds, not those of the clock. How far
-the log-probabilities of the last two are apart shows that the same thing was computed.
+The answers of an untrained model are mostly not actions, so nearly every episode lasts T steps. With
+``--model scratch`` the rendering is the compact one, whose window has a place for every past action. Then the
+collected steps are scored with gradients, as in an update: those of ``window``, and those of ``kept`` both
+one by one and as one sequence per episode. Times are processor seconds, not wall-clock seconds. The
+difference between the log-probabilities of the last two shows that both computed the same thing.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096
-"""Tokens in a forward pass of scoring at most."""
+"""The most tokens in a forward pass of scoring."""
 
 
 def experiment_of(model: str, update: str, steps: int, new: int) -> Experiment:
-    """Countdown, in the compact rendering for a model from nothing, with all turns in a prompt."""
+    """Countdown, in the compact rendering for a model trained from scratch, with all turns in a prompt."""
     rendering = "compact" if model == SCRATCH else "text"
     overlay = {
         "environment": {"max_steps": steps},
@@ -58,7 +58,7 @@ def experiment_of(model: str, update: str, steps: int, new: int) -> Experiment:
 def collect(
     experiment: Experiment, policy: Policy, tasks: list[Task], rollouts: int, keeps: bool
 ) -> tuple[list[Trajectory], dict[str, float]]:
-    """Episodes, and what they cost."""
+    """Episodes and their cost."""
     engine = LocalEngine(policy, growing=keeps)
     agent = experiment.agent(policy, engine, experiment.training_sampling)
     with experiment.collector(agent) as collector:
@@ -77,7 +77,7 @@ def collect(
 
 
 def score(policy: Policy, steps: list[Step]) -> tuple[list[torch.Tensor], dict[str, float]]:
-    """Log-probabilities of each step, computed with a way back, and what that cost."""
+    """Log-probabilities of each step, computed with gradients, and the cost."""
     scorer = choose_scorer(policy.model)
     scorer.zero_grad()
     zeros = np.zeros(len(steps))
@@ -113,7 +113,7 @@ def compare(model: str, tasks: int, rollouts: int, steps: int, new: int) -> dict
         return [*step_samples(played, np.zeros(moves))[0]]
 
     _, anew_cost = score(policy, steps_of(anew))
-    # Backwards, no step goes on from its neighbour.
+    # In reverse order, no step extends its neighbour.
     single, single_cost = score(policy, steps_of(grown)[::-1])
     merged, merged_cost = score(policy, steps_of(grown))
     apart = (torch.cat(single[::-1]) - torch.cat(merged)).abs().max()

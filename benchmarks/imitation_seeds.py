@@ -1,23 +1,24 @@
-"""How much imitation's result owes to luck: the same demonstrations, other seeds of weights and batches.
+"""How much of imitation's result is luck: the same demonstrations, other seeds of weights and batches.
 
     python -m benchmarks.imitation_seeds --folder FOLDER [--params OVERLAY] [--seeds 1 2 3 4 5]
         [--setting "as it is={}"] [--setting "faster={learning_rate: 0.003}"]
 
-A setting changes keys of ``imitation``; each is trained with every seed on the same demonstrations (those of
-seed 0 at the setting's rate of detours) and plays every validation game ``--rollouts`` times. Told
-for each, over seeds s and games g with x_sg the share won of R rollouts and m_s its mean over G games:
+A setting changes keys of ``imitation``. It is trained with every seed on the same demonstrations (those of
+seed 0 at the setting's rate of detours) and plays every validation game ``--rollouts`` times. The result has
+for each setting, over seeds s and games g with x_sg the share won of R rollouts and m_s its mean over G
+games:
 
     V = var_s(m_s)                                               what scatters from seed to seed
-    E = mean_s 1/G^2 sum_g x_sg (1 - x_sg) / (R - 1)             of it the dice of the episodes
+    E = mean_s 1/G^2 sum_g x_sg (1 - x_sg) / (R - 1)             its part from the episodes' chance
     T = max(0, V - E)                                            the rest: the luck of training
 
-with the interval of V's root by chi-square, S - 1 degrees (seeds taken as normal), and the two-sided F test
-of V against the first setting. The loss on validation demonstrations has no dice in it: its deviation over
-seeds is training's alone.
+It also has the interval of V's root by chi-square with S - 1 degrees (seeds taken as normal), and the
+two-sided F test of V against the first setting. The loss on validation demonstrations does not depend on the
+chance of episodes: its deviation over seeds comes from training alone.
 
-What is finished is kept in the folder, and an interrupted run goes on; another setting needs another name.
-Games are the experiment's own, from seed 0; the folder's ``train.parquet`` and ``validation.parquet`` are
-taken where they stand.
+The folder keeps finished trainings, and an interrupted run continues; another setting needs another name.
+Games are the experiment's own, from seed 0. The folder's ``train.parquet`` and ``validation.parquet`` are
+used if they exist.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ SPLITS = ("train", "validation")
 AT_ONCE = 256
 """Samples scored in one pass."""
 POINTS = 20
-"""Of a training's curve."""
+"""Points of a training's curve."""
 
 
 def make_tasks(params: Params, folder: Path) -> None:
-    """The games of both splits."""
+    """Make the games of both splits."""
     if all((folder / f"{split}.parquet").exists() for split in SPLITS):
         return
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, 1)
@@ -69,7 +70,7 @@ def make_tasks(params: Params, folder: Path) -> None:
 
 
 def samples(params: Params, folder: Path, split: str) -> list[Sample]:
-    """Demonstrations of a split: those of training as they are, one of each validation game, no mistakes."""
+    """Demonstrations of a split: training's own, or one per validation game, without mistakes."""
     experiment, tasks = Experiment(params), read_tasks(folder / f"{split}.parquet")
     policy = experiment.starting_policy()
     training, section = split == "train", params.imitation
@@ -94,7 +95,7 @@ def samples(params: Params, folder: Path, split: str) -> list[Sample]:
 
 
 def measure(params: Params, folder: Path, rollouts: int) -> dict[str, Any]:
-    """One training from ``params.seed``, and what its policy does."""
+    """One training from ``params.seed``, and its policy's results."""
     torch.set_num_threads(1)
     data = changed(params, seed=0)
     policy = Experiment(params).starting_policy()
@@ -107,12 +108,12 @@ def measure(params: Params, folder: Path, rollouts: int) -> dict[str, Any]:
 
 
 def curve(losses: Sequence[float]) -> list[float]:
-    """Means of about ``POINTS`` stretches of a training."""
+    """Means of a training over about ``POINTS`` stretches."""
     return [float(part.mean()) for part in np.array_split(np.array(losses), min(POINTS, len(losses)))]
 
 
 def play(params: Params, policy: Policy, tasks: Sequence[Task], rollouts: int, name: str) -> list[Trajectory]:
-    """Episodes of each task, in this process; ``name`` and the seed decide their dice."""
+    """Episodes of each task, in this process; ``name`` and the seed determine their random numbers."""
     policy.model.eval()
     experiment = Experiment(params)
     agent = experiment.agent(policy, experiment.engine(policy), experiment.evaluation_sampling)
@@ -148,7 +149,7 @@ def held_out_loss(policy: Policy, held: Sequence[Sample]) -> float:
 
 
 def scatter(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """V, E and T of the module's text, in points, from a policy's seeds."""
+    """V, E and T of the module's docstring, in points, from a policy's seeds."""
     won = np.array([run["won"] for run in runs], dtype=float)
     shares, (seeds, games, rollouts) = won.mean(2), won.shape
     means, losses = 100 * shares.mean(1), np.array([run["loss"] for run in runs])
@@ -171,14 +172,14 @@ def scatter(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def variance_test(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> float:
-    """p of the two-sided F test that two deviations are of one size."""
+    """p of the two-sided F test that two deviations are equal."""
     ratio = (one[key] / other[key]) ** 2
     tail = stats.f.cdf(ratio, one["seeds"] - 1, other["seeds"] - 1)
     return float(2 * min(tail, 1 - tail))
 
 
 def summary(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """A row for each setting; the first is what others are tested on."""
+    """A row for each setting; the others are tested against the first."""
     rows = {
         name: scatter(found) | {"cpu_seconds": float(np.mean([run["cpu_seconds"] for run in found]))}
         for name, found in runs.items()
@@ -219,13 +220,13 @@ def compare(
 
 
 def main() -> None:
-    """Write the measurement."""
+    """Write the measurements to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--params", action="append", default=[], help="overlays of params.yaml")
     parser.add_argument("--folder", type=Path, required=True, help="keeps games and finished trainings")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--setting", action="append", default=[], help="NAME={key of imitation: value}")
-    parser.add_argument("--rollouts", type=int, default=2, help="of each validation game, 2 at least")
+    parser.add_argument("--rollouts", type=int, default=2, help="rollouts per validation game, at least 2")
     parser.add_argument("--processes", type=int, default=1, help="trainings at once")
     parser.add_argument("--result", type=Path, default=RESULT)
     chosen = parser.parse_args()

@@ -1,14 +1,15 @@
-"""How often do 95% intervals over few tasks hold the truth? Simulated policies whose truth is known.
+"""How often do 95% intervals over few tasks cover the truth? Simulated policies with a known truth.
 
     python -m benchmarks.interval_coverage [--draws 2000] [--result FILE]
 
-A simulated policy wins a game with a probability whose logit has four parts: how easy the game is, a liking
-of the method for it, the luck of a training, and that of the training with the game. A result is the share
-of ``--draws`` experiments whose interval holds the mean over all games and trainings, by the number of games:
+A simulated policy wins a game with a probability whose logit has four parts: how easy the game is, how well
+the method suits it, the luck of a training, and that of the training with the game. A result is the share of
+``--draws`` experiments whose interval covers the mean over all games and trainings, by the number of games:
 
 - ``level_over_trainings``: a method's success by several trainings that play the same games;
-- ``difference_over_trainings``: two methods that differ by luck alone: the rest is the error of the test;
-- ``difference_over_tasks``: two trained policies, alike or one better, by one episode of a game or three;
+- ``difference_over_trainings``: two methods that differ by luck alone; one minus the share is the error of
+  the test;
+- ``difference_over_tasks``: two trained policies, equal or one better, with one or three episodes per game;
 - ``share_of_steps``, ``mean_of_episodes``: ratios of sums over games, such as the share of invalid steps;
 - ``success_rate``: Wilson's interval of one run with one episode of each game.
 """
@@ -37,7 +38,7 @@ EASE = {"67% won": 1.0, "86% won": 2.5, "95% won": 4.0}
 EASIER, LIKING, LUCK, OWN = 1.5, 0.3, 0.2, 0.3
 """Deviations of the logit's parts, in the order of the docstring."""
 EPISODES = 3
-"""How often a policy plays each game where trainings are compared."""
+"""How often a policy plays each game when trainings are compared."""
 Ends = tuple[float, float] | None
 
 
@@ -69,7 +70,7 @@ def level(rng: np.random.Generator, ease: float, seeds: int, games: int) -> Ends
 
 
 def difference(rng: np.random.Generator, ease: float, seeds: int, games: int) -> Ends:
-    """The same of what two methods differ by."""
+    """The same for the difference between two methods."""
     one, other = rng.binomial(EPISODES, wins(rng, ease, 2, seeds, games))
     found = over_trainings(Scores(((other - one) / EPISODES).round(12)))
     return (found.low, found.high) if found else None
@@ -78,7 +79,7 @@ def difference(rng: np.random.Generator, ease: float, seeds: int, games: int) ->
 def of_these_weights(
     rng: np.random.Generator, ease: float, better: float, episodes: int, games: int
 ) -> tuple[float, float]:
-    """The interval of what two trained policies differ by."""
+    """The interval of the difference between two trained policies."""
     logit = ease + EASIER * rng.standard_normal(games) + np.array([[0.0], [better]])
     won = rng.binomial(episodes, sigmoid(logit + LIKING * rng.standard_normal((2, games)))) / episodes
     low, high, _ = over_tasks((won[1] - won[0]).round(12), derive("coverage"))
@@ -94,7 +95,8 @@ def better_by(ease: float, better: float) -> float:
 
 
 def steps(rng: np.random.Generator, games: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Invalid steps and steps by game, of one episode: 2 of 7 are invalid, of 10 on average, some of many."""
+    """Invalid steps and all steps by game, for one episode: 2 of 7 are invalid; 10 steps on average, some
+    more."""
     lengths = 1 + rng.poisson(9 * rng.gamma(2, 0.5, games))
     return rng.binomial(lengths, rng.beta(2, 5, games)), lengths
 
@@ -112,7 +114,7 @@ def length(rng: np.random.Generator, games: int) -> Ends:
 
 
 def success(rng: np.random.Generator, ease: float, games: int) -> tuple[float, float]:
-    """The interval of a trained policy's success; the luck of its training is not part of it."""
+    """The interval of a trained policy's success, without the luck of its training."""
     won = rng.binomial(1, sigmoid(ease + EASIER * rng.standard_normal(games)))
     found = wilson(float(won.mean()), games)
     return found.low, found.high
@@ -125,14 +127,14 @@ def success_truth(ease: float) -> float:
 
 
 def coverage(draw: Callable[[np.random.Generator], Ends], wanted: float, draws: int, *place: Any) -> float:
-    """The share of experiments whose interval holds ``wanted``, among those that have an interval."""
+    """The share of experiments whose interval covers ``wanted``, among those that have an interval."""
     rng = generator("interval coverage", *map(str, place))
     found = [ends for ends in (draw(rng) for _ in range(draws)) if ends is not None]
     return float(np.mean([low - 1e-12 <= wanted <= high + 1e-12 for low, high in found]))
 
 
 def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator, int], Ends], float]]:
-    """What is simulated: the figure, the case, an experiment by its number of games, and the truth."""
+    """The simulated cases: the figure, the case, an experiment by its number of games, and the truth."""
     for name, ease in EASE.items():
         for seeds in (3, 5, 8):
             case = f"{name}, {seeds} seeds"
@@ -152,7 +154,7 @@ def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator, int], End
 
 
 def measured(draws: int, games: Sequence[int] = GAMES) -> dict[str, dict[str, dict[str, float]]]:
-    """Figure to case to number of games to the coverage."""
+    """Figure to case to number of games to coverage."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for figure, case, draw, true in cases():
         found.setdefault(figure, {})[case] = {
@@ -163,7 +165,7 @@ def measured(draws: int, games: Sequence[int] = GAMES) -> dict[str, dict[str, di
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

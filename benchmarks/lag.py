@@ -1,14 +1,15 @@
-"""A training whose rollouts are one step behind (``training.lag`` 1) against one in which nobody is.
+"""Training with rollouts that are one step behind (``training.lag`` 1) against training without lag.
 
     python -m benchmarks.lag [--params OVERLAY] [--steps 20] [--seeds 0] [--processes 1 2] [--folder FOLDER]
 
-For each seed an experiment's policy is imitated once. Then for each number of processes lag 0 and lag 1 take
-turns, from that start, each in a process of its own. Seconds per step are means of all steps but the first,
-checkpoints and the on-policy step after each of them included; the parts are rank 0's (``rollout`` is what it
-waited for rollouts). Success is that of the last ten steps' own rollouts; a comparison of methods needs the
-held-out tasks (``python -m flows.ablation``). Times under load are good for ratios alone; the load is told.
+For each seed an experiment's policy is imitated once. Then, for each number of processes, lag 0 and lag 1
+take turns from that start, each in its own process. Seconds per step are means over all steps except the
+first, including checkpoints and the on-policy step after each of them. The parts are rank 0's (``rollout`` is
+its wait for rollouts). Success is that of the last ten steps' own rollouts; a comparison of methods needs the
+held-out tasks (``python -m flows.ablation``). Times on a busy machine are useful as ratios only; the result
+includes the load.
 
-With ``--folder`` the starts and finished measurements are kept there, and an interrupted run goes on.
+With ``--folder`` the starts and finished measurements are kept there, and an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from skillpress.experiment.params import Params, check_params, load_params, merg
 from skillpress.experiment.training import train
 
 LAST = 10
-"""Steps whose success is averaged."""
+"""Steps over which success is averaged."""
 
 
 def changed(params: Params, **sections: Any) -> Params:
@@ -46,7 +47,7 @@ def changed(params: Params, **sections: Any) -> Params:
 
 
 def prepare(params: Params, folder: Path) -> None:
-    """The tasks and the start of one seed."""
+    """Make the tasks and the start of one seed."""
     if (folder / "start").is_dir():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,13 +80,13 @@ def measure(params: Params, folder: Path) -> dict[str, Any]:
 
 
 def in_own_process(params: Params, folder: Path) -> dict[str, Any]:
-    """:func:`measure` where nothing is warm yet."""
+    """:func:`measure` in a fresh process, where nothing is warm."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure, params, folder).result()
 
 
 def compare(params: Params, seeds: Sequence[int], processes: Sequence[int], folder: Path) -> dict[str, Any]:
-    """Both lags for each seed and number of processes, those kept in the folder included."""
+    """Both lags for each seed and number of processes, including those kept in the folder."""
     found: dict[str, Any] = {}
     for seed in seeds:
         own = folder / f"seed-{seed}"

@@ -3,16 +3,15 @@
     python -m benchmarks.local_engine [--model smollm2-135m] [--prompts 64] [--longest 400] [--new 64]
     python -m benchmarks.local_engine --device cuda --dtype bfloat16 --prompts 64 256 1024 --longest 256
 
-Prompts of made-up tokens have lengths spread evenly from a tenth of the longest to the longest. No token
-ends a response, so all forms sample the same number. They take turns in one process, float32, one thread,
-with the same seeds; each runs once unmeasured on two short prompts. On a busy machine the processor seconds
-tell more than those of the clock; both are given.
+Prompts of random tokens have lengths spread evenly from a tenth of the longest to the longest. No token ends
+a response, so all forms sample the same number. They take turns in one process, float32, one thread, with the
+same seeds; each runs once unmeasured on two short prompts. On a busy machine the processor seconds say more
+than wall-clock seconds; the result has both.
 
 ``--full``, which a GPU implies, adds the engine without static shapes and CUDA graphs (``growing``), and vLLM
-where it is installed. Each form then runs once unmeasured on all prompts (``first_seconds``: kernels are
-chosen and graphs recorded). The result also has the share of the time that one token alone takes, which is
-prefill, and how far 64 responses' log-probabilities are from the learner's. Tried on a CPU only, and without
-vLLM.
+if it is installed. Each form then runs once unmeasured on all prompts (``first_seconds``: kernels are chosen
+and graphs recorded). The result also has the share of the time that one token alone takes, which is prefill,
+and how far 64 responses' log-probabilities are from the learner's. Tried on a CPU only, and without vLLM.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 
 SCORED = 64
-"""Responses whose log-probabilities are computed by the learner's scorer too."""
+"""Responses whose log-probabilities the learner's scorer also computes."""
 
 
 def made_prompts(count: int, longest: int, vocabulary: int) -> list[TokenIds]:
-    """Different prompts of mixed lengths, in no order."""
+    """Different prompts of mixed lengths, in random order."""
     random = np.random.default_rng(0)
     lengths = np.linspace(max(1, longest // 10), longest, count).astype(int)
     random.shuffle(lengths)
@@ -54,7 +53,7 @@ def made_prompts(count: int, longest: int, vocabulary: int) -> list[TokenIds]:
 
 @dataclass
 class Run:
-    """One form, and what it took and gave."""
+    """One form with its times and results."""
 
     sample: Sampler
     first: float
@@ -73,7 +72,7 @@ class Run:
 
 
 def seconds_of(work: Callable[[], object], device: torch.device) -> float:
-    """How long it takes."""
+    """Seconds that the work takes."""
     began = time.perf_counter()
     work()
     finish(device)
@@ -103,7 +102,7 @@ def compare(policy: Policy, prompts: list[TokenIds], new: int, rounds: int, full
 
 
 def further(policy: Policy, prompts: list[TokenIds], runs: dict[str, Run]) -> dict[str, Any]:
-    """What is told of all forms together, and of the engine beside the learner."""
+    """Results over all forms, and a comparison of the engine with the learner."""
     device = policy.model.device
     prefill = {name: seconds_of(partial(run.sample, prompts, 1), device) for name, run in runs.items()}
     return {
@@ -119,7 +118,7 @@ def further(policy: Policy, prompts: list[TokenIds], runs: dict[str, Run]) -> di
 
 @torch.no_grad()
 def scored(policy: Policy, prompts: list[TokenIds], answers: list[Completion]) -> dict[str, float]:
-    """How far log-probabilities are from the learner's: nats per token, and ratios of whole responses."""
+    """The distance from the learner's log-probabilities: nats per token, and ratios of whole responses."""
     pairs = [(prompt, answer.token_ids) for prompt, answer in zip(prompts, answers, strict=True)]
     scores, _ = ResponseScorer(policy.model)(pack_responses(pairs, policy.model.device), 1.0)
     sampled = np.array([answer.logprobs for answer in answers])
@@ -135,14 +134,14 @@ def scored(policy: Policy, prompts: list[TokenIds], answers: list[Completion]) -
 
 
 def main() -> None:
-    """Print the comparison as JSON, one for each number of prompts where there are several."""
+    """Print the comparison as JSON, or one per number of prompts if there are several."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--prompts", type=int, nargs="+", default=[64])
     parser.add_argument("--longest", type=int, default=400, help="tokens of the longest prompt")
     parser.add_argument("--new", type=int, default=64, help="tokens of every response")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--full", action="store_true", help="see above; a GPU stands for it")
+    parser.add_argument("--full", action="store_true", help="see above; a GPU implies it")
     add_options(parser)
     chosen = parser.parse_args()
     torch.set_num_threads(1)

@@ -3,23 +3,23 @@
     python -m benchmarks.methods [--params OVERLAY] [--algorithms grpo gigpo] [--steps 50] [--seeds 0 1 2]
         [--scales 0.5 1 2] [--tuning-seed 3] [--tasks 1024] [--processes 1] [--folder FOLDER]
 
-For each seed tasks are made and a policy is imitated once. From that start each algorithm trains, by its
-overlay ``params/<name>.yaml`` over the experiment (``grpo`` as it stands there). What they have in common is
-the number of environment steps that they may play: what ``grpo`` plays in ``--steps`` training steps of the
-seed, at the experiment's own learning rate. The others stop after the first training step by which they have
-played as many; what a selection leaves out was played too.
+For each seed tasks are made and a policy is imitated once. From that start each algorithm trains, with its
+overlay ``params/<name>.yaml`` over the experiment (including ``grpo``). All may play the same number of
+environment steps: the number that ``grpo`` plays in ``--steps`` training steps of the seed, at the
+experiment's own learning rate. The others stop after the first training step that reaches it; episodes that a
+selection leaves out count too.
 
-The setting that is tried is the learning rate, at each of ``--scales`` times the experiment's, with a seed of
-its own: tasks, start and training are none of those that are reported. The one with the largest Pass@1 on
-that seed's validation tasks is chosen, and it alone is trained with the reported seeds.
-Pass@1 is the share of episodes won, the area is that under the curve of success against step budget.
-Intervals are 95%, over seeds and tasks (``evaluation/trainings.py``); with a single seed over tasks alone,
-which says nothing of other trainings. Differences are to ``grpo``, task by task. Seconds per step leave out
-the first step and checkpoints; memory is the largest that a process had at once. Core seconds are processor
-time of the training's first process, checkpoints included: beside other work they say more than seconds.
+Each algorithm's learning rate is tuned: each of ``--scales`` times the experiment's rate is tried with a
+separate seed, whose tasks, start and training are not reported. The scale with the largest Pass@1 on that
+seed's validation tasks is chosen, and only it is trained with the reported seeds. Pass@1 is the share of
+episodes won; the area is that under the curve of success against step budget. Intervals are 95%, over seeds
+and tasks (``evaluation/trainings.py``). With a single seed they are over tasks alone, which says nothing
+about other trainings. Differences are to ``grpo``, task by task. Seconds per step exclude the first step and
+checkpoints. Memory is the largest amount that a process held. Core seconds are processor time of the
+training's first process, checkpoints included; on a busy machine they say more than seconds.
 
-Trainings come one after the other, each in a process of its own. With ``--folder`` all that is finished is
-kept, and a run that was killed goes on from its last training step.
+Trainings run one after the other, each in its own process. With ``--folder`` all finished results are kept,
+and a run that was killed continues from its last training step.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).resolve().parents[1]
 BASELINE = "grpo"
-"""Whose environment steps are the budget, and what the others are compared with."""
+"""Its environment steps are the budget, and the others are compared with it."""
 ENDLESS = 1_000_000
-"""Training steps of a run that ends when its environment steps are spent."""
+"""Training steps of a run that ends when its environment steps are used up."""
 FIGURES = ("pass_at_1", "area")
 Rows = Sequence[Mapping[str, Any]]
-"""One per task of a split: ``task_id`` and the figures."""
+"""One row per task of a split: ``task_id`` and the figures."""
 
 
 class SpentError(Exception):
-    """The environment steps of a training are spent."""
+    """The environment steps of a training are used up."""
 
 
 class Unsampled(TrainedEpisodes):
-    """A comparison leaves no episodes to read: which steps would leave some is not known before the end."""
+    """Writes no sample of episodes: the steps to sample are not known before the end."""
 
     def join(self, parts: Sequence[TrainedEpisodes]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class Variant:
 
     name: str
     scale: float
-    """Times the experiment's learning rate."""
+    """Multiple of the experiment's learning rate."""
     params: Params
     seed_folder: Path
-    """With the seed's tasks and start."""
+    """The folder with the seed's tasks and start."""
 
     @property
     def folder(self) -> Path:
-        """Its own."""
+        """The training's own folder."""
         return self.seed_folder / f"{self.name}-{self.scale:g}"
 
     def with_steps(self, steps: int) -> TrainingJob:
-        """The job of so many training steps; one of fewer steps is the beginning of it, and its checkpoints
-        serve both."""
+        """The job with this number of training steps. A shorter job is the beginning of a longer one, and its
+        checkpoints serve both."""
         return job_in(
             self.folder,
             changed(self.params, {"training": {"steps": steps}}),
@@ -122,7 +122,7 @@ def changed(params: Params, *overlays: Mapping[str, Any]) -> Params:
 
 
 def variant(params: Params, name: str, scale: float, seed_folder: Path) -> Variant:
-    """An algorithm at a learning rate; its overlay may change other sections too."""
+    """An algorithm at a learning rate. Its overlay may change other sections too."""
     overlay = {} if name == BASELINE else read_yaml(ROOT / "params" / f"{name}.yaml")
     rate = params.training.learning_rate * scale
     own = {"training": {"learning_rate": rate, "checkpoint_every": 1, "keep": "last", "lag": 0}}
@@ -130,7 +130,7 @@ def variant(params: Params, name: str, scale: float, seed_folder: Path) -> Varia
 
 
 def prepare(params: Params, folder: Path) -> None:
-    """The tasks and the start of one seed."""
+    """Make the tasks and the start of one seed."""
     if (folder / "start").is_dir():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def prepare(params: Params, folder: Path) -> None:
 
 
 def trained(run: Variant, steps: int, budget: float | None) -> dict[str, Any]:
-    """One training of so many steps or, where there is a budget of environment steps, until it is spent."""
+    """One training with this number of steps or, given a budget of environment steps, until it is used up."""
     run.folder.mkdir(parents=True, exist_ok=True)
     played = Played.read(run.folder / "played.json")
     last = steps if budget is None else last_step(run, budget, played)
@@ -164,7 +164,7 @@ def trained(run: Variant, steps: int, budget: float | None) -> dict[str, Any]:
 
 @dataclass
 class Played:
-    """What each step of a training has cost so far, kept beside it for one that is killed and goes on."""
+    """The costs of a training's steps so far, saved beside it so that a killed training can continue."""
 
     path: Path
     steps: dict[str, tuple[float, float]]
@@ -174,30 +174,30 @@ class Played:
 
     @classmethod
     def read(cls, path: Path) -> Played:
-        """What is kept there; nothing where there is no file."""
+        """The costs in a file; empty if there is no file."""
         return cls(path, read_json(path) if path.exists() else {})
 
     def report(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Take a step in."""
+        """Add a step."""
         now = time.process_time()
         self.steps[str(step)] = (metrics["environment_steps"], now - self.before)
         self.before = now
         write_json(self.path, self.steps)
 
     def last(self, budget: float) -> int | None:
-        """The step in which so many environment steps were reached; None where they are not yet."""
+        """The step in which the budget of environment steps was reached; None if it was not yet."""
         sums = accumulate(self.steps[str(step)][0] for step in range(1, len(self.steps) + 1))
         return next((step for step, count in enumerate(sums, 1) if count >= budget), None)
 
     @property
     def core_seconds(self) -> list[float]:
-        """[steps] without the first, which starts the engine."""
+        """[steps] without the first step, which starts the engine."""
         found = [seconds for _, (_, seconds) in sorted(self.steps.items(), key=lambda item: int(item[0]))]
         return found[1:] or found
 
 
 def last_step(run: Variant, budget: float, played: Played) -> int:
-    """The training step in which the budget is spent, and the training up to its checkpoint."""
+    """The training step in which the budget is used up; trains up to its checkpoint."""
 
     def report(step: int, metrics: Mapping[str, float]) -> None:
         played.report(step, metrics)
@@ -213,7 +213,7 @@ def last_step(run: Variant, budget: float, played: Played) -> int:
 
 
 def scores(params: Params, policy: Path, tasks: Path, folder: Path) -> Rows:
-    """What the policy makes of each task: the means over its episodes."""
+    """The policy's results on each task: means over its episodes."""
     longest, votes = params.environment.max_steps, params.evaluation.votes
     wanted = requests(read_tasks(tasks), votes, params.seed, tasks.stem, policy="trained")
     job = CollectionJob(
@@ -229,7 +229,7 @@ def scores(params: Params, policy: Path, tasks: Path, folder: Path) -> Rows:
 
 
 def kept(path: Path, work: Callable[..., Any], *arguments: Any) -> Any:
-    """What the work gave: read where it was done before, else done now in a process of its own."""
+    """The result of the work: read if it was done before, otherwise computed now in a separate process."""
     if not path.exists():
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             write_json(path, pool.submit(work, *arguments).result())
@@ -248,7 +248,7 @@ def estimate(seeds: Sequence[Rows], figure: str) -> dict[str, Any]:
 
 
 def less(first: Sequence[Rows], second: Sequence[Rows]) -> list[Rows]:
-    """``first`` less ``second``, task by task."""
+    """``first`` minus ``second``, task by task."""
     return [
         [
             {"task_id": row["task_id"], **{figure: row[figure] - other[figure] for figure in FIGURES}}
@@ -260,14 +260,14 @@ def less(first: Sequence[Rows], second: Sequence[Rows]) -> list[Rows]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All trainings of some algorithms; what is in the folder is not done again."""
+    """All trainings of some algorithms. Results in the folder are not computed again."""
 
     steps: int
-    """Training steps of ``grpo``, which set the budget."""
+    """Training steps of ``grpo``, which determine the budget."""
     folder: Path
 
     def training(self, name: str, scale: float, experiment: Params) -> dict[str, Any]:
-        """What a training cost; ``grpo``'s of the same experiment sets its budget."""
+        """The cost of a training; ``grpo``'s cost in the same experiment is its budget."""
         budget = None
         if (name, scale) != (BASELINE, 1.0):
             budget = self.training(BASELINE, 1.0, experiment)["environment_steps"]
@@ -277,7 +277,7 @@ class Comparison:
         return done
 
     def scores(self, name: str, scale: float, experiment: Params, split: str) -> Rows:
-        """What the trained policy makes of the tasks of a split."""
+        """The trained policy's results on the tasks of a split."""
         run = self._variant(name, scale, experiment)
         tasks = run.seed_folder / f"{split}.parquet"
         where, policy = run.folder / f"{split}.json", run.folder / "policy"
@@ -285,7 +285,7 @@ class Comparison:
         return found
 
     def start(self, experiment: Params) -> Rows:
-        """What the policy that all start from makes of the test tasks."""
+        """The results of the common start policy on the test tasks."""
         own = self._seed_folder(experiment)
         arguments = (experiment, own / "start", own / "test.parquet", own / "start-test")
         found: Rows = kept(own / "start-test.json", scores, *arguments)
@@ -301,7 +301,7 @@ class Comparison:
 
 
 def tuned(comparison: Comparison, tuning: Params, name: str, scales: Sequence[float]) -> dict[str, Any]:
-    """The scale to be reported, and all that were tried, with the tuning seed."""
+    """The chosen scale, and all scales that were tried, with the tuning seed."""
     found: dict[float, dict[str, Any]] = {}
     for scale in scales:
         done = comparison.training(name, scale, tuning)
@@ -318,7 +318,7 @@ def compare(
     names: Sequence[str],
     scales: Sequence[float],
 ) -> dict[str, Any]:
-    """Every algorithm: what was tried, what was chosen, and how good it is with each reported seed."""
+    """For every algorithm: the scales tried, the one chosen, and its results with each reported seed."""
     found: dict[str, Any] = {}
     tests: dict[str, list[Rows]] = {}
     for name in dict.fromkeys([BASELINE, *names]):
@@ -326,7 +326,7 @@ def compare(
         scale = tries["chosen_scale"]
         done = [comparison.training(name, scale, each) for each in experiments]
         tests[name] = [comparison.scores(name, scale, each, "test") for each in experiments]
-        apart = less(tests[name], tests[BASELINE])  # of grpo itself all 0
+        apart = less(tests[name], tests[BASELINE])  # all 0 for grpo itself
         found[name] = {
             **{figure: estimate(tests[name], figure) for figure in FIGURES},
             "less_grpo": {figure: estimate(apart, figure) for figure in FIGURES}
@@ -352,13 +352,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--scales", type=float, nargs="+", default=[0.5, 1.0, 2.0])
-    parser.add_argument("--tuning-seed", type=int, default=3, help="with which the scales are tried")
-    parser.add_argument("--tasks", type=int, default=1024, help="of validation, and as many of the test")
+    parser.add_argument("--tuning-seed", type=int, default=3, help="the seed with which the scales are tried")
+    parser.add_argument("--tasks", type=int, default=1024, help="validation tasks, and as many test tasks")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keeps tasks, starts and trainings")
     chosen = parser.parse_args()
     if chosen.tuning_seed in chosen.seeds:
-        parser.error(f"--tuning-seed {chosen.tuning_seed} is among --seeds; take one that is not reported")
+        parser.error(f"--tuning-seed {chosen.tuning_seed} is among --seeds; choose an unreported one")
     own = {"processes": chosen.processes, "tasks": {"validation": chosen.tasks, "test": chosen.tasks}}
     params = changed(load_params("params.yaml", *chosen.params), own)
     with tempfile.TemporaryDirectory() as name:

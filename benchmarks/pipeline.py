@@ -1,14 +1,14 @@
-"""How long the default experiment takes on one process and on two: whole, per stage, and orchestration.
+"""The time of the default experiment on one process and on two: whole, per stage, and orchestration.
 
     python -m benchmarks.pipeline [--params params/smoke.yaml] [--processes 1 2] [--folder FOLDER]
 
-For each number of processes it reproduces the experiment (``skillpress run``, what ``make
-run`` calls once everything is installed) in a fresh clone of this repository, then again with nothing
-changed. A stage's own work is what it reports itself; orchestration is all the rest: DVC, MLflow, the
-processes' start and imports that no stage's work needs. ``times_as_fast`` compares with the first number.
+For each number of processes it reproduces the experiment (``skillpress run``, which ``make run`` calls after
+the installation) in a fresh clone of this repository, and then again without a change. A stage's own work is
+the time that it reports itself. Orchestration is all the rest: DVC, MLflow, the start of processes and
+imports that no stage's work needs. ``times_as_fast`` compares with the first number.
 
-With ``--folder`` every finished measurement is kept there, and a run that was interrupted goes on with
-the first one that is missing; a measurement itself is never resumed, since its time would be wrong.
+With ``--folder`` every finished measurement is kept there, and an interrupted run continues with the first
+one that is missing. A single measurement is never resumed, since its time would be wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DONE = re.compile(r"^(\w+): done in ([0-9.]+) s$", re.MULTILINE)
 
 
 def reproduce(folder: Path, options: list[str]) -> tuple[float, dict[str, float]]:
-    """(seconds in all, seconds that each stage reports) of one reproduction."""
+    """(total seconds, seconds that each stage reports) of one reproduction."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW")}
     command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
     started = time.perf_counter()
@@ -51,7 +51,7 @@ def reproduce(folder: Path, options: list[str]) -> tuple[float, dict[str, float]
 
 
 def measure(overlays: Sequence[str], processes: int, folder: Path) -> dict[str, Any]:
-    """Both reproductions, in a clone that is thrown away."""
+    """Both reproductions, in a clone that is deleted afterwards."""
     shutil.rmtree(folder, ignore_errors=True)
     load = os.getloadavg()[0]
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
@@ -78,14 +78,14 @@ def measure(overlays: Sequence[str], processes: int, folder: Path) -> dict[str, 
 
 
 def per_step(curve: Path) -> dict[str, float]:
-    """Mean seconds of a training step's parts, as rank 0 saw them."""
+    """Mean seconds of a training step's parts, as measured by rank 0."""
     rows = pl.read_csv(curve, infer_schema_length=None)
     parts = [name for name in rows.columns if name.startswith("seconds/")]
     return {name.removeprefix("seconds/"): float(rows[name].mean()) for name in parts}  # type: ignore[arg-type]
 
 
 def compare(overlays: Sequence[str], processes: Sequence[int], folder: Path) -> dict[str, Any]:
-    """The measurements of all numbers of processes, those kept in the folder included."""
+    """The measurements of all numbers of processes, including those kept in the folder."""
     key = {"overlays": list(overlays), "revision": revision()}
     found: dict[str, Any] = {}
     for number in processes:

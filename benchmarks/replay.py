@@ -1,17 +1,18 @@
-"""Trainings that replay groups of earlier steps (``training.replay``) beside trainings that do not.
+"""Trainings that replay groups of earlier steps (``training.replay``) against trainings without replay.
 
     python -m benchmarks.replay [--params OVERLAY] [--steps 30] [--seeds 0 1 2] [--folder FOLDER]
 
-Three arms from the same start, an experiment's own or the smoke experiment's with 16 groups of 8:
+Three arms start from the same policy, in a given experiment or in the smoke experiment with 16 groups of 8:
 
     new      16 new groups a step
     replay   12 new groups and 4 of the last four steps, corrected by truncated weights per token
-    fewer    12 new groups: what the replayed ones add to as many environment steps
+    fewer    12 new groups: shows what the replayed groups add to the same environment steps
 
-Told are the environment steps and the learner's tokens per optimizer update, seconds of a step's parts, and
-success on held-out tasks (an episode each, temperature 1). The standard error told is of the tasks alone.
+The result has the environment steps and the learner's tokens per optimizer update, the seconds of a step's
+parts, and success on held-out tasks (one episode each, temperature 1). Its standard error is over tasks
+alone.
 
-With ``--folder`` the starts and finished measurements are kept there, and an interrupted run goes on.
+With ``--folder`` the starts and finished measurements are kept there, and an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from skillpress.play.rollout import requests
 
 GROUPS, REPLAYED, STALENESS = 16, 4, 4
 HELD_OUT = 512
-"""Tasks that trained policies are tried on."""
+"""Number of tasks that trained policies are tested on."""
 ARMS: dict[str, dict[str, Any]] = {
     "new": {"training": {"tasks_per_step": GROUPS}},
     "replay": {
@@ -55,7 +56,7 @@ ARMS: dict[str, dict[str, Any]] = {
 
 
 def measure(params: Params, folder: Path) -> dict[str, Any]:
-    """One training, and what its policy does on held-out tasks."""
+    """One training, and its policy's results on held-out tasks."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         job = job_in(Path(name), params, folder)
         curve = train(job)
@@ -76,7 +77,7 @@ def measure(params: Params, folder: Path) -> dict[str, Any]:
 
 
 def held_out(params: Params, model: Path) -> float:
-    """The share of held-out tasks that a policy wins, an episode each."""
+    """The share of held-out tasks that a policy wins, with one episode each."""
     experiment = Experiment(params)
     sizes = SplitSizes(params.tasks.train, 1, HELD_OUT)
     made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)

@@ -1,17 +1,17 @@
-"""Peak memory of two processes that play, and of the stages that read it, by the number of episodes.
+"""Peak memory of two playing processes, and of the stages that read their episodes, by number of episodes.
 
     python -m benchmarks.report_memory [--runs 4 40]
 
 ``collection_memory`` measures the parts one by one on short made-up episodes. Here a random explorer really
-plays Countdown in the default experiment's setting, in place of all three policies: 100 tasks in so many
-runs, so 300 episodes a run. Then each phase in a process of its own:
+plays Countdown in the default experiment's setting, in place of all three policies: 100 tasks per run, so 300
+episodes a run. Each phase then has its own process:
 
     play        ``play_episodes`` with ``processes: 2``, as collection and evaluation call it
     evaluate    success rates and paired tests, as the evaluation stage computes them
     report      the report stage itself, without MLflow: tables, figures, examples, the page
 
-A figure is the process's peak resident memory beyond what it had when the phase began; ``rank_peak_mib`` is
-the larger one of the two playing processes', beyond that of two that play one run of one task.
+A figure is the process's peak resident memory minus its memory when the phase began. ``rank_peak_mib`` is the
+larger peak of the two playing processes, minus that of two that play one run of one task.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ from skillpress.skills.history import write_history
 from tasks import report
 
 TASKS, STEPS = 100, 7
-"""Test tasks; training steps that the run says it made."""
+"""Test tasks; training steps that the run claims to have made."""
 
 
 class Discarded:
-    """A recorder of which nothing is kept."""
+    """A recorder that keeps nothing."""
 
     def log_summary(self, values: dict[str, float]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def log_file(self, path: Path) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 def prepare(runs: int) -> None:
-    """What the stages before would have left, as far as it does not grow with the episodes."""
+    """The results of the earlier stages, as far as they do not grow with the episodes."""
     overlay = {
         "processes": 2,
         "tasks": {"train": 1, "validation": 1, "test": TASKS},
@@ -118,7 +118,7 @@ def job_of(params: Params, tasks: list[Task], runs: int, folder: str) -> Collect
 
 
 def play() -> dict[str, float]:
-    """By two processes."""
+    """Play with two processes."""
     params, tasks = load_params(), read_tasks(split_file("test"))
     play_episodes(job_of(params, tasks[:1], 1, "few"), Path("few.parquet"), lambda count: None)
     before = largest_child()
@@ -128,12 +128,12 @@ def play() -> dict[str, float]:
 
 
 def largest_child() -> float:
-    """MiB of resident memory that one of this process's ended children has had at most."""
+    """The peak of resident memory, in MiB, over this process's ended children."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def evaluated() -> dict[str, float]:
-    """Every policy, and each against the one before it."""
+    """Evaluate every policy, and compare each with the previous one."""
     params, tasks = load_params(), read_tasks(split_file("test"))
     runs, longest = params.evaluation.runs, params.environment.max_steps
     every = evaluation_steps(scan_rollouts(EVALUATION_ROLLOUTS))
@@ -155,7 +155,7 @@ def evaluated() -> dict[str, float]:
 
 
 def reported() -> dict[str, float]:
-    """The stage."""
+    """Run the report stage."""
     nothing: Any = Discarded()
     report.main(
         Stage(name="report", params=load_params(), run=nothing, store=ResumeStore(Path("unfinished"), "key"))
@@ -164,7 +164,7 @@ def reported() -> dict[str, float]:
 
 
 def fit_once() -> dict[str, float]:
-    """The dictionary of a few successes, and the records of a training, which the report shows too."""
+    """Make the dictionary of a few successes and the records of a training, which the report also shows."""
     params = load_params()
     environment, tasks = bundle(params.environment.name), read_tasks(split_file("test"))
     by_id = {task.task_id: task for task in tasks}
@@ -195,11 +195,11 @@ PHASES: dict[str, Callable[[], dict[str, float]]] = {
     "evaluate": evaluated,
     "report": reported,
 }
-"""In their order; ``fit`` makes what the report needs and is not told of."""
+"""Phases in order; ``fit`` makes inputs of the report and is not in the result."""
 
 
 def measure(phase: str) -> dict[str, float]:
-    """One phase in this process and folder."""
+    """Run one phase in this process and folder."""
     before, started = peak(), time.process_time()
     found = PHASES[phase]()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -208,7 +208,7 @@ def measure(phase: str) -> dict[str, float]:
 
 
 def measure_all(runs: int) -> dict[str, object]:
-    """Every phase in a process of its own, on what the ones before it left."""
+    """Every phase in its own process, on the results of the earlier phases."""
     repository = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

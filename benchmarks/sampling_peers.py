@@ -1,4 +1,4 @@
-"""Who else can sample from a policy: transformers' own ``generate``, and vLLM where it is installed."""
+"""Other ways to sample from a policy: transformers' own ``generate``, and vLLM if it is installed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.play.workers.distributed import Ranks
 
 Sampler = Callable[[Sequence[TokenIds], int], list[Completion]]
-"""Exactly so many tokens after each prompt, with the prompt's number as its seed."""
+"""Samples a fixed number of tokens after each prompt, with the prompt's number as its seed."""
 
 VLLM_CACHE_GIB = 16.0
 
 
 def samplers(policy: Policy, full: bool, longest: int, rows: int) -> dict[str, Sampler]:
-    """The local engine and ``generate``, for which no token ends a response.
+    """The local engine and ``generate``, such that no token ends a response.
 
     Args:
-        full: the others too: the engine without static shapes, and vLLM.
+        full: also the engine without static shapes, and vLLM.
         longest: tokens of a prompt and its response.
         rows: prompts at once.
     """
@@ -47,7 +47,7 @@ def _never_stopped(engine: LocalEngine) -> Sampler:
 
 
 def _transformers(policy: Policy) -> Sampler:
-    """``generate`` over all rows at once; what it reports are no log-probabilities."""
+    """``generate`` over all rows at once; it reports no log-probabilities."""
     model = copy_model(policy.model)
     assert model.generation_config is not None
     model.generation_config.eos_token_id = None
@@ -71,7 +71,7 @@ def _transformers(policy: Policy) -> Sampler:
 
 
 def _vllm(policy: Policy, longest: int, rows: int) -> Sampler:
-    """The engine ``vllm``, with a policy that names no token to stop at."""
+    """The engine ``vllm``, with a policy that has no stop token."""
     endless = Policy(copy_model(policy.model), policy.tokenizer)
     assert endless.model.generation_config is not None
     endless.model.generation_config.eos_token_id = []

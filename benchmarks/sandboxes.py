@@ -1,20 +1,22 @@
-"""Sandboxes against Jupyter's kernels and against a loop without walls, in one run.
+"""Sandboxes against Jupyter's kernels and against a loop without isolation, in one run.
 
     python -m benchmarks.sandboxes [--output benchmarks/results/sandboxes.json] [--parts start kills]
 
-Ours are the default kind, the one with a Jupyter kernel inside, and sandlock's; the others have no walls.
+Ours are the default kind, the kind with a Jupyter kernel inside, and sandlock's; the others are not isolated.
 
-- ``start``: milliseconds until the first reply, cold and from a stocked pool; of one call; memory of one.
-- ``at_once``: 1, 16, 64 and 128 of a kind are started by two threads, and a thread for each then makes
-  its calls: seconds until all are ready, calls per second, memory of each.
-- ``episodes``: of a scripted agent (four cells, two of which call a tool), 64 at once, each in a fresh one.
+- ``start``: milliseconds until the first reply, cold and from a stocked pool; milliseconds of one call;
+  memory of one.
+- ``at_once``: two threads start 1, 16, 64 and 128 of a kind, and then one thread each makes its calls:
+  seconds until all are ready, calls per second, memory of each.
+- ``episodes``: episodes of a scripted agent (four cells, two of which call a tool), 64 at once, each in a
+  fresh one.
 - ``kills``: 2,000 such episodes while a seeded draw kills sandboxes in the middle of their work; every task
   must have its outcome, and the right one.
 
-Memory is the kernel's proportional set size, summed over all processes of a sandbox, after a value was shown.
-What is measured is written after each part, and a part that is in the file is not measured again. Wall clock
-times on a machine with other work say little: every part holds the load average before and after it, and
-``cpu_ms`` is the processor time that a start takes in all processes together.
+Memory is the proportional set size in the kernel's accounting, summed over all processes of a sandbox, after
+a value was shown. Results are written after each part, and a part that is in the file is not measured again.
+Wall-clock times on a busy machine say little: every part has the load average before and after it, and
+``cpu_ms`` is the processor time of a start over all processes.
 """
 
 from __future__ import annotations
@@ -47,16 +49,16 @@ from skillpress.play.sandbox.processes import children_of_all, tree
 AT_ONCE = (1, 16, 64, 128)
 STARTERS = 2
 PATIENT = Limits(seconds=300, start_seconds=300)
-"""On a machine that does other work."""
+"""Long limits, for a machine with other work."""
 GOALS = {"ready_from_pool_ms": 15.0, "round_trip_ms": 0.3, "memory_mb": 20.0, "at_once": 128}
 DEATH_SHARE = 0.25
-"""Of the attempts are marked to be killed; those that end before their moment are not."""
+"""The share of attempts that are marked to be killed. Attempts that end before their moment survive."""
 DEATH_SECONDS = 0.02
-"""The moment is drawn uniformly from as many seconds after an attempt's begin."""
+"""The moment is drawn uniformly from this many seconds after an attempt's start."""
 
 
 class Peer(Protocol):
-    """An interpreter that was started and has given its first reply."""
+    """A started interpreter that has given its first reply."""
 
     pid: int
 
@@ -64,7 +66,7 @@ class Peer(Protocol):
         """Evaluate an expression and wait for its value."""
 
     def close(self) -> None:
-        """End it."""
+        """End the interpreter."""
 
 
 LOOP = (
@@ -74,7 +76,7 @@ LOOP = (
 
 
 class BareLoop:
-    """An interpreter that reads from a pipe; no walls, no limits, no deadline."""
+    """An interpreter that reads from a pipe: no isolation, no limits, no deadline."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-I", "-S", "-B", "-c", LOOP]
@@ -94,13 +96,13 @@ class BareLoop:
 
 
 class BareKernel:
-    """ipykernel over ipc, by Jupyter's own client; no walls."""
+    """ipykernel over ipc, with Jupyter's own client; no isolation."""
 
     def __init__(self) -> None:
         from jupyter_client.manager import KernelManager
 
         self._folder = tempfile.TemporaryDirectory()
-        connection = str(Path(self._folder.name, "kernel.json"))  # sockets stand beside it
+        connection = str(Path(self._folder.name, "kernel.json"))  # sockets lie beside it
         self._manager = KernelManager(transport="ipc", connection_file=connection)
         self._manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._client = self._manager.blocking_client()
@@ -110,7 +112,7 @@ class BareKernel:
 
     def execute(self, code: str) -> str:
         number, shown = self._client.execute(code), ""
-        while True:  # Jupyter's own execute_interactive polls with a delay of its own
+        while True:  # Jupyter's execute_interactive polls with its own delay
             message = self._client.get_iopub_msg(timeout=PATIENT.seconds)
             if message["parent_header"].get("msg_id") != number:
                 continue
@@ -134,18 +136,18 @@ KINDS: dict[str, Callable[[], Peer]] = {
     "sandbox_sandlock": partial(Sandbox.start, PATIENT, backend="sandlock"),
 }
 MANY = ("sandbox", "bare_loop", "bare_ipykernel")
-"""Of these 64 and 128 are started; of the others 16."""
+"""Of these kinds 64 and 128 are started, of the others 16."""
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What the work gives, and the milliseconds it took."""
+    """The result of the work, and its milliseconds."""
     started = time.perf_counter()
     done = work()
     return done, 1000 * (time.perf_counter() - started)
 
 
 def spread(times: Iterable[float]) -> dict[str, float]:
-    """Milliseconds."""
+    """Statistics in milliseconds."""
     ordered = sorted(times)
     return {
         "median": statistics.median(ordered),
@@ -155,7 +157,7 @@ def spread(times: Iterable[float]) -> dict[str, float]:
 
 
 def processor_ms(pids: Iterable[int]) -> float:
-    """That these have used so far, and this process with what it has waited for."""
+    """Processor time so far of these processes, and of this one with its ended children."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -195,7 +197,7 @@ def measure_start(kind: str, starts: int, calls: int) -> dict[str, Any]:
 
 
 def measure_pool(takes: int) -> dict[str, Any]:
-    """From the wish to a sandbox that is ready, when the stock is full, as it is while an agent thinks."""
+    """The time to get a ready sandbox from a full stock, as while an agent thinks."""
     times = []
     with SandboxPool(PATIENT, ready=4) as pool:
         for _ in range(takes):
@@ -208,7 +210,7 @@ def measure_pool(takes: int) -> dict[str, Any]:
 
 
 def measure_at_once(kind: str, number: int, calls: int) -> dict[str, Any]:
-    """So many of a kind side by side."""
+    """``number`` of a kind at the same time."""
     peers: list[Peer] = []
     try:
         with ThreadPoolExecutor(STARTERS) as starters:
@@ -230,7 +232,7 @@ def measure_at_once(kind: str, number: int, calls: int) -> dict[str, Any]:
 
 
 def repeat(peer: Peer, calls: int) -> None:
-    """The same small call again and again."""
+    """Repeat the same small call."""
     for _ in range(calls):
         peer.execute("sum(range(100))")
 
@@ -259,7 +261,7 @@ def scripted(sandbox: Sandbox, task: int) -> int:
 
 
 def measure_episodes(episodes: int, at_once: int) -> dict[str, Any]:
-    """The scripted agent, each episode in a sandbox of its own."""
+    """The scripted agent, each episode in its own sandbox."""
     with SandboxPool(PATIENT, ready=at_once, max_concurrency=at_once) as pool:
         pool.wait_until_ready()
         before = time.process_time()
@@ -276,13 +278,13 @@ def measure_episodes(episodes: int, at_once: int) -> dict[str, Any]:
 
 
 class Killer:
-    """Kills sandboxes at moments that are drawn for each attempt of each task."""
+    """Kills sandboxes at times that are drawn for each attempt of each task."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._attempts: dict[int, int] = {}
         self._due: list[tuple[float, int]] = []
-        """Moment and descriptor of a process, the earliest first."""
+        """Time and descriptor of a process, the earliest first."""
         self._changed = threading.Condition()
         self._over = False
         self.killed = 0
@@ -301,7 +303,7 @@ class Killer:
             os.close(process)
 
     def haunt(self, sandbox: Sandbox, task: int) -> None:
-        """Perhaps it will be killed."""
+        """Schedule this sandbox's end if the draw decides it."""
         with self._changed:
             attempt = self._attempts[task] = self._attempts.get(task, 0) + 1
         chance = generator(self._seed, "killed", task, attempt)
@@ -325,7 +327,7 @@ class Killer:
 
 
 def measure_kills(episodes: int, at_once: int, seed: int) -> dict[str, Any]:
-    """What becomes of tasks whose sandboxes are killed."""
+    """The outcomes of tasks whose sandboxes are killed."""
 
     def episode(sandbox: Sandbox, task: int) -> int:
         killer.haunt(sandbox, task)
@@ -350,14 +352,14 @@ def measure_kills(episodes: int, at_once: int, seed: int) -> dict[str, Any]:
 
 
 class Results:
-    """Figures by part and name, on disk after each."""
+    """Figures by part and name, written to disk after each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.parts: dict[str, dict[str, Any]] = json.loads(path.read_text())["parts"] if path.exists() else {}
 
     def add(self, part: str, name: str, measure: Callable[[], dict[str, Any]]) -> None:
-        """Measure it unless that was done."""
+        """Measure a part unless it is in the file."""
         if name in self.parts.setdefault(part, {}):
             return
         load, started = os.getloadavg()[0], time.perf_counter()
@@ -369,7 +371,7 @@ class Results:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures are of."""
+    """The machine of the figures."""
     return {
         "python": platform.python_version(),
         "kernel": platform.release(),
@@ -381,13 +383,13 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure what is asked for and is not in the file."""
+    """Measure the requested parts that are not in the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/sandboxes.json"))
     parts = ("start", "at_once", "episodes", "kills")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
-    parser.add_argument("--episodes", type=int, default=2000, help="of the part kills")
-    parser.add_argument("--seed", type=int, default=0, help="of the part kills")
+    parser.add_argument("--episodes", type=int, default=2000, help="episodes of the part kills")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the part kills")
     chosen = parser.parse_args()
     results = Results(chosen.output)
     if "start" in chosen.parts:

@@ -1,13 +1,13 @@
-"""Does Prefect's SQLite report "database is locked" while the schedule runs beside a full load?
+"""Does Prefect's SQLite report "database is locked" while the schedule runs under full load?
 
     python -m benchmarks.scheduler_load [--minutes 10] [--revision 6127252]
 
-Starts ``make schedule``'s services in a fresh clone of this repository, of another revision to compare
-with. Its deployments run the smoke experiment, one per core, each with a seed of its own and due every
-few seconds; a run that comes due while the one before it still goes is cancelled, as in infra/prefect.yaml,
-so the server schedules, starts, cancels and ends runs all the time. One process per core does nothing but
-keep it busy. Prefect hides some of these errors by default; here it is told to log every one. The result
-counts the tracebacks, says which function of the server each came from, and which runs there were.
+It starts ``make schedule``'s services in a fresh clone of this repository, or of another revision for
+comparison. The deployments run the smoke experiment, one per core, each with its own seed and due every few
+seconds. A run that comes due while the previous one is running is cancelled, as in infra/prefect.yaml, so the
+server schedules, starts, cancels and ends runs all the time. One process per core only keeps it busy. Prefect
+hides some of these errors by default; here it logs every one. The result has the number of tracebacks, the
+server's function that each came from, and the runs.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 300.0
 STOP_SECONDS = 120.0
 ANSWER_SECONDS = 300.0
-"""A server whose database is locked may not answer for minutes."""
+"""A server with a locked database may not answer for minutes."""
 LOG = Path(tempfile.gettempdir()) / "scheduler_load.log"
 STATES = ("COMPLETED", "CANCELLED", "RUNNING", "FAILED", "CRASHED")
 _LOCKED = "sqlite3.OperationalError: database is locked"
-"""How a traceback's first part ends; the second repeats the message."""
+"""The end of a traceback's first part; the second repeats the message."""
 _FRAME = re.compile(r'^\s+File ".*/prefect/(server/.*)\.py", line \d+, in (\w+)$')
 
 
 def clone(folder: Path, revision: str, seconds_between: int) -> str:
-    """A clone with deployments that are due all the time; returns its full revision."""
+    """A clone with deployments that are always due; returns its full revision."""
     git = ["git", "-C", str(folder)]
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
     subprocess.run([*git, "checkout", "--quiet", revision], check=True)
@@ -82,7 +82,7 @@ def busy_cores() -> Iterator[None]:
 
 @contextmanager
 def services(folder: Path, log: Path, ports: tuple[int, int]) -> Iterator[subprocess.Popen[bytes]]:
-    """What ``make schedule`` starts, with all its output in a file; interrupted at the end."""
+    """Run the services of ``make schedule`` with all output in a file; interrupt them at the end."""
     ours = ("MLFLOW_", "PREFECT_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     environment |= {
@@ -113,7 +113,7 @@ def wait_for_schedule(process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def locked(text: str) -> dict[str, Any]:
-    """How many tracebacks of a log end so, and the functions of Prefect's server that they name last."""
+    """Number of such tracebacks in a log, and the last functions of Prefect's server in them."""
     lines = text.splitlines()
     origins: Counter[str] = Counter()
     for number, line in enumerate(lines):
@@ -129,7 +129,7 @@ def locked(text: str) -> dict[str, Any]:
 def _until_next(
     frames: Iterator[re.Match[str] | None], lines: list[str], number: int
 ) -> Iterator[re.Match[str] | None]:
-    """The frames until the second part of the traceback ends."""
+    """The frames up to the second part of the traceback."""
     for following, frame in zip(lines[number + 1 :], frames, strict=False):
         if following.startswith("sqlalchemy.exc."):
             return
@@ -137,7 +137,7 @@ def _until_next(
 
 
 def runs(port: int) -> dict[str, int]:
-    """Flow runs by state, of the server's own count."""
+    """Flow runs by state, as counted by the server."""
     found = {}
     for state in STATES:
         body = json.dumps({"flow_runs": {"state": {"type": {"any_": [state]}}}}).encode()
@@ -150,14 +150,14 @@ def runs(port: int) -> dict[str, int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def measure(minutes: float, revision: str, seconds_between: int, log: Path) -> dict[str, Any]:
-    """Everything about one revision; the minutes begin when the deployments are scheduled."""
+    """All results for one revision; the minutes begin when the deployments are scheduled."""
     ports = free_port(), free_port()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "skillpress"

@@ -1,13 +1,12 @@
-"""Peak memory of scoring responses under a large vocabulary: logits by chunks, and whole.
+"""Peak memory of scoring responses under a large vocabulary: logits in chunks, or whole.
 
     python -m benchmarks.scoring_memory [--tokens 2048] [--vocabulary 150000] [--device cuda --dtype bfloat16]
 
-A model of 2 layers of width 256 scores the tokens' log-probabilities and entropies and goes back to the
-gradients of all its weights, on one thread. *Whole* is the form before chunks: one chunk that holds every
-token, which is the same computation bit for bit. Each form runs in a process of its own, twice; the peak is
-what the second pass adds to the process's resident memory, or on a GPU to its tensors, so weights and
-gradients count for neither. The log-probabilities and gradients of both forms are compared. Tried on a CPU
-only.
+A model of 2 layers of width 256 computes the tokens' log-probabilities and entropies and the gradients of all
+its weights, on one thread. *Whole* is the form before chunks: one chunk that holds every token, which is the
+same computation bit for bit. Each form runs in its own process, twice. The peak is what the second pass adds
+to the process's resident memory, or on a GPU to its tensors, so weights and gradients do not count. The
+log-probabilities and gradients of both forms are compared. Tried on a CPU only.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def made_model(vocabulary: int) -> LlamaForCausalLM:
 
 
 def held(device: torch.device) -> int:
-    """Bytes that are held now; from here on the most that are held on a GPU is counted anew."""
+    """Bytes held now; on a GPU, also resets the peak."""
     if device.type == "cuda":
         finish(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -58,7 +57,7 @@ def held(device: torch.device) -> int:
 def measure(
     form: str, tokens: int, vocabulary: int, values: Path, device: torch.device, dtype: torch.dtype
 ) -> dict[str, int]:
-    """One form's peak; what it computed is written to ``values``."""
+    """The peak of one form; its results are written to ``values``."""
     if form == "whole":
         token_scores.CHUNK_LOGITS = tokens * vocabulary
     scorer = ResponseScorer(torch.nn.Module.to(made_model(vocabulary), device, dtype))
@@ -73,7 +72,7 @@ def measure(
         (logprobs * torch.linspace(-1, 1, len(logprobs), device=device)).sum().backward()
         return logprobs.detach()
 
-    there_and_back(1)  # gradients have their memory
+    there_and_back(1)  # allocates the gradients
     before = held(device)
     logprobs = there_and_back(tokens // RESPONSE)
     peak = most_held(device) - before
@@ -85,7 +84,7 @@ def measure(
 
 
 def compare(tokens: int, vocabulary: int, device: str, dtype: str) -> dict[str, Any]:
-    """Both forms, and how far their values are apart."""
+    """Both forms, and the difference between their values."""
     found: dict[str, Any] = {}
     values: dict[str, dict[str, torch.Tensor]] = {}
     with tempfile.TemporaryDirectory() as folder:

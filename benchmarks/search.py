@@ -1,11 +1,11 @@
-"""Search over the shared paragraphs: how long an answer takes, and whether it holds what was asked for.
+"""Search over the shared paragraphs: the time of an answer, and whether it contains the gold paragraphs.
 
     python -m benchmarks.search [--data ../shared/data/qa] [--top-k 10] > benchmarks/results/search.json
 
-Every question that names its gold paragraphs is asked as it stands, in one search. Three shares of the
+Every question that names its gold paragraphs is used as the query of one search. Three shares of the
 questions are counted: *all titles* of the gold paragraphs among the hits, *all paragraphs* (those of the
-question's own context under these titles), and *any* of the titles. An agent that searches several times
-can do better. The index is made anew in a folder of its own; latencies are of one thread, snippets included.
+question's own context under these titles), and *any* of the titles. An agent that searches several times can
+do better. The index is built from scratch in its own folder; latencies are for one thread, snippets included.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from skillpress.environments.notebook_qa.search.tantivy_search import TantivySea
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What the work gives, and the milliseconds it took."""
+    """The result of the work, and its milliseconds."""
     started = time.perf_counter()
     done = work()
     return done, 1000 * (time.perf_counter() - started)
 
 
 def spread(times: Sequence[float]) -> dict[str, float]:
-    """Milliseconds."""
+    """Statistics in milliseconds."""
     ordered = sorted(times)
     return {
         "median": statistics.median(ordered),
@@ -48,7 +48,7 @@ def spread(times: Sequence[float]) -> dict[str, float]:
 
 
 def gold_paragraphs(questions: pl.DataFrame, titles: Mapping[str, str]) -> list[set[str]]:
-    """Per question, those of its context that stand under a gold title."""
+    """For each question, the paragraphs of its context with a gold title."""
     return [
         {paragraph for paragraph in context if titles[paragraph] in gold}
         for context, gold in questions.select("context_ids", "supporting_titles").iter_rows()
@@ -56,7 +56,7 @@ def gold_paragraphs(questions: pl.DataFrame, titles: Mapping[str, str]) -> list[
 
 
 def recall(search: TantivySearch, questions: pl.DataFrame, titles: Mapping[str, str], top_k: int) -> Any:
-    """Shares of found questions, and how long a search took."""
+    """Shares of questions that were found, and the time of a search."""
     found = {"all_titles": 0, "all_paragraphs": 0, "any_title": 0}
     times = []
     golds = gold_paragraphs(questions, titles)
@@ -73,7 +73,7 @@ def recall(search: TantivySearch, questions: pl.DataFrame, titles: Mapping[str, 
 
 
 def measure(data: Path, home: Path, top_k: int) -> dict[str, Any]:
-    """The index, every data set, reading and remembered answers."""
+    """The index, every data set, reading and cached answers."""
     corpus = data / "paragraphs.parquet"
     folder, built = timed(lambda: index_of(corpus, home))
     search, opened = timed(lambda: TantivySearch(folder))
@@ -101,10 +101,12 @@ def measure(data: Path, home: Path, top_k: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print what was measured as JSON."""
+    """Print the measurement as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     home = os.environ.get("SKILLPRESS_DATA") or "../shared/data"
-    parser.add_argument("--data", type=Path, default=Path(home) / "qa", help="with paragraphs and questions")
+    parser.add_argument(
+        "--data", type=Path, default=Path(home) / "qa", help="folder with paragraphs and questions"
+    )
     parser.add_argument("--top-k", type=int, default=10)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

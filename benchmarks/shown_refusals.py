@@ -1,12 +1,12 @@
-"""Cooking's imitation starts with and without the prompt's word ``failed``: the same weights, the same games.
+"""Cooking's imitation starts with and without the prompt's word ``failed``: same weights, same games.
 
     python -m benchmarks.shown_refusals --start SEED=FOLDER ... [--params OVERLAY] [--games 1000]
         [--result FILE]
 
-A folder is a workspace's: its ``models/base`` plays its test games once, at temperature 1, with
-``environment.show_refusals`` and without. No demonstration has an action that is refused, so that imitation
-makes the same weights of either. Of ``--games`` games as large a share is hard as of all. Counted are the
-games won, those in which an action was refused, and how many of these were won.
+The policy ``models/base`` of a workspace folder plays the folder's test games once, at temperature 1, with
+``environment.show_refusals`` and without. No demonstration has a refused action, so imitation makes the same
+weights either way. The ``--games`` games have the same share of hard ones as all games. The result counts the
+games won, the games in which an action was refused, and how many of these were won.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ RESULT = Path(__file__).parent / "results" / "shown_refusals.json"
 
 
 def some(tasks: Sequence[Task], count: int) -> list[Task]:
-    """The first of each kind, in proportion; ``count`` in all, but for rounding."""
+    """The first tasks of each kind, in proportion; ``count`` in total, except for rounding."""
     groups = [[task for task in tasks if task.stratum == kind] for kind in STRATA]
     return [task for group in groups for task in group[: round(count * len(group) / len(tasks))]]
 
 
 def counted(played: Sequence[Trajectory]) -> dict[str, int]:
-    """What is told of these episodes."""
+    """The counts over these episodes."""
     refused = [each for each in played if any(step.invalid for step in each.steps)]
     return {
         "episodes": len(played),
@@ -63,11 +63,11 @@ def measure(params: Params, folder: Path, games: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the measurement."""
+    """Write the measurement to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--start", action="append", required=True, metavar="SEED=FOLDER")
     parser.add_argument("--params", default="params/study/cooking.yaml", help="overlay of params.yaml")
-    parser.add_argument("--games", type=int, default=1000, help="of each start's test games")
+    parser.add_argument("--games", type=int, default=1000, help="number of test games per start")
     parser.add_argument("--result", type=Path, default=RESULT)
     chosen = parser.parse_args()
     torch.set_num_threads(1)

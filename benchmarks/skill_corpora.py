@@ -1,8 +1,8 @@
 """Corpora of skill sequences to measure dictionaries on.
 
-Two imitate what successful episodes of ALFWorld and TextWorld-Cooking look like through the paper's
-projections: a search of random length, then the routine of a random kind of task, with slips. The third
-is Countdown: real puzzles, solved by the oracle with detours in the real environment, and projected.
+Two imitate successful episodes of ALFWorld and TextWorld-Cooking under the paper's projections: a search of
+random length, then the routine of a random kind of task, with slips. The third is Countdown: real puzzles,
+solved by the oracle with detours in the real environment, and projected.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python -m benchmarks.skills_of_traces [--traces 100000] > benchmarks/results/skills_of_traces.json
 
-The log is made up: chat completions of a coding agent with seven tools, 4 to 19 calls a trace, 2,000 tasks,
-and a bad line in every thousand. The peer reads the lines and parses each, which nobody can do without; it
-keeps nothing. Ours runs as a user would start it, with a success field, all sections of the page, and loops
-that are compiled already: wall and CPU seconds of the whole process, and its peak memory. The peer runs
-before and after; ours with either search.
+The log is synthetic: chat completions of a coding agent with seven tools, 4 to 19 calls a trace, 2,000 tasks,
+and a bad line in every thousand. The peer reads the lines and parses each, which every reader must do, and
+keeps nothing. Ours runs like a user's command, with a success field, all sections of the page, and loops that
+are compiled already. The result has wall-clock and CPU seconds of the whole process, and its peak memory. The
+peer runs before and after; ours runs with each search.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TASKS = 2000
 
 
 def calls(chance: random.Random) -> tuple[list[str], bool]:
-    """The tools of one trace, and whether it succeeds: it mostly does where tests follow edits."""
+    """The tools of one trace, and whether it succeeds: it usually does if tests follow edits."""
     careful = chance.random() < 0.5
     tools: list[str] = []
     for _ in range(chance.randint(1, 3)):
@@ -63,7 +63,7 @@ def line(number: int, chance: random.Random) -> str:
 
 
 def write_log(path: Path, traces: int) -> dict[str, Any]:
-    """Write the log; what there is in it."""
+    """Write the log; returns a summary of it."""
     chance = random.Random(0)
     with path.open("w", encoding="utf-8") as file:
         for number in range(traces):
@@ -90,7 +90,7 @@ def parsed(path: Path) -> Iterator[Any]:
 
 
 def run_ours(path: Path, folder: Path, search: str) -> dict[str, Any]:
-    """The command in a process of its own."""
+    """Run the command in a separate process."""
     command = [
         sys.executable, "-m", "skillpress.console.command", "skills", str(path),
         "--success", "solved", "--search", search, "--output", str(folder),
@@ -114,7 +114,7 @@ def measure(traces: int, folder: Path) -> dict[str, Any]:
     log = write_log(path, traces)
     small = folder / "small.jsonl"
     write_log(small, 2000)
-    run_ours(small, folder / "warm", "refined")  # compiles, where no process has yet
+    run_ours(small, folder / "warm", "refined")  # compiles, if no process has done so
     found: dict[str, Any] = {"log": log, "json_loads": [parse_alone(path)]}
     found["refined"] = run_ours(path, folder / "refined", "refined")
     found["greedy"] = run_ours(path, folder / "greedy", "greedy")

@@ -2,15 +2,15 @@
 
     python -m benchmarks.textworld_cooking [--games 8] [--episodes 1000]
 
-One run, everything alternating with its peer, JSON to standard output and
+Everything runs in one run, alternating with its peer, and writes JSON to standard output and
 benchmarks/results/textworld_cooking.json:
 
-- ``generation``: seconds per game of ``tw-make tw-cooking``, one command per game as its users run it,
-  and of ours, one process, one game at a time, its start left out since it generates any number; then
-  ``make_tasks`` with all processes, whose start and rejected designs count. CPU seconds (children's
-  included) stand beside the wall clock's, which other work on the machine distorts.
-- ``play``: CPU milliseconds per step and per reset on the same games and actions: ours, which always works
-  out admissible commands, facts and memory; stock ``textworld.gym`` with and without admissible commands.
+- ``generation``: seconds per game of ``tw-make tw-cooking``, one command per game as its users run it, and of
+  ours, one process, one game at a time, without its start since it generates any number; then ``make_tasks``
+  with all processes, whose start and rejected designs count. CPU seconds (including children's) are given
+  beside wall-clock seconds, which other work on the machine distorts.
+- ``play``: CPU milliseconds per step and per reset on the same games and actions: ours, which always computes
+  admissible commands, facts and memory; stock ``textworld.gym`` with and without admissible commands.
 - ``memory``: resident memory of one environment's process over many episodes of several games.
 """
 
@@ -45,11 +45,11 @@ from skillpress.environments.textworld_cooking.tasks import describe, make_tasks
 
 RESULT = Path(__file__).parent / "results" / "textworld_cooking.json"
 WARM_UP = 100
-"""Episodes before memory is first looked at."""
+"""Episodes before memory is first measured."""
 
 
 def settings_of(number: int) -> GameSettings:
-    """4:1 simple to hard, as in the paper."""
+    """The ratio of simple to hard is 4:1, as in the paper."""
     return HARD if number % 5 == 4 else SIMPLE[number % 5]
 
 
@@ -66,7 +66,7 @@ def _used() -> float:
 
 
 def tw_make(settings: GameSettings, seed: int, folder: Path) -> None:
-    """The public way to make a game."""
+    """Make a game with the public command."""
     words = ["tw-cooking", "--recipe", settings.ingredients, "--take", settings.ingredients, "--go"]
     words += [settings.rooms, "--open", *["--cook"] * settings.cook, *["--cut"] * settings.cut]
     command = [Path(sys.executable).with_name("tw-make"), *words, "--seed", seed]
@@ -148,7 +148,7 @@ def measure_play(tasks: list[Task], section: CookingParameters) -> dict[str, Any
 
 
 def random_episode(environment: TextWorldCooking, task: Task, seed: int) -> list[str]:
-    """Actions of a random walk that neither wins nor loses within 30 steps, or as far as it got."""
+    """Actions of a random walk that neither wins nor loses within 30 steps, or up to where it ended."""
     random = Random(seed)
     _, info = environment.reset(task)
     actions: list[str] = []

@@ -1,4 +1,4 @@
-"""A training whose files all lie in one folder."""
+"""A training with all its files in one folder."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def job_in(
     validation: str = "train.parquet",
     episodes: type[TrainedEpisodes] = TrainedEpisodes,
 ) -> TrainingJob:
-    """The training of a start policy, which leaves ``policy`` in the folder.
+    """The training of a start policy, which writes ``policy`` to the folder.
 
     Args:
-        prepared: holds the start and the tasks.
-        key: of the checkpoints: a training goes on from those of its own key alone.
-        validation: the file of validation tasks; the training tasks stand in where none are played.
-        episodes: of what kind the files for a sample of episodes are.
+        prepared: the folder with the start and the tasks.
+        key: the key of the checkpoints: a training only resumes from checkpoints with its own key.
+        validation: the file of validation tasks; the training tasks replace it if none are played.
+        episodes: the kind of files for a sample of episodes.
     """
     return TrainingJob(
         params=params,

@@ -1,12 +1,13 @@
-"""Policies of one experiment on tasks that its training never drew: for pilots, which leave test tasks alone.
+"""Policies of one experiment on tasks that its training never drew: for pilots, which must not use test
+tasks.
 
     python -m benchmarks.unseen_tasks --workspace FOLDER --params OVERLAY ... [--seed 0] [--tasks 400]
         --policy start=FOLDER --policy NAME=FOLDER ... --kept FOLDER [--result FILE]
 
-The tasks are the workspace's validation tasks and others of the kind it trains on, drawn where twice as many
-training tasks are asked for. Each policy plays each of them ``evaluation.votes`` times as in an evaluation;
-every one is compared with the first, paired over tasks (docs/evaluation.md). Finished policies are kept in
-the folder ``--kept``, and an interrupted run goes on.
+The tasks are the workspace's validation tasks and others of the same kind as its training tasks, found by
+drawing twice as many training tasks. Each policy plays each of them ``evaluation.votes`` times as in an
+evaluation; each is compared with the first, paired over tasks (docs/evaluation.md). The folder ``--kept``
+keeps finished policies, and an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from skillpress.pipeline.playing import play_of
 
 
 def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:
-    """The validation tasks, and others of no split of the workspace.
+    """The validation tasks, and other tasks that are in no split of the workspace.
 
     Raises:
-        ValueError: there are fewer.
-        TaskError: what was drawn repeats a task of the workspace under another name.
+        ValueError: there are too few.
+        TaskError: a drawn task repeats a task of the workspace under another name.
     """
     splits = {name: read_tasks(workspace / split_file(name)) for name in ("train", "validation", "test")}
     there = [task for tasks in splits.values() for task in tasks]
@@ -43,7 +44,7 @@ def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:
     environment = bundle(params.environment.name)
     drawn = environment.make_tasks(params.environment, sizes, params.seed)
     others = [task for task in drawn if task.split == "train" and task.task_id not in taken]
-    environment.check_tasks([*there, *others])  # another name is not yet another task
+    environment.check_tasks([*there, *others])  # a different name does not make a different task
     tasks = [*splits["validation"], *others][:count]
     if len(tasks) < count:
         raise ValueError(f"--tasks: is {count}; there are {len(tasks)} that training did not draw")
@@ -51,10 +52,10 @@ def unseen_tasks(params: Params, workspace: Path, count: int) -> list[Task]:
 
 
 def played(params: Params, tasks: Sequence[Task], name: str, policy: Path, kept: Path) -> EvaluationSteps:
-    """A policy's episodes, from the folder where they are there."""
+    """A policy's episodes, read from the folder if they are there."""
     file = kept / f"{name}.parquet"
     if not file.exists():
-        # Everyone plays under one name: episodes of two policies then have the same dice.
+        # All play under one name, so that episodes of two policies have the same random numbers.
         plays = [play_of(params, tasks, "policy", policy)]
         store = ResumeStore(kept / "unfinished", name)
         play_episodes(CollectionJob(params, "evaluation", plays, store), file, lambda more: None)
@@ -65,7 +66,7 @@ def played(params: Params, tasks: Sequence[Task], name: str, policy: Path, kept:
 def row(
     params: Params, tasks: Sequence[Task], steps: EvaluationSteps, first: EvaluationSteps
 ) -> dict[str, Any]:
-    """A policy's success, by strata too, and its difference from the first one's."""
+    """A policy's success, overall and by stratum, and its difference from the first policy's."""
     section, longest = params.evaluation, params.environment.max_steps
     summary = evaluate(steps, tasks, runs=section.runs, votes=section.votes, max_steps=longest)
     found = compare(first, steps, max_steps=longest, seed=params.seed, votes=section.votes)
@@ -86,7 +87,7 @@ def differences(found: Comparison) -> dict[str, list[float]]:
 def measure(
     params: Params, workspace: Path, count: int, policies: Mapping[str, Path], kept: Path
 ) -> dict[str, Any]:
-    """The record."""
+    """The record of all policies."""
     tasks = unseen_tasks(params, workspace, count)
     episodes = {name: played(params, tasks, name, policy, kept) for name, policy in policies.items()}
     first = next(iter(episodes.values()))
@@ -103,7 +104,9 @@ def measure(
 def main() -> None:
     """Write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--workspace", type=Path, required=True, help="of a training from this start")
+    parser.add_argument(
+        "--workspace", type=Path, required=True, help="workspace of a training from this start"
+    )
     parser.add_argument("--params", action="append", default=[], help="overlays of params.yaml")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tasks", type=int, default=400)

@@ -1,19 +1,19 @@
-"""How fast ``skillpress view`` opens and leafs through a rollout file of 10^6 steps, beside reading it whole.
+"""How fast ``skillpress view`` opens and browses a rollout file of 10^6 steps, against reading it whole.
 
     nice -n 10 python -m benchmarks.viewer > benchmarks/results/viewer.json
 
 The file is made from a seed: 64,680 episodes of 1 to 30 steps of Countdown's actions by three policies, with
-prompts of about 150 tokens, and thoughts and observations of made-up words. It lies where an experiment
-leaves it, beside tasks, a dictionary and a tokenizer, and is asked for over HTTP:
+prompts of about 150 tokens, and thoughts and observations of made-up words. It lies in an experiment's folder
+beside tasks, a dictionary and a tokenizer, and is requested over HTTP:
 
-    open            the index alone, in a process that has the libraries
+    open            the index alone, in a process that has loaded the libraries
     first_answer    the command, from its start to its first answer, imports included
-    pages           milliseconds per answer, while the costs of all episodes are being worked out and after
-    text            until the first answer, until the whole file is searched, and requests that took
+    pages           milliseconds per answer, while the costs of all episodes are computed and after
+    text            until the first answer, until the whole file is searched, and the number of requests
     peak_mib        of the server's process, after all of this
 
 The peer reads the file into memory with Polars, makes the table of episodes there and filters one episode out
-of it. Both find the file in the page cache.
+of it. The file is in the page cache for both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from skillpress.pipeline.files import BASE_POLICY, DICTIONARY, EVALUATION_ROLLOU
 CHUNK, TASKS, LONGEST_EPISODE = 65_536, 2000, 30
 WORDS, TOKENS = 5000, 32_000
 REQUESTS, WARM = 40, 3
-"""Of each kind, and those before them that do not count."""
+"""Measured requests of each kind, and unmeasured ones before them."""
 PAGES = {
     "list": "episodes",
     "list_sorted": "episodes?sort=reward&descending=1",
@@ -65,13 +65,13 @@ PAGES = {
     "episode": "episode/0-{episode}",
     "prompt": "episode/0-{episode}/prompt/0",
 }
-"""What is asked for; ``{episode}`` is another one each time."""
+"""The requests; ``{episode}`` is a different one each time."""
 SEARCHED = ("op(+, 7,", "no text has this")
-"""A text that many episodes hold, and one that none does."""
+"""A text that many episodes contain, and one that none does."""
 
 
 def make_file(path: Path, steps: int, seed: int) -> None:
-    """A rollout file of about so many steps."""
+    """A rollout file with about this number of steps."""
     dice = np.random.default_rng(seed)
     words = np.array(["".join(dice.choice(list("etaoinshrdlu"), dice.integers(2, 9))) for _ in range(WORDS)])
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
@@ -162,7 +162,7 @@ def _lists(dice: np.random.Generator, lengths: np.ndarray) -> pl.Series:
 
 
 def make_tasks() -> list[Task]:
-    """Those of the episodes."""
+    """The tasks of the episodes."""
     return [
         Task(
             task_id=f"countdown-{number:06}",
@@ -196,7 +196,7 @@ def prepare(home: Path, steps: int, seed: int) -> None:
 
 
 def served(home: Path) -> dict[str, Any]:
-    """The command's figures."""
+    """The figures of the command."""
     begun = time.perf_counter()
     command = [sys.executable, "-m", "skillpress.console.command", "view", str(home), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
@@ -229,7 +229,7 @@ def pages(address: str, episodes: int) -> dict[str, dict[str, float]]:
 
 
 def searched(address: str, text: str) -> dict[str, float]:
-    """Asks until the whole file is searched, as the page does."""
+    """Ask until the whole file is searched, as the page does."""
     took: list[float] = []
     told: dict[str, Any] = {"complete": False}
     while not told["complete"]:
@@ -252,13 +252,13 @@ def wait_for_costs(address: str, begun: float) -> float:
 
 
 def peak_mib(process: int | str = "self") -> float:
-    """The most resident memory that a process has held."""
+    """The peak of a process's resident memory."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def asked(address: str) -> tuple[float, Any]:
-    """Seconds until the answer was there, and what it says."""
+    """Seconds until the answer arrived, and the answer."""
     begun = time.perf_counter()
     with urlopen(address, timeout=600) as answer:
         content = answer.read()
@@ -275,7 +275,7 @@ def opened(rollouts: Path) -> dict[str, float]:
 
 
 def eager(rollouts: Path) -> dict[str, float]:
-    """The peer: all in memory."""
+    """The peer: everything in memory."""
     begun = time.perf_counter()
     rows = pl.read_parquet(rollouts)
     read = time.perf_counter()
@@ -295,7 +295,7 @@ def eager(rollouts: Path) -> dict[str, float]:
 
 
 ALONE: dict[str, Callable[[Path], dict[str, float]]] = {"open": opened, "eager": eager}
-"""What is measured in a process of its own."""
+"""Measurements that need a separate process."""
 
 
 def alone(name: str, rollouts: Path) -> dict[str, float]:

@@ -3,13 +3,12 @@
     python -m benchmarks.workers [--params params/alfworld.yaml] [--episodes 1000] [--tasks 64]
 
 A random explorer plays the same training tasks with 1, 8 and 64 episodes at once, in process and in one
-worker per core, in turn and three times; the median run counts. Its own decisions (a draw from the
-admissible actions) are taken out: ``step_ms`` is the time of the collector's rounds without them, resets
-included, per environment step. To see where workers begin to pay, ``waiting`` environments do nothing but
-keep a processor busy for a given time per step. In the end one collector plays ``--episodes`` episodes, and
-the resident memory of the workers is read after 16, a tenth, half and all of them; what an episode
-leaves behind is what the second half added. The figures mean little on a machine that does other work;
-its load is among them.
+worker per core, in turn and three times; the median run counts. The time of its own decisions (a draw from
+the admissible actions) is subtracted: ``step_ms`` is the time of the collector's rounds without them, resets
+included, per environment step. To show when workers begin to pay, ``waiting`` environments only keep a
+processor busy for a given time per step. At the end one collector plays ``--episodes`` episodes, and the
+resident memory of the workers is read after 16, a tenth, half and all of them; the increase over the second
+half is what episodes leave behind. The figures mean little on a busy machine; the result includes its load.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Waiting:
 
 
 class Walker:
-    """Decides nothing, and takes no time for it."""
+    """Makes no decision, in no time."""
 
     lockstep = True
 
@@ -110,7 +109,7 @@ class Walker:
 
 @dataclass
 class Timed:
-    """An agent whose deciding time is known; it works in rounds, whatever it could."""
+    """An agent that records its deciding time; it works in rounds, even if it could do otherwise."""
 
     agent: Agent
     seconds: float = 0.0
@@ -145,9 +144,9 @@ class Timed:
 def play(
     environments: VectorEnvironment, agent: Agent, wanted: list[EpisodeRequest], slots: int
 ) -> dict[str, float]:
-    """Play and time the episodes; processes are started and environments made before the clock.
+    """Play and time the episodes. Processes are started and environments made before the clock starts.
 
-    The last episodes warm up, so that a slot that plays one episode has to load its game like the others.
+    The last episodes warm up, so that a slot with one episode has to load its game like the others.
     """
     timed = Timed(agent)
     collector = Collector(environments, timed, slots)
@@ -189,7 +188,7 @@ def compare(make: Callable[[], Environment], agent: Agent, tasks: list[Task]) ->
 
 
 def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], episodes: int) -> dict[str, Any]:
-    """Resident bytes of the worker processes, and what one more episode adds to them."""
+    """Resident bytes of the worker processes, and the increase per episode."""
     environments = WorkerVectorEnv(make)
     collector = Collector(environments, agent, slots=16)
     endless = itertools.cycle(tasks)
@@ -212,7 +211,7 @@ def memory(make: Callable[[], Environment], agent: Agent, tasks: list[Task], epi
 
 
 def measure(params: Params, count: int, episodes: int) -> dict[str, Any]:
-    """Everything about one environment."""
+    """All results for one environment."""
     # Imported here, since workers import this module, and an experiment imports torch.
     from skillpress.experiment.experiment import Experiment
 
@@ -234,7 +233,7 @@ def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
-    parser.add_argument("--episodes", type=int, default=1000, help="of the memory measurement")
+    parser.add_argument("--episodes", type=int, default=1000, help="episodes of the memory measurement")
     parser.add_argument("--tasks", type=int, default=64, help="to play")
     parser.add_argument("--skip-waiting", action="store_true", help="measure the environment only")
     chosen = parser.parse_args()

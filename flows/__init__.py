@@ -1,4 +1,4 @@
-"""Prefect flows: when stages run, with which parameters, and what happens when one fails."""
+"""Prefect flows: when stages run, with which parameters, and what happens if one fails."""
 
 import skillpress.pipeline  # noqa: F401  (applies infra/settings.env before Prefect is imported)
 from flows import secret

@@ -1,13 +1,13 @@
-"""Methods x seeds, side by side, and one comparison at the end.
+"""Methods x seeds, side by side, with one comparison at the end.
 
     python -m flows.ablation --params params/grpo.yaml --params params/segcost.yaml --seeds 0 1 2
     python -m flows.ablation --cluster HOST:PORT --remote URL ...     on the nodes of a Ray cluster
 
-Every experiment is a process of its own (``skillpress run``) in its own workspace, and spreads
-over as many processes as its parameters say; there are as many experiments at once as the cores have
-room for; on a cluster, as the nodes have (``machines.py``). The first method of every seed goes ahead: the
-stages that it shares with the others are then restored from DVC's cache instead of run again. Methods
-are tested against the first one listed. Starting an interrupted ablation again goes on.
+Every experiment is a separate process (``skillpress run``) in its own workspace, with as many processes as
+its parameters say. As many experiments run at once as fit on the cores, or, on a cluster, on the nodes
+(``machines.py``). The first method of every seed runs ahead, so that the others restore the stages they share
+with it from DVC's cache instead of running them again. The first listed method is the one that the others are
+tested against. An interrupted ablation continues when it is started again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ METHODS = tuple(
 )
 SEEDS = (0, 1, 2)
 AT_ONCE = 64
-"""Experiments beside each other at most; each has a thread here that waits for it."""
+"""The most experiments at once; each has a thread here that waits for it."""
 
 
 class ExperimentFailedError(RuntimeError):
@@ -60,12 +60,12 @@ class ExperimentFailedError(RuntimeError):
 
 
 class ExperimentTooSlowError(RuntimeError):
-    """An experiment's process took longer than it may."""
+    """An experiment's process exceeded its time limit."""
 
 
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
 def run_experiment(variant: Variant, machines: Machines | None = None) -> FinishedRun:
-    """Reproduce a variant in a process of its own, here or on another machine; what it prints goes to
+    """Reproduce a variant in a separate process, here or on another machine. Its output goes to
     workspaces/<name>.log of that machine.
 
     Raises:
@@ -88,10 +88,10 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
 
 
 def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
-    """``skillpress run`` here with these options.
+    """Run ``skillpress run`` here with these options.
 
     Args:
-        limit_seconds: after which it is stopped; it may take as long as it likes without.
+        limit_seconds: the time after which it is stopped; None means no limit.
 
     Raises:
         ExperimentFailedError: it failed.
@@ -124,11 +124,11 @@ def ablation(
     """Run and compare ``methods`` x ``seeds``.
 
     Args:
-        methods: one overlay each; the first is what the others are tested against.
-        seeds: of each method.
-        common: overlays that every method's own is laid over.
+        methods: one overlay each; the others are tested against the first.
+        seeds: the seeds of each method.
+        common: overlays below every method's own.
         wait_seconds: how long to wait for another ablation.
-        machines: where the experiments run; here where none are given.
+        machines: where the experiments run; None means here.
     """
     try:
         check_different(methods, seeds)
@@ -155,10 +155,10 @@ def ablation(
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
-    """Refuse what would count an experiment twice, or two methods as one.
+    """Refuse arguments that would count an experiment twice, or two methods as one.
 
     Raises:
-        ParamsError: two methods have one name, or a seed is named twice.
+        ParamsError: two methods have the same name, or a seed is named twice.
     """
     named: dict[str, str] = {}
     for method in methods:
@@ -175,12 +175,12 @@ def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
 
 
 def room(cores: int, processes: Sequence[int]) -> int:
-    """How many experiments of so many processes each run beside each other; at least one."""
+    """How many experiments with so many processes each run at once; at least one."""
     return max(1, cores // max(processes))
 
 
 def places(machines: Machines | None, processes: Sequence[int]) -> AbstractContextManager[int]:
-    """Yields how many experiments run beside each other."""
+    """Yields how many experiments run at once."""
     return machines.joined(max(processes)) if machines else nullcontext(room(cores(), processes))
 
 
@@ -191,7 +191,7 @@ def run_all(
     at_once: int,
     machines: Machines | None = None,
 ) -> tuple[list[FinishedRun], list[str]]:
-    """(finished experiments by method and seed, what the others failed of)."""
+    """(finished experiments by method and seed, error messages of the others)."""
     futures: dict[tuple[str, int], PrefectFuture[FinishedRun]] = {}
     following = Following(len(methods) * len(seeds), at_once, here=machines is None)
     for wave in (methods[:1], methods[1:]):
@@ -214,7 +214,8 @@ def run_all(
 
 
 def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
-    """The comparison: results/ablation.{json,html}, MLflow's run, a Prefect artifact, and a print."""
+    """Write the comparison to results/ablation.{json,html}, MLflow's run, a Prefect artifact, and the
+    console."""
     rows, tests = table(experiments), paired_tests(experiments)
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))

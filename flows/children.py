@@ -15,10 +15,10 @@ GRACE_SECONDS = 10.0
 
 @contextmanager
 def children_stopped() -> Iterator[None]:
-    """Stop the processes that were started in the block, when it is left by an exception of any kind.
+    """Stop the processes that were started in the block if an exception of any kind leaves it.
 
-    DVC waits for a stage's process; when a time limit interrupts the waiting, the stage itself would
-    run on and write into the next attempt's files.
+    DVC waits for a stage's process. If a time limit interrupts the waiting, the stage itself would keep
+    running and write into the next attempt's files.
     """
     before = _descendants(psutil.Process())
     with ExitStack() as unless_done:
@@ -29,7 +29,7 @@ def children_stopped() -> Iterator[None]:
 
 @contextmanager
 def process_stopped(pid: int) -> Iterator[None]:
-    """Stop this process and all below it, when the block is left by an exception of any kind."""
+    """Stop this process and all its descendants if an exception of any kind leaves the block."""
     process = psutil.Process(pid)
     with ExitStack() as unless_done:
         unless_done.callback(lambda: stop({process, *_descendants(process)}))
@@ -42,7 +42,7 @@ def _descendants(process: psutil.Process) -> set[psutil.Process]:
 
 
 def stop(processes: set[psutil.Process]) -> None:
-    """SIGTERM, then SIGKILL for those that are still there after ``GRACE_SECONDS``."""
+    """Send SIGTERM, then SIGKILL to those that are still running after ``GRACE_SECONDS``."""
     for process in processes:
         _signal(process, "terminate")
     for process in _still_there(processes, GRACE_SECONDS):
@@ -50,10 +50,10 @@ def stop(processes: set[psutil.Process]) -> None:
 
 
 def _still_there(processes: set[psutil.Process], seconds: float) -> set[psutil.Process]:
-    """Those that have not ended by then.
+    """The processes that have not ended by then.
 
-    How they ended is left for whoever started them to ask. psutil's own waiting takes it away, and then
-    ``Popen.wait`` says 0 in another thread: an experiment that was stopped would count as done.
+    The exit code is left for the code that started the process. psutil's own waiting would take it away, so
+    that ``Popen.wait`` in another thread would return 0: a stopped experiment would count as done.
     """
     running: dict[int, psutil.Process] = {}
     ends, handles = time.monotonic() + seconds, select.poll()

@@ -3,8 +3,8 @@
     python -m flows.experiment                                    the default experiment
     python -m flows.experiment --params params/grpo.yaml --seed 1
 
-DVC's graph says what depends on what and what has changed; this flow adds what Prefect is for:
-retries, a time limit, a record of every run, artifacts, and schedules (infra/prefect.yaml).
+DVC's graph says what depends on what and what has changed. This flow adds Prefect's part: retries, a time
+limit, a record of every run, artifacts, and schedules (infra/prefect.yaml).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.tracking.runs import FLOW_RUN_VARIABLE, create_database
 
 EXPECTED = (UserError, StageFailedError, DvcException)
-"""What ends a flow with its message alone."""
+"""The errors that end a flow with only their message."""
 
 
 @flow(name="experiment", flow_run_name="{name}")
@@ -52,9 +52,9 @@ def experiment(
 
     Args:
         params: overlays, laid over params.yaml in order.
-        seed: instead of the one in the params files.
+        seed: replaces the one in the params files.
         wait_seconds: how long to wait for another run of the same variant.
-        name: of the flow run.
+        name: the name of the flow run.
     """
     variant = Variant(tuple(map(Path, params)), seed)
     try:
@@ -73,7 +73,7 @@ def experiment(
 
 
 def walk(workspace: Path) -> None:
-    """Reproduce every stage in order, and leave what came out as artifacts."""
+    """Reproduce every stage in order, and save the results as artifacts."""
     os.environ[FLOW_RUN_VARIABLE] = str(flow_run.id)
     parent.name_this_process()
     rows = []

@@ -1,7 +1,7 @@
-"""Experiments beside each other, told to the user from the first one's start to the last one's end.
+"""Progress messages about experiments that run at once, from the first one's start to the last one's end.
 
-What an experiment prints goes to a log of its own. So that a console does not stand still for hours, the last
-line of every running log is repeated now and then: it names the stage and how far it is.
+The output of an experiment goes to its own log. So that the console does not stay silent for hours, the last
+line of every running log is repeated from time to time: it names the stage and its progress.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.forecast import in_words
 
 FIRST_SECONDS, SECONDS = 15.0, 60.0
-"""From the start to the first look at the logs, and from one look to the next."""
+"""Seconds from the start to the first look at the logs, and between looks."""
 WAIT_SECONDS = 2.0
-"""An experiment that has ended waits at most so long for the next one to begin."""
+"""The longest wait in seconds from the end of one experiment to the start of the next."""
 WIDTH = 100
-"""Characters of a log's line that are shown."""
+"""The most characters of a log line that are shown."""
 
 
 def log_of(variant: Variant) -> Path:
-    """Where a variant's process here prints to."""
+    """The log of a variant's process on this machine."""
     return ROOT / FOLDER / f"{variant.name}.log"
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The end of a log."""
+    """The last lines of a log."""
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
 class Following:
-    """Prints what begins, goes on and ends."""
+    """Prints when experiments begin, continue and end."""
 
     def __init__(self, total: int, at_once: int, here: bool) -> None:
         """
@@ -48,17 +48,17 @@ class Following:
         self._say(f"{total} experiments, {min(at_once, total)} at once")
 
     def begins(self, variant: Variant, future: PrefectFuture[FinishedRun]) -> None:
-        """One more runs."""
+        """Announce a new running experiment."""
         self._running[future] = variant, time.monotonic()
         where = f"; its log is {log_of(variant).relative_to(ROOT)}" if self._here else ""
         self._say(f"{variant.name} starts{where}")
 
     def until_fewer_than(self, many: int) -> None:
-        """Return when so few are running."""
+        """Return when fewer than this many are running."""
         while len(self._running) >= many:
-            ended, _ = wait(list(self._running), timeout=WAIT_SECONDS)  # for all of them, that is
+            ended, _ = wait(list(self._running), timeout=WAIT_SECONDS)  # a wait for all of them
             for future in ended:
-                future.wait()  # its state is final only then; the server may still say that it runs
+                future.wait()  # only this makes its state final; the server may still report it as running
                 variant, began = self._running.pop(future)
                 self._done += 1
                 how = "is done" if future.state.is_completed() else "failed"

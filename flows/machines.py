@@ -1,8 +1,8 @@
 """An ablation over the nodes of a Ray cluster, each of which has its own checkout, cache and disk.
 
-A node gets one command at a time (``on_node.py``) and hands back a dvc.lock; the results themselves go
-through a DVC remote, and the runs' records to the MLflow server that MLFLOW_TRACKING_URI names. Ray only
-finds a node with free cores and notices when it is lost.
+A node gets one command at a time (``on_node.py``) and returns a dvc.lock. The results themselves go through a
+DVC remote, and the runs' records to the MLflow server named by MLFLOW_TRACKING_URI. Ray only finds a node
+with free cores and notices if it is lost.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import ray
 
 LIMIT_SECONDS = 24 * 3600.0
-"""What an experiment on a node may take, its wait for free cores included."""
+"""The time limit of an experiment on a node, including its wait for free cores."""
 ROOM_SECONDS = 300.0
-"""How long an experiment waits while no living node has its cores, busy ones counted: after a loss, until
-somebody starts another."""
+"""How long an experiment waits if no living node has enough cores, counting busy ones: the time to replace a
+lost node."""
 LOOK_SECONDS = 5.0
-"""From one look at the nodes to the next."""
+"""Seconds between looks at the nodes."""
 _TRACKING = "MLFLOW_TRACKING_URI"
 
 
@@ -46,18 +46,18 @@ class Machines:
     """Where the experiments of an ablation run, and what they share."""
 
     address: str
-    """HOST:PORT of a Ray cluster of which this machine is a node."""
+    """HOST:PORT of a Ray cluster that this machine is a node of."""
     remote: str
     """The DVC remote: a URL, or a folder that all machines see."""
     limit_seconds: float = LIMIT_SECONDS
 
     @contextmanager
     def joined(self, processes: int) -> Iterator[int]:
-        """Use the cluster within the block; yields how many experiments of so many processes have room.
+        """Use the cluster within the block; yields how many experiments with so many processes fit.
 
         Raises:
-            ClusterError: it cannot be used, or no node has so many cores.
-            RevisionError: this checkout holds what no other machine can check out.
+            ClusterError: the cluster cannot be used, or no node has so many cores.
+            RevisionError: this checkout has changes that no other machine can check out.
         """
         here = revision()
         if here == "unknown" or here.endswith("-dirty"):
@@ -74,12 +74,12 @@ class Machines:
         """Reproduce a variant on some node, as :func:`reproduce_here` says.
 
         Raises:
-            MachineLostError: its node was lost, the time is up, or no living node has its cores.
+            MachineLostError: its node was lost, the time is up, or no living node has enough cores.
         """
         import ray
 
         options = [*self.options(variant), "--revision", revision()]
-        # A server's address is the same everywhere; a file is the head's own.
+        # A server's address is valid everywhere; a file exists on the head only.
         tracking = os.environ[_TRACKING]
         shared = (_TRACKING, PARENT_VARIABLE) if tracking.startswith("http") else ()
         variables = {name: os.environ[name] for name in shared if name in os.environ}
@@ -98,10 +98,10 @@ class Machines:
         return outcome
 
     def _wait(self, running: ray.ObjectRef[Outcome], processes: int) -> None:
-        """Return when the experiment has ended or its node is known to be lost.
+        """Return when the experiment has ended or its node is lost.
 
         Raises:
-            TimeoutError: neither is so for too long, or no living node has so many cores.
+            TimeoutError: neither happened in time, or no living node has so many cores.
         """
         import ray
 
@@ -117,13 +117,13 @@ class Machines:
                 raise TimeoutError(f"no node has had {processes} CPUs for {ROOM_SECONDS:g} seconds")
 
     def options(self, variant: Variant) -> list[str]:
-        """Of ``skillpress.pipeline.reproduce``, the same on every machine."""
+        """Options of ``skillpress.pipeline.reproduce``, the same on every machine."""
         overlays = [word for overlay in variant.overlays for word in ("--params", _portable(overlay))]
         return [*overlays, "--seed", str(variant.seed), "--remote", self.remote]
 
 
 def room(processes: int) -> int:
-    """How many experiments of so many processes the living nodes of the connected cluster hold when idle."""
+    """How many experiments with so many processes fit on the cluster's living nodes when these are idle."""
     import ray
 
     cores = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -135,10 +135,10 @@ def _alive() -> str:
 
 
 def _portable(overlay: Path) -> str:
-    """Where an overlay lies in every checkout.
+    """The path of an overlay in every checkout.
 
     Raises:
-        ClusterError: it lies outside of this one.
+        ClusterError: it lies outside this checkout.
     """
     place = overlay.resolve()
     if not place.is_relative_to(ROOT):

@@ -1,7 +1,7 @@
-"""What a node of a Ray cluster does for an ablation: one command in the node's own checkout.
+"""The work of a Ray node in an ablation: one command in the node's own checkout.
 
-Ray copies this function to the node, where it may find another revision of this project. It imports nothing
-but the standard library; the command checks the revision.
+Ray copies this function to the node, whose checkout may have another revision of this project. So it imports
+only the standard library; the command checks the revision.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = "SKILLPRESS_ROOT"
-"""Names a node's checkout in the environment that Ray was started with there."""
+"""The environment variable, set when Ray starts on a node, with the node's checkout."""
 TAIL_LINES = 15
 GRACE_SECONDS = 20.0
-"""What a command has to end after SIGTERM; its stages end with it."""
+"""How long a command and its stages may take to end after SIGTERM."""
 LOOK_SECONDS = 2.0
-"""From one look at the command and at Ray's process of this node to the next."""
+"""Seconds between looks at the command and at this node's Ray process."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Outcome:
     """The machine and its checkout."""
     exit_code: int
     said: str
-    """The end of its log."""
+    """The last lines of its log."""
     lock: str
-    """The workspace's dvc.lock, which names every result by its hash; empty where there is none."""
+    """The workspace's dvc.lock, which lists every result with its hash; empty if there is none."""
 
 
 def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> Outcome:
-    """``skillpress run`` with these options, in this node's checkout.
+    """Run ``skillpress run`` with these options in this node's checkout.
 
     Args:
-        name: of the workspace; what the command prints goes to workspaces/<name>.log.
-        variables: set in its environment.
+        name: the workspace's name; the command's output goes to workspaces/<name>.log.
+        variables: environment variables for the command.
 
     Raises:
         RuntimeError: this node has dropped out of the cluster; the command was ended.
@@ -51,7 +51,7 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
     workspaces = Path(os.environ[CHECKOUT]) / "workspaces"
     log, lock = workspaces / f"{name}.log", workspaces / name / "dvc.lock"
     workspaces.mkdir(exist_ok=True)
-    # The command ends with this process of Ray's, and that one with the driver.
+    # The command ends with this Ray process, and that one with the driver.
     environment = os.environ | variables | {"SKILLPRESS_PARENT": str(os.getpid())}
     with log.open("a", encoding="utf-8") as output:
         command = [sys.executable, "-m", "skillpress.pipeline.reproduce", *options]
@@ -69,8 +69,8 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
     """The command's exit code.
 
     Raises:
-        RuntimeError: Ray's process of this node has ended. This one lives on after it, but another machine
-            may be given the experiment, so the command is ended.
+        RuntimeError: this node's Ray process has ended. This process survives it, but another machine may get
+            the experiment, so the command is ended.
     """
     node = os.getppid()
     while True:

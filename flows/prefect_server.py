@@ -1,24 +1,24 @@
-"""Prefect's server, with a guard in front of it, and whose SQLite transactions take turns instead of failing.
+"""Prefect's server with a guard in front of it, and with SQLite transactions that take turns.
 
     python -m flows.prefect_server
 
-It answers programs and pages of its own (``PageGuard``): Prefect's server alone takes requests under any
+It answers only programs and its own pages (``PageGuard``). Prefect's server alone accepts requests under any
 name and from any page, and a page that registers a deployment makes the worker run its commands. The page
 ``/open#SECRET`` logs a browser in.
 
-Prefect's server works on many transactions at once. Its own handling of SQLite then goes wrong twice, and
+Prefect's server works on many transactions at once. Its own handling of SQLite then fails in two ways, and
 longer timeouts make the second worse:
 
-- Most transactions begin "deferred": they take the lock for writing at their first write. When one has read
-  before, and another has written since, SQLite refuses at once with "database is locked". It does not wait,
-  for what was read is out of date.
-- A transaction that does wait, does so inside SQLite, for up to a minute. When Python meanwhile collects a
-  cursor that an earlier failure left on that connection, it waits for the connection and keeps the
-  interpreter's lock. Everything in the process stands still, also the transaction that holds SQLite's lock,
-  until the minute is over and all those waiting fail.
+- Most transactions begin "deferred": they take the write lock at their first write. If one has read before
+  and another has written since, SQLite refuses at once with "database is locked". It does not wait, because
+  the data that was read is out of date.
+- A transaction that does wait, waits inside SQLite for up to a minute. Meanwhile Python may collect a cursor
+  that an earlier failure left on that connection. The collection waits for the connection and holds the
+  interpreter's lock. The whole process then stops, including the transaction that holds SQLite's lock, until
+  the minute is over and all waiting transactions fail.
 
-Here a transaction waits for its turn in Python, and takes SQLite's lock when it begins ("immediate").
-Reading outside of transactions is not held up. PostgreSQL is not affected.
+Here a transaction waits for its turn in Python, and takes SQLite's lock when it begins ("immediate"). Reads
+outside transactions do not wait. PostgreSQL is not affected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from skillpress.core.web import PageGuard, server_of
 
 TURN_SECONDS = 60.0
-"""After that a transaction tries SQLite's own lock; it may be inside of the one that it waits for."""
+"""After this time a transaction tries SQLite's own lock. It may be nested in the one that it waits for."""
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -60,18 +60,18 @@ async def turn() -> AsyncGenerator[None, None]:
 async def begin_immediately(
     self: AioSqliteConfiguration, session: AsyncSession, with_for_update: bool = False
 ) -> AsyncGenerator[AsyncSessionTransaction, None]:
-    """What replaces ``AioSqliteConfiguration.begin_transaction``."""
+    """Replaces ``AioSqliteConfiguration.begin_transaction``."""
     async with turn(), session.begin() as transaction:
         token = SQLITE_BEGIN_MODE.set("IMMEDIATE")
         try:
             await session.connection()  # sends BEGIN
         finally:
-            SQLITE_BEGIN_MODE.reset(token)  # sessions that are opened inside of this one only read
+            SQLITE_BEGIN_MODE.reset(token)  # sessions opened inside this one only read
         yield transaction
 
 
 def take_turns() -> None:
-    """Let the SQLite transactions of this process take turns."""
+    """Make the SQLite transactions of this process take turns."""
     AioSqliteConfiguration.begin_transaction = begin_immediately  # type: ignore[method-assign]
 
 
@@ -79,7 +79,7 @@ LOG_IN = b"""<!doctype html><title>Prefect</title><script>
 localStorage.setItem("prefect-password", btoa(decodeURIComponent(location.hash.slice(1))));
 location.replace("/");
 </script>"""
-"""What Prefect's own page for logging in does. A browser sends what stands behind # to no server."""
+"""Does the same as Prefect's own login page. A browser sends the part after # to no server."""
 
 
 class LogInPage:
@@ -89,13 +89,13 @@ class LogInPage:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer this one page, and pass everything else on."""
+        """Answer this page, and pass everything else on."""
         asked = scope["type"] == "http" and scope["path"] == "/open"
         await (HTMLResponse(LOG_IN) if asked else self._app)(scope, receive, send)
 
 
 def main() -> None:
-    """Serve at the address that Prefect's settings say, until Ctrl-C or SIGTERM."""
+    """Serve at the address in Prefect's settings, until Ctrl-C or SIGTERM."""
     take_turns()
     settings = get_current_settings().server.api
     server_of(

@@ -3,9 +3,9 @@
     python -m flows.services ui         MLflow and Prefect, on loopback
     python -m flows.services schedule   the same, the deployments of infra/prefect.yaml, and a worker
 
-Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST, the databases from MLFLOW_TRACKING_URI
-and PREFECT_API_DATABASE_CONNECTION_URL: SQLite where nothing is said, or PostgreSQL. Prefect asks for a
-secret (``secret.py``). Ctrl-C (or SIGTERM) stops all.
+Ports come from MLFLOW_PORT and PREFECT_PORT, the address from HOST, and the databases from
+MLFLOW_TRACKING_URI and PREFECT_API_DATABASE_CONNECTION_URL: SQLite by default, or PostgreSQL. Prefect
+requires a secret (``secret.py``). Ctrl-C (or SIGTERM) stops everything.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from skillpress.pipeline.tracking.runs import check_database, create_database
 POOL = "local"
 PREFECT_DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
-"""What Prefect's server can use."""
+"""The database drivers that Prefect's server supports."""
 START_SECONDS = 180.0
-"""A server that has not answered by then is given up."""
+"""A server that does not answer within this time counts as failed."""
 POLL_SECONDS = 0.5
 OPEN = (
     "warning: HOST={host}: other machines can reach both servers, without encryption. MLflow asks for no "
@@ -48,25 +48,25 @@ OPEN = (
 
 
 class ServiceError(UserError):
-    """A service cannot start, or has ended by itself; the message says which and why."""
+    """A service cannot start, or ended by itself; the message says which one and why."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens."""
+    """The address of a server."""
 
     name: str
     host: str
     port: int
     variable: str
-    """Which variable of make sets the port."""
+    """The variable of make that sets the port."""
 
     @property
     def url(self) -> str:
         return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
     def check_free(self) -> None:
-        """Raises ``ServiceError`` where something listens already."""
+        """Raise ``ServiceError`` if another program listens there already."""
         with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -89,14 +89,14 @@ class Services:
         return self
 
     def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of them behind
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave some of them running
         for _, process in reversed(self._started):
             if process.poll() is None:
                 root = psutil.Process(process.pid)
                 stop({root, *root.children(recursive=True)})
 
     def start(self, name: str, command: Sequence[str]) -> None:
-        """Start a program of this environment, out of reach of the terminal's Ctrl-C."""
+        """Start a program of this environment that the terminal's Ctrl-C does not reach."""
         program = [sys.executable, "-m", *command]
         self._started.append((name, subprocess.Popen(program, cwd=ROOT, start_new_session=True)))
 
@@ -104,7 +104,7 @@ class Services:
         """Return when ``url`` answers.
 
         Raises:
-            ServiceError: it does not within ``START_SECONDS``, or a process ended.
+            ServiceError: no answer within ``START_SECONDS``, or a process ended.
         """
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
@@ -117,23 +117,23 @@ class Services:
         raise ServiceError(f"{name} does not answer at {url} after {START_SECONDS:.0f} s")
 
     def check(self) -> None:
-        """Raise ``ServiceError`` when a process has ended by itself."""
+        """Raise ``ServiceError`` if a process ended by itself."""
         for name, process in self._started:
             if process.poll() is not None:
                 raise ServiceError(f"{name} has ended by itself with exit code {process.returncode}")
 
     def run(self) -> None:
-        """Until interrupted, or until one of them ends."""
+        """Wait until an interrupt, or until one of the processes ends."""
         while True:
             self.check()
             time.sleep(POLL_SECONDS)
 
 
 def check_prefect_database() -> None:
-    """Refuse a database that Prefect's server cannot use.
+    """Refuse a database that Prefect's server does not support.
 
     Raises:
-        ServiceError: it cannot.
+        ServiceError: the database is not supported.
     """
     uri = os.environ.get(PREFECT_DATABASE, f"{DRIVERS[0]}://")
     try:
@@ -146,7 +146,7 @@ def check_prefect_database() -> None:
 
 
 def tracking_experiment() -> str:
-    """The id of MLflow's experiment; makes its database where it is missing.
+    """The id of MLflow's experiment; creates its database if it is missing.
 
     Raises:
         ServiceError: MLflow's database cannot be used.
@@ -158,7 +158,7 @@ def tracking_experiment() -> str:
 
 
 def serve(services: Services, schedule: bool) -> None:
-    """Start everything and stay.
+    """Start everything and wait.
 
     Raises:
         ServiceError: a port is taken, a database cannot be used, or a service failed.
@@ -175,7 +175,7 @@ def serve(services: Services, schedule: bool) -> None:
         "SKILLPRESS_ROOT": str(ROOT),
         "PREFECT_SERVER_API_HOST": host,
         "PREFECT_SERVER_API_PORT": str(prefect.port),
-        "PREFECT_SERVER_UI_API_URL": "/api",  # the server's own, under whatever name a browser calls it
+        "PREFECT_SERVER_UI_API_URL": "/api",  # relative: fits any name of the server
         "PREFECT_API_URL": f"{prefect.url}/api",
         secret.OF_CLIENT: os.environ[secret.OF_SERVER],
     }
@@ -196,10 +196,10 @@ def serve(services: Services, schedule: bool) -> None:
 
 
 def address(name: str, host: str, port: int) -> Address:
-    """Where a server is to listen.
+    """The address at which a server should listen.
 
     Raises:
-        ServiceError: its variable holds no port.
+        ServiceError: its variable does not hold a port.
     """
     variable = f"{name.upper()}_PORT"
     given = os.environ.get(variable, str(port))
@@ -209,8 +209,8 @@ def address(name: str, host: str, port: int) -> Address:
 
 
 def names_of(host: str) -> list[str]:
-    """The names under which browsers may address a server that listens on ``host``: MLflow's own list has
-    ``10.*``, and anybody can own a domain that begins so."""
+    """The names under which browsers may address a server that listens on ``host``. MLflow's own list has
+    ``10.*``, but anyone can own a domain that begins like this."""
     names = ["localhost", "127.0.0.1", "0.0.0.0", "[[]::1]", host, socket.gethostname()]
     if not is_loopback(host):
         families = (socket.AF_INET, socket.AF_INET6)
@@ -220,17 +220,17 @@ def names_of(host: str) -> list[str]:
 
 
 def prefect_link(prefect: Address) -> str:
-    """The line that tells where Prefect's pages are; its link logs a browser in."""
+    """The line with the address of Prefect's pages; its link logs a browser in."""
     if secret.made_here:
         return f"Prefect: {prefect.url}/open#{os.environ[secret.OF_SERVER]}"
     return f"Prefect: {prefect.url} (it asks for what {secret.OF_SERVER} says)"
 
 
 def deploy() -> None:
-    """Create the work pool where it is missing and deploy infra/prefect.yaml.
+    """Create the work pool if it is missing, and deploy infra/prefect.yaml.
 
     Raises:
-        ServiceError: Prefect refused; its message stands in the output.
+        ServiceError: Prefect refused; its message is in the output.
     """
     prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
     inspect = [*prefect, "work-pool", "inspect", POOL]

@@ -1,6 +1,6 @@
-"""DVC's graph, walked in process: one Prefect task run per stage.
+"""DVC's graph, executed in process with one Prefect task run per stage.
 
-DVC decides whether a stage has to run at all, so a retried or repeated task does nothing twice.
+DVC decides whether a stage has to run at all, so a retried or repeated task does no work twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STAGE_TIMEOUT_SECONDS = 24 * 3600.0
 
 
 class StageFailedError(RuntimeError):
-    """A stage's process failed; what it had to say stands in the output before this."""
+    """A stage's process failed; its message is in the output above."""
 
     def __init__(self, stage: str, exit_code: int) -> None:
         super().__init__(
@@ -39,7 +39,7 @@ def stage_order() -> list[str]:
 
 
 def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
-    """Not what a user must put right first, and not what he stopped himself."""
+    """Whether to retry: not for an error that the user must fix, nor for a run that the user stopped."""
     error = state.result(raise_on_failure=False)
     code = error.exit_code if isinstance(error, StageFailedError) else None
     return code not in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED)
@@ -54,11 +54,11 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     timeout_seconds=STAGE_TIMEOUT_SECONDS,
 )
 def reproduce_stage(stage: str) -> bool:
-    """Bring one stage of the current folder's dvc.yaml up to date; returns whether anything had to be done.
+    """Bring one stage of the current folder's dvc.yaml up to date; returns whether it had to run.
 
     Raises:
         StageFailedError: its process failed.
-        ReproductionError: DVC itself could not go on.
+        ReproductionError: DVC itself failed.
     """
     with Repo() as repo, children_stopped():
         try:

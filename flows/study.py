@@ -1,13 +1,13 @@
-"""The runs of the study that are missing from its record, one after the other, as the plan orders them.
+"""Make the runs that the study's record lacks, in the plan's order.
 
     python -m flows.study                                  all questions, all benchmarks
     python -m flows.study --questions q1 q2 --only countdown --seeds 10 11
-    python -m flows.study --dry-run                        what is there, what is missing, how long it takes
+    python -m flows.study --dry-run                        what exists, what is missing, how long it takes
 
-Every run is a process of its own (``skillpress run``) in its own workspace, and is added to
-docs/study/ as soon as it is done: that record alone says which runs are missing, also in another clone and
-after changes of the code. An interrupted study, killed anywhere, goes on when it is started again: finished
-runs from the record, the others from their last checkpoint.
+Every run is a separate process (``skillpress run``) in its own workspace. It is added to docs/study/ as soon
+as it is done. Only that record says which runs are missing, also in another clone and after changes of the
+code. An interrupted study, killed at any point, continues when it is started again: finished runs come from
+the record, the others continue from their last checkpoint.
 """
 
 from __future__ import annotations
@@ -51,36 +51,38 @@ from skillpress.play.workers import cores
 
 PLAN = Path("params/study")
 CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
-"""Where DVC keeps the files that stages made."""
+"""The folder in which DVC keeps the files made by stages."""
 LIMIT_MINUTES = 180.0
-"""What a run may take, unless the command says otherwise."""
+"""The default time limit of a run."""
 LAST_STAGE = "evaluate_policy"
-"""What the record is made from; a report, of which nothing is kept, is drawn for workspaces that stay."""
+"""The stage whose results the record needs. The report is not recorded, so it is made only for workspaces
+that are kept."""
 TRACES = "SKILLPRESS_TRACES"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the study is to be run, and how."""
+    """The runs of the study to make, and how to make them."""
 
     questions: tuple[str, ...] = ()
-    """Names or beginnings of them; all where none is given."""
+    """Names or the beginnings of names; empty means all."""
     benchmarks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    """All where none is given. A seed finished on one machine has one start: another may round otherwise."""
+    """Empty means all. All runs of a seed share one start, so finish a seed on one machine: another may round
+    differently."""
     at_once: int = 0
-    """Runs beside each other; 0: as many as the cores have room for."""
+    """Runs at once; 0 means as many as fit on the cores."""
     limit_minutes: float = LIMIT_MINUTES
-    """Of each run."""
+    """The time limit of each run."""
     start_minutes: float | None = None
-    """After which no further run is started; None: never."""
+    """The time after which no further run starts; None means never."""
     keep: bool = False
-    """Whether workspaces of recorded runs stay."""
+    """Whether to keep the workspaces of recorded runs."""
     plan: Path = PLAN
     record: Path = store.FOLDER
 
     def runs(self) -> list[PlannedRun]:
-        """All that are planned, whether recorded or not.
+        """All planned runs, recorded or not.
 
         Raises:
             UserError: the plan or an overlay is wrong, or has none of the seeds.
@@ -92,13 +94,13 @@ class Choice:
         return [run for run in runs if not self.seeds or run.seed in self.seeds]
 
     def beside(self, runs: Sequence[PlannedRun]) -> int:
-        """How many runs beside each other."""
+        """How many runs to make at once."""
         processes = [run.params["processes"] for run in runs] or [1]
         return min(AT_ONCE, self.at_once or room(cores(), processes))
 
 
 def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
-    """Not what took too long, nor what the user must put right."""
+    """Whether to retry: not if the run took too long, nor for an error that the user must fix."""
     error = state.result(raise_on_failure=False)
     return not isinstance(error, (ExperimentTooSlowError, UserError))
 
@@ -111,12 +113,12 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     retry_condition_fn=worth_retrying,
 )
 def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
-    """Make a run, add it to the record, and clear its workspace away.
+    """Make a run, add it to the record, and remove its workspace.
 
     Raises:
         ExperimentFailedError: its process failed.
-        ExperimentTooSlowError: it took longer than it may.
-        UserError: what it left cannot be recorded.
+        ExperimentTooSlowError: it exceeded its time limit.
+        UserError: its results cannot be recorded.
     """
     workspace = ROOT / WORKSPACES / run.variant.name
     how = {"revision": code_revision(), "resumed": workspace.exists()}
@@ -138,7 +140,7 @@ def study(choice: Choice) -> State[None]:
     try:
         runs = choice.runs()
         create_database()
-        os.environ.setdefault(TRACES, "0")  # nobody looks at the traces of a hundred runs
+        os.environ.setdefault(TRACES, "0")  # the traces of a hundred runs have no reader
         lock = ROOT / WORKSPACES / ".study.lock"
         with exclusive(lock, "the study", DEFAULT_WAIT_SECONDS), children_stopped():
             parent.name_this_process()
@@ -153,7 +155,7 @@ def study(choice: Choice) -> State[None]:
 
 
 def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
-    """Clear away what a flow that was killed right after recording a run has left of it."""
+    """Remove the workspaces that a flow left when it was killed right after recording a run."""
     missing = {run.name for run in missing_of(runs, choice)}
     for run in runs:
         workspace = ROOT / WORKSPACES / run.variant.name
@@ -162,13 +164,13 @@ def clear_recorded(runs: Sequence[PlannedRun], choice: Choice) -> None:
 
 
 def missing_of(runs: Sequence[PlannedRun], choice: Choice) -> list[PlannedRun]:
-    """Those that the record does not have."""
+    """The runs that the record does not have."""
     found = store.read_record(ROOT / choice.record).matching(runs, ROOT)
     return [run for run in runs if run.name not in found]
 
 
 def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
-    """Make them; returns what failed."""
+    """Make the missing runs; returns the error messages of those that failed."""
     missing = missing_of(runs, choice)
     queue, at_once = Queue(missing), choice.beside(runs)
     running: dict[PrefectFuture[RecordedRun], PlannedRun] = {}
@@ -185,7 +187,7 @@ def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
                 return failures
             future = next(as_completed(list(running)))
             run = running.pop(future)
-            future.wait()  # its state is final only then; the server may still say that it runs
+            future.wait()  # only this makes its state final; the server may still report it as running
             queue.done(run)
             bar.update()
             if future.state.is_completed():
@@ -198,7 +200,7 @@ def run_missing(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
 
 
 def forecast(runs: Sequence[PlannedRun], choice: Choice) -> list[str]:
-    """What is recorded, and how long the rest takes."""
+    """The recorded runs, and how long the rest takes."""
     recorded = store.read_record(ROOT / choice.record).runs
     missing = missing_of(runs, choice)
     return list(describe(missing, recorded, len(runs), choice.beside(runs), datetime.now().astimezone()))

@@ -4,20 +4,20 @@
     python -m benchmarks.grpo_step --model smollm2 --device cuda --dtype bfloat16 --groups 16 --teraflops 700
 
 Both sides sample completions of exactly 32 tokens after prompts of about 200 tokens, in groups of 8 that
-share a prompt, and make one optimizer step on them: float32, one thread, no KL term, temperature 1,
-AdamW, the same learning rate; 64 completions, or 8 with SmolLM2-135M. The reward is a number drawn from a
-completion's tokens, so that every group has advantages and nothing is skipped. Ours samples with the
-local engine and trains with DeepSpeed (ZeRO 1, one process); TRL's is ``GRPOTrainer`` with
-``use_cpu=True`` and otherwise its defaults. The two take turns, each in processes of its own. Seconds
-are those of the processor, which are the clock's on a quiet machine and hold no waiting for others on a
-busy one. The results are the ratios of their medians per step and per update (the step without sampling
-and rewards), the tokens per second of an update (prompts counted once per completion on both sides), and
-the most memory that a side's process has held, beside what the estimate of ``--dry-run`` says of ours.
+share a prompt, and make one optimizer step on them: float32, one thread, no KL term, temperature 1, AdamW,
+the same learning rate; 64 completions, or 8 with SmolLM2-135M. The reward is a number computed from a
+completion's tokens, so that every group has advantages and no group is skipped. Ours samples with the local
+engine and trains with DeepSpeed (ZeRO 1, one process); TRL's is ``GRPOTrainer`` with ``use_cpu=True`` and
+otherwise its defaults. The two take turns, each in its own processes. Times are processor seconds, which
+equal wall-clock seconds on a quiet machine and exclude waiting on a busy one. The results are the ratios of
+their medians per step and per update (the step without sampling and rewards), the tokens per second of an
+update (prompts counted once per completion on both sides), and the peak memory of each side's process, beside
+the estimate of ``--dry-run`` for ours.
 
-On a GPU seconds are the clock's, and memory is that of tensors there. In bfloat16 both sides keep float32
-weights: ours in DeepSpeed's optimizer (``zero1_bf16``), TRL's in the model, which computes under autocast.
-``--teraflops`` is what ``benchmarks.ceilings`` measured there; the part of it is told that six operations
-per parameter and token of an update come to. Tried on a CPU only.
+On a GPU, times are wall-clock seconds, and memory is that of tensors there. In bfloat16 both sides keep
+float32 weights: ours in DeepSpeed's optimizer (``zero1_bf16``), TRL's in the model, which computes under
+autocast. ``--teraflops`` is the ceiling that ``benchmarks.ceilings`` measured there; the result then has the
+share of it that six operations per parameter and token of an update amount to. Tried on a CPU only.
 """
 
 from __future__ import annotations
@@ -42,10 +42,14 @@ def main() -> None:
     """Print the comparison as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", choices=[*SETTINGS], default="default")
-    parser.add_argument("--steps", type=int, default=6, help=f"of each process; the first {WARM_UP} warm up")
+    parser.add_argument(
+        "--steps", type=int, default=6, help=f"steps per process; the first {WARM_UP} warm up"
+    )
     parser.add_argument("--side", choices=[*SIDES], help="measure one side only, as --folder is for")
     parser.add_argument("--folder", type=Path, help="the model's")
-    parser.add_argument("--groups", type=int, help="of 8 completions, in place of the model's own number")
+    parser.add_argument(
+        "--groups", type=int, help="groups of 8 completions, instead of the model's own number"
+    )
     parser.add_argument("--teraflops", type=float, help="the device's, as benchmarks.ceilings measured it")
     add_options(parser)
     chosen = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Both sides in turn, each in processes of its own, and the ratios of their medians.
+"""Both sides in turn, each in its own processes, and the ratios of their medians.
 
-Separate processes: DeepSpeed's process group would make TRL's trainer a distributed one.
+The processes are separate because DeepSpeed's process group would make TRL's trainer a distributed one.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from skillpress.models.policy import Policy, save_policy
 
 SIDES = {"skillpress": time_ours, "trl": time_trl}
 TURNS = 2
-"""Processes of each side."""
+"""Processes per side."""
 WARM_UP = 1
-"""Steps of each process that do not count: the first one makes the optimizer's state."""
+"""Steps of each process that do not count: the first step creates the optimizer's state."""
 
 
 @dataclass
 class Side:
-    """What the processes of one side have measured; seconds are those of ``Place.now``."""
+    """The measurements of one side's processes; seconds are those of ``Place.now``."""
 
     step: list[float] = field(default_factory=list)
     update: list[float] = field(default_factory=list)
     peak_bytes: int = 0
 
     def take(self, found: dict[str, Any]) -> None:
-        """Add what one process has printed."""
+        """Add the output of one process."""
         self.step += found["step"][WARM_UP:]
         self.update += found["update"][WARM_UP:]
         self.peak_bytes = max(self.peak_bytes, found["peak_bytes"])
@@ -46,12 +46,12 @@ class Side:
 def compare(
     model: str, setting: Setting, steps: int, place: Place, teraflops: float | None
 ) -> dict[str, Any]:
-    """The comparison as it is printed.
+    """The comparison in its printed form.
 
     Args:
         model: the setting's name.
-        steps: of each process.
-        teraflops: the device's ceiling; None leaves the share of it out.
+        steps: steps per process.
+        teraflops: the device's ceiling; None leaves its share out.
     """
     policy = make_policy(setting)
     sides = _measure(policy, model, setting, steps, place)
@@ -102,5 +102,6 @@ def _measure(policy: Policy, model: str, setting: Setting, steps: int, place: Pl
 
 
 def _seen(place: Place) -> dict[str, str]:
-    """The environment of a side: a process on a CPU sees no GPU, which it would take otherwise."""
+    """The environment variables of a side: a process on a CPU must not see a GPU, which it would use
+    otherwise."""
     return {**os.environ, **({"CUDA_VISIBLE_DEVICES": ""} if place.device.type == "cpu" else {})}

@@ -42,7 +42,7 @@ class Ours:
         self.setting, self.place, self.policy = setting, place, policy
         self.steps = 0
         self.update_seconds: list[float] = []
-        """Of each step without sampling and rewards."""
+        """Seconds of each step without sampling and rewards."""
         ranks = Ranks()
         join_ranks(ranks, free_port())
         torch.nn.Module.to(policy.model, place.device)
@@ -78,7 +78,7 @@ class Ours:
 
 
 def make_grpo() -> GRPO:
-    """Ours as TRL's defaults: every completion teaches, no KL term, one mean over all tokens."""
+    """Our equivalent of TRL's defaults: every completion trains, no KL term, one mean over all tokens."""
     everything = NoSelectionParameters(name="none")
     section = GRPOParameters(
         name="grpo",
@@ -132,7 +132,7 @@ def make_episodes(
 
 
 def time_ours(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
-    """Our steps."""
+    """Time our steps."""
     ours = Ours(load_policy(folder, place.dtype), setting, place)
     seconds = []
     for _ in range(steps):
@@ -143,10 +143,10 @@ def time_ours(setting: Setting, folder: Path, steps: int, place: Place) -> Timed
 
 
 def estimated_bytes(policy: Policy, setting: Setting, prompt: int, place: Place) -> dict[str, int]:
-    """What ``--dry-run`` would say of ours, by part of a step: all tokens are in one pass.
+    """The estimate of ``--dry-run`` for our side, by part of a step, with all tokens in one pass.
 
     Args:
-        prompt: its tokens.
+        prompt: tokens in the prompt.
     """
     params = load_params(Path("params.yaml"))
     changes: dict[str, dict[str, Any]] = {

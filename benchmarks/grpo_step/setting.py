@@ -1,4 +1,4 @@
-"""What both sides are given: where they compute, the policy, the prompts, the rewards."""
+"""The common inputs of both sides: the device, the policy, the prompts, the rewards."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
 from skillpress.models.policy.scratch import build_scratch_policy
 
 RESPONSE, GROUP = 32, 8
-"""Tokens of a completion, completions of a prompt."""
+"""Tokens per completion, completions per prompt."""
 LEARNING_RATE = 1e-5
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where both sides compute."""
+    """The device on which both sides compute."""
 
     device: torch.device
     dtype: str
 
     @property
     def configuration(self) -> str:
-        """The learner's, of ``infra/deepspeed``."""
+        """The learner's configuration in ``infra/deepspeed``."""
         return "zero1_bf16" if self.dtype == "bfloat16" else "zero1_fp32"
 
     def now(self) -> float:
-        """Processor seconds; with a GPU, those of the clock when it has done what it was given."""
+        """Processor seconds; with a GPU, wall-clock seconds after it has finished its work."""
         if self.device.type == "cpu":
             return time.process_time()
         finish(self.device)
@@ -41,17 +41,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Setting:
-    """A model and what it is trained on."""
+    """A model and its training data."""
 
     shape: tuple[int, int, int] | None
     """Width, layers, heads of a scratch policy; None is SmolLM2-135M."""
     numbers: int
-    """In a prompt, below 1000; a word each for a scratch policy, four tokens for SmolLM2."""
+    """Numbers below 1000 in a prompt; one word each for a scratch policy, four tokens for SmolLM2."""
     groups: int
 
     @property
     def completions(self) -> int:
-        """Of a step."""
+        """Completions per step."""
         return self.groups * GROUP
 
 
@@ -68,16 +68,16 @@ class Timed:
     """One side's steps."""
 
     step: list[float]
-    """Seconds of each (``Place.now``)."""
+    """Seconds per step (``Place.now``)."""
     update: list[float]
-    """Those without sampling and rewards."""
+    """Seconds per step without sampling and rewards."""
 
 
 def make_policy(setting: Setting) -> Policy:
-    """The pretrained policy, or one of a thousand numbers; what ends a response is hardly ever drawn."""
+    """The pretrained policy, or one over a thousand numbers; it hardly ever draws the end of a response."""
     if setting.shape is None:
         policy = load_pretrained(SMOLLM2, "float32")
-        policy.tokenizer.chat_template = None  # TRL puts none around a prompt of text either
+        policy.tokenizer.chat_template = None  # TRL does not apply one to a text prompt either
         policy.tokenizer.eos_token = "<|endoftext|>"
         return policy
     numbers = {str(number): number for number in range(1000)}
@@ -94,5 +94,5 @@ def make_prompts(setting: Setting, step: int) -> list[str]:
 
 
 def reward(token_ids: list[int]) -> float:
-    """Something that differs between completions."""
+    """A value that differs between completions."""
     return float(np.mean(token_ids) % 10)

@@ -1,4 +1,4 @@
-"""TRL's side: ``GRPOTrainer``, its defaults but for what the comparison sets."""
+"""TRL's side: ``GRPOTrainer`` with its defaults, except for the settings of the comparison."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from skillpress.models.policy import load_policy
 
 
 class Clock(transformers.TrainerCallback):
-    """Seconds of each of a trainer's steps, sampling included, and those of its update."""
+    """The seconds of each of a trainer's steps, sampling included, and of its update."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.sampling = 0.0
-        """Of the step under way; the trainer writes it."""
+        """Seconds of sampling in the current step; the trainer writes it."""
         self.steps: list[float] = []
         self.updates: list[float] = []
         self.last = place.now()
@@ -45,7 +45,7 @@ class Clock(transformers.TrainerCallback):
 
 
 class TimedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
-    """TRL's trainer, which notes how long sampling and rewards take."""
+    """TRL's trainer, which records the time of sampling and rewards."""
 
     clock: Clock
 
@@ -57,7 +57,7 @@ class TimedTrainer(trl.GRPOTrainer):  # type: ignore[misc]
 
 
 def time_trl(setting: Setting, folder: Path, steps: int, place: Place) -> Timed:
-    """TRL's steps."""
+    """Time TRL's steps."""
     clock = Clock(place)
     policy = load_policy(folder)
     assert policy.model.generation_config is not None

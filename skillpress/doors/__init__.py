@@ -1,4 +1,4 @@
-"""Formats and protocols of others: logs of any agent, exports, OpenEnv, gymnasium, TRL.
+"""Formats and protocols of other projects: logs of any agent, exports, OpenEnv, gymnasium, TRL.
 
 It imports ``learn`` and what is below.
 """

@@ -1,4 +1,4 @@
-"""What people look at: the report, the viewer, the page of any agent's routines.
+"""Pages for people: the report, the viewer, and the page on the routines of any agent.
 
 It imports ``measure`` and what is below.
 """

@@ -1,8 +1,8 @@
 """Bounds on how well a dictionary will describe *future* successes (Theorem 3, Proposition 4).
 
-The loss of a sequence is its share of the bits that the longest episode would need,
-l(s) = (L_dict/m + seg(s, 𝒞) log2|𝒞|) / U, with U = L_dict/m + T log2|𝒞|. Each bound below holds with
-probability at least 1 - δ over m sequences drawn i.i.d.; times U it is one in bits per sequence.
+The loss of a sequence is the share of the bits that it needs, measured against the longest episode: l(s) =
+(L_dict/m + seg(s, 𝒞) log2|𝒞|) / U, with U = L_dict/m + T log2|𝒞|. Each bound below holds with probability at
+least 1 - δ over m sequences drawn i.i.d. Times U, it is a bound in bits per sequence.
 
     theorem_3            mean + sqrt((L_dict ln 2 + ln(m/δ)) / 2m)                             (Eq. 7)
     theorem_3_exact_z    the same with the prior normalised: ln(1/P(𝒞)) = L_dict ln 2 + ln Z
@@ -11,15 +11,15 @@ probability at least 1 - δ over m sequences drawn i.i.d.; times U it is one in 
     half_sample          𝒞 from one half; on the other, kl(mean || l) <= ln(1/δ) / (m/2)
     proposition_4        Eq. 8, in bits, if no sequence ever needs more than K* segments
 
-``union`` needs no more than a Chernoff bound per dictionary, since only one is used in the end;
-``half_sample`` pays nothing for the size of the class, but for half of the data. Both work on the
-paper's premise, which training does not meet: the buffer keeps sequences of older policies, and the
-rollouts of one task belong together. The numbers say what the theorem would give, no more.
+``union`` needs only one Chernoff bound per dictionary, since only one dictionary is used in the end.
+``half_sample`` does not pay for the size of the class, but it uses only half of the data. Both assume what
+the paper assumes and training does not meet: the buffer keeps sequences of older policies, and the rollouts
+of one task are not independent. The numbers say what the theorem would give, no more.
 
-Two things to know when reading them. In normalised loss a dictionary with large U looks good for that
-alone; compare in bits. And in bits Eq. 7 puts the singletons first at the sample sizes met in training,
-as its price for a dictionary exceeds what the phrases save, while the half-sample certificate puts the
-learned dictionary first.
+Two points help to read them. In normalised loss a dictionary with a large U looks good for that reason alone,
+so compare in bits. In bits, Eq. 7 ranks the singletons first at the sample sizes met in training, because its
+price for a dictionary exceeds what the phrases save. The half-sample certificate ranks the learned dictionary
+first.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ class Bound:
 
     name: str
     loss: float
-    """Normalised; at 1 or above it says nothing."""
+    """The normalised loss. A bound of 1 or more says nothing."""
     bits: float
     """Bits per sequence: the loss times U."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """All bounds for a dictionary, and for having none."""
+    """All bounds for a dictionary and for the singletons alone."""
 
     learned: tuple[Bound, ...]
-    """Of the dictionary in question."""
+    """The bounds for the dictionary itself."""
     singletons: tuple[Bound, ...]
-    """The same bounds, in the same order, of the singletons alone."""
+    """The same bounds, in the same order, for the singletons alone."""
 
 
 def log_normaliser(alphabet_size: int, max_phrase_length: int) -> float:
     """ln Z of the prior P(𝒞) = 2^-L_dict(𝒞) / Z over all dictionaries with the singletons (A.2).
 
-    Each of the K^l possible phrases of length l is in or out on its own, so the sum over dictionaries
-    is a product over phrases. Never above 0.
+    Each of the K^l possible phrases of length l is in or out independently of the others, so the sum over
+    dictionaries is a product over phrases. The result is never above 0.
     """
     total = -alphabet_size * log(max_phrase_length * alphabet_size)
     for length in range(2, max_phrase_length + 1):
@@ -94,11 +94,11 @@ def bounds(
 ) -> list[Bound]:
     """All bounds for a dictionary that was fitted to ``sample``, and the sample's own mean loss.
 
-    ``proposition_4`` takes the sample's own largest segment count for K*, which is an assumption about
-    future sequences and not something the sample proves.
+    ``proposition_4`` uses the sample's own largest segment count as K*. That is an assumption about future
+    sequences; the sample does not prove it.
 
     Args:
-        dictionary: 𝒞, however it was found.
+        dictionary: 𝒞, found by any search.
         sample: the m sequences.
         max_steps: T.
         delta: δ, probability that a bound may fail.
@@ -134,8 +134,8 @@ def half_sample(
 ) -> Bound:
     """A bound for a dictionary that was fitted without looking at ``held_out``.
 
-    Only seg is random now, so the bound is on seg / T. L_dict is spread over the whole sample of
-    ``sample_size`` sequences, as the other bounds spread it.
+    Only seg is random here, so the bound is on seg / T. L_dict is spread over the whole sample of
+    ``sample_size`` sequences, as in the other bounds.
 
     Raises:
         ValueError: see :func:`losses`.
@@ -152,8 +152,8 @@ def certify(
 ) -> Certificate:
     """Every bound for a dictionary that was fitted to ``sample``, and for the singletons.
 
-    For ``half_sample`` the dictionary's search learns again from the first half alone. Sequences of one
-    task, where they stand together, then lie in one half (but for the task in the middle).
+    For ``half_sample`` the dictionary's search runs again on the first half alone. If the sequences of one
+    task follow each other, they all lie in one half (except for the task in the middle).
 
     Raises:
         ValueError: fewer than two sequences, or see :func:`losses` and ``fit``.
@@ -174,10 +174,10 @@ def certify(
 
 
 def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
-    """Refuse an empty sample and sequences that no episode of ``max_steps`` can have.
+    """Refuse an empty sample, and sequences longer than an episode of ``max_steps``.
 
     Raises:
-        ValueError: the sample is one of these.
+        ValueError: the sample is empty or holds such a sequence.
     """
     if not sample:
         raise ValueError("the sample is empty")

@@ -1,7 +1,7 @@
 """The global success buffer 𝒢: recent successes that steady the dictionary (section 3.7).
 
-A single batch may hold few successes, so a step's dictionary is fitted to those of earlier batches as
-well. Which of them count beside a batch is for ``step_corpus.py`` to say.
+A single batch may hold few successes, so a step's dictionary is fitted to those of earlier batches as well.
+``step_corpus.py`` decides which of them count beside a batch.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Skills = tuple[str, ...]
 class SuccessBuffer:
     """The skill sequences of the last ``capacity`` successes, first in, first out.
 
-    A batch may hold more successes than the capacity: of what ``push`` is given, the last ``capacity``
-    sequences stay and everything older is gone. Capacity 0 is no buffer.
+    A batch may hold more successes than the capacity. Then ``push`` keeps the last ``capacity`` sequences and
+    drops everything older. A capacity of 0 switches the buffer off.
     """
 
     def __init__(self, capacity: int, sequences: Iterable[Sequence[str]] = ()) -> None:
-        """``sequences`` is what ``state`` gave, oldest first.
+        """``sequences`` is an earlier ``state``, oldest first.
 
         Raises:
             ValueError: the capacity is negative, or smaller than the number of sequences.
@@ -38,13 +38,14 @@ class SuccessBuffer:
 
     @property
     def sequences(self) -> list[Skills]:
-        """What is remembered, oldest first."""
+        """The sequences in the buffer, oldest first."""
         return list(self._sequences)
 
     def push(self, batch: Iterable[Sequence[str]]) -> None:
-        """Remember a batch's successes, forgetting the oldest beyond the capacity."""
+        """Add a batch's successes and drop the oldest sequences beyond the capacity."""
         self._sequences.extend(tuple(sequence) for sequence in batch)
 
     def state(self) -> list[list[str]]:
-        """The sequences, oldest first, for a checkpoint: ``SuccessBuffer(capacity, state)`` goes on."""
+        """The sequences for a checkpoint, oldest first; ``SuccessBuffer(capacity, state)`` restores the
+        buffer."""
         return [list(sequence) for sequence in self._sequences]

@@ -1,14 +1,14 @@
-"""Closing a dictionary, so that a longer sequence cannot cost less.
+"""Close a dictionary, so that a longer sequence cannot cost less.
 
-seg is not monotone: with ABC a phrase and AB none, the two skills AB cost 2 segments and the three
-skills ABC cost 1. A policy may then earn reward by an action that serves nothing else.
+seg is not monotone. If ABC is a phrase and AB is not, the two skills AB cost 2 segments and the three skills
+ABC cost 1. A policy may then earn reward with an action that has no other use.
 
-- ``prefixes``: every prefix of a phrase is a phrase. Going on *at the end* then never costs less.
-  Inserting in the middle still may: AC costs 2, ABC costs 1.
-- ``deletions``: what is left of a phrase after leaving out any of its skills is a phrase. Then no
-  insertion anywhere lowers the cost: leave the inserted skill out of the phrase that holds it.
+- ``prefixes``: every prefix of a phrase is a phrase. Then adding skills *at the end* never lowers the cost.
+  Inserting one in the middle still may: AC costs 2, ABC costs 1.
+- ``deletions``: a phrase stays a phrase when any of its skills are left out. Then no insertion anywhere
+  lowers the cost: leave the inserted skill out of the phrase that holds it.
 
-Phrases are added after the search, so 𝓛_BDL rises: they cost bits, also where they are never used.
+Phrases are added after the search, so 𝓛_BDL rises: each costs bits, even if it is never used.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def nothing_more(phrase: Phrase) -> Iterable[Phrase]:
 
 
 def prefixes(phrase: Phrase) -> Iterable[Phrase]:
-    """The prefixes of 2 skills and more, the phrase itself last."""
+    """The prefixes of two or more skills, the phrase itself last."""
     return (phrase[:end] for end in range(2, len(phrase) + 1))
 
 
 def deletions(phrase: Phrase) -> Iterable[Phrase]:
-    """All subsequences of 2 skills and more, the phrase itself last."""
+    """All subsequences of two or more skills, the phrase itself last."""
     return (part for size in range(2, len(phrase) + 1) for part in combinations(phrase, size))
 
 
 def close(learned: Sequence[Phrase], closure: str) -> list[Phrase]:
-    """The learned phrases, each after the phrases it brings with it.
+    """The learned phrases, each after the phrases that the closure adds for it.
 
     Raises:
         ParamsError: no closure has this name.

@@ -1,10 +1,10 @@
 """Loops compiled to machine code by numba, kept on disk between processes.
 
-The first call of a function on a machine compiles it: 10 s for a greedy fit, 20 s for all of this
-package. Later processes load it in milliseconds. By default numba keeps machine code beside the source
-and trusts the file's time stamp; that misses a change in another file that the function calls into, and
-compiles again in every clone. Here the cache is one folder per user, named by the content of this
-package: right code for the right source, compiled once.
+The first call of a function on a machine compiles it: 10 s for a greedy fit, 20 s for all of this package.
+Later processes load it in milliseconds. By default numba keeps machine code beside the source and trusts the
+file's time stamp. That misses changes in another file that the function calls into, and it compiles again in
+every clone. Here the cache is one folder per user, named by the content of this package, so the code always
+matches its source and is compiled once.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def compiled(function: Function) -> Function:
 
 
 class ContentLocator:
-    """Where numba keeps a function's machine code, and when that is out of date.
+    """Where numba keeps a function's machine code, and when that code is out of date.
 
-    The interface is numba's (``NUMBA_CACHE_LOCATOR_CLASSES``).
+    numba defines the interface (``NUMBA_CACHE_LOCATOR_CLASSES``).
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -47,15 +47,15 @@ class ContentLocator:
         return cls(py_func)
 
     def get_cache_path(self) -> str:
-        """The folder."""
+        """The cache folder."""
         return str(_folder())
 
     def get_source_stamp(self) -> str:
-        """Machine code is valid for sources with this stamp."""
+        """The stamp of the sources that the machine code is valid for."""
         return _fingerprint()
 
     def get_disambiguator(self) -> str:
-        """Tells functions of one name apart."""
+        """The key that separates functions of the same name."""
         return str(self._line)
 
     def ensure_cache_path(self) -> None:
@@ -73,7 +73,7 @@ def _fingerprint() -> str:
 
 @cache
 def _folder() -> Path:
-    """In the user's cache folder, or for temporary files where that cannot be written."""
+    """The cache folder in the user's own, or in the one for temporary files if that is not writable."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "skillpress" / f"numba-{_fingerprint()}"
     try:

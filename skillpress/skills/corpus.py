@@ -1,7 +1,7 @@
-"""A corpus of skill sequences as arrays: equal sequences once, with their number.
+"""A corpus of skill sequences as arrays: each distinct sequence once, with its count.
 
-Searches never look at names. They may read the distinct sequences in any order, and must not let
-what they find depend on it: ties are broken by the phrases themselves.
+Searches see numbers, never names. They may read the distinct sequences in any order, but their result must
+not depend on that order: they break ties by the phrases themselves.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Phrase = tuple[int, ...]
 """Skills as positions in the alphabet."""
 
 END = -1
-"""Stands after the last skill of every sequence, so that each has one more place than skills."""
+"""Marks the end of every sequence, so that each sequence has one more place than skills."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """D distinct sequences with N skills together, in N + D places."""
+    """D distinct sequences with N skills in total, stored in N + D places."""
 
     skills: NDArray[np.int32]
     """(places,) positions in the alphabet; ``END`` after every sequence."""
     starts: NDArray[np.int64]
     """(D + 1,) place of each sequence's first skill; the last entry is the number of places."""
     weights: NDArray[np.int64]
-    """(D,) how often the sequence stands in the corpus."""
+    """(D,) how often each sequence occurs in the corpus."""
     alphabet_size: int
     """K."""
     ranking: NDArray[np.int64] | None = None
-    """(D,) how often the sequence counts where pairs are ranked by frequency; None is ``weights``."""
+    """(D,) weight of each sequence when pairs are ranked by frequency; None means ``weights``."""
 
     @cached_property
     def sequences(self) -> int:
@@ -45,7 +45,7 @@ class Corpus:
 
     @cached_property
     def total_skills(self) -> int:
-        """Σ |s_i|, repeats included: what the singletons alone need in segments."""
+        """Σ |s_i|, repeats included: the segments that the singletons alone need."""
         lengths = np.diff(self.starts) - 1
         return int(lengths @ self.weights)
 
@@ -61,7 +61,7 @@ def make_corpus(
     alphabet: Sequence[str],
     ranked_with: Iterable[Sequence[str]] = (),
 ) -> Corpus:
-    """Count equal sequences and put numbers for names.
+    """Count equal sequences and replace names with numbers.
 
     Args:
         sequences: the corpus.
@@ -87,7 +87,7 @@ def make_corpus(
 def count_numbers(
     sequences: Iterable[Phrase], alphabet_size: int, ranked_with: Iterable[Phrase] = ()
 ) -> Corpus:
-    """A corpus of sequences that are numbers already."""
+    """A corpus of sequences that already consist of numbers."""
     counts = Counter(sequences)
     return _lay_out(counts, int, alphabet_size, counts + Counter(ranked_with))
 
@@ -98,7 +98,7 @@ def _lay_out(
     alphabet_size: int,
     ranking: Mapping[tuple[Any, ...], int],
 ) -> Corpus:
-    """``ranking``: ``counts``, and how often sequences count in the ranking that are not in it."""
+    """``ranking``: ``counts`` plus the counts of sequences that matter for the ranking alone."""
     distinct = len(ranking)
     lengths = np.fromiter(map(len, ranking), np.int64, distinct)
     starts = np.concatenate(([0], np.cumsum(lengths + 1)))
@@ -118,9 +118,9 @@ def _lay_out(
 
 
 class Found(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     phrases: list[Phrase]
     """Learned phrases: 2 to L skills, distinct, in the order found."""
     lower_bound: float | None = None
-    """Bits per sequence that no dictionary can go below; None where the search proves nothing."""
+    """A bound in bits per sequence that no dictionary can go below; None if the search proves nothing."""

@@ -1,10 +1,10 @@
-"""A dictionary laid over a corpus, kept up to date while phrases come and go.
+"""A dictionary laid over a corpus, kept up to date while phrases are added and removed.
 
-For every place i of a sequence the cover remembers which phrases start there (one bit per length),
-the fewest phrases that cover what lies before (forward) and what lies from there on (backward). What
-a new phrase p would save is then known without cutting anything again: where p occurs once, at i,
-the best cut that uses it costs forward(i) + 1 + backward(i + |p|); where it occurs often, only the
-stretch between its first and last occurrence is worked through. Sequences without p are not touched.
+For every place i of a sequence the cover stores which phrases start there (one bit per length), and the
+fewest phrases that cover the skills before it (forward) and from it on (backward). That tells what a new
+phrase p would save without cutting anything again. If p occurs once, at i, the best cut that uses it costs
+forward(i) + 1 + backward(i + |p|). If it occurs often, only the stretch between its first and last occurrence
+is worked through. Sequences without p are not touched.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class Cover(NamedTuple):
     """The state of a cover; the functions of this module change it in place."""
 
     phrases: NDArray[np.uint16]
-    """(places,) bit l - 1 is set where a phrase of l skills starts; bit 0 always (singletons)."""
+    """(places,) bit l - 1 is set if a phrase of l skills starts there; bit 0 is always set (singletons)."""
     forward: NDArray[np.int32]
-    """(places,) seg of the skills before the place, within its sequence."""
+    """(places,) seg of the sequence's skills before the place."""
     backward: NDArray[np.int32]
-    """(places,) seg of the skills from the place on."""
+    """(places,) seg of the sequence's skills from the place on."""
     needed: NDArray[np.int32]
     """(D,) seg(s)."""
     scratch: NDArray[np.int32]
-    """(places of the longest sequence,) room for trial segmentations."""
+    """(places of the longest sequence,) space for trial segmentations."""
     member: NDArray[np.bool_]
     """(G,) whether a gram is in the dictionary."""
     totals: NDArray[np.int64]
-    """(3,) the whole numbers that 𝓛_BDL follows from: |𝒞|, Σ|p| over its phrases, Σ seg over the corpus."""
+    """(3,) the whole numbers that determine 𝓛_BDL: |𝒞|, Σ|p| over its phrases, Σ seg over the corpus."""
 
 
 @compiled
@@ -84,7 +84,7 @@ def bits_per_sequence(grams: Grams, size: int, skills: int, segments: int) -> fl
 
 @compiled
 def saving(grams: Grams, cover: Cover, gram: int) -> int:
-    """Segments that the corpus would need less if the gram were a phrase; exact."""
+    """How many fewer segments the corpus would need if the gram were a phrase; exact."""
     length = grams.lengths[gram]
     saved = 0
     for entry in range(grams.occurrence_starts[gram], grams.repeats[gram]):
@@ -106,10 +106,10 @@ def saving(grams: Grams, cover: Cover, gram: int) -> int:
 
 @compiled
 def _needed_with_repeats(grams: Grams, cover: Cover, entry: int, beyond: int, length: int) -> int:
-    """Fewest segments of a sequence that use the gram at least once, at occurrences[entry:beyond].
+    """Fewest segments of a sequence that uses the gram at least once, at occurrences[entry:beyond].
 
-    ``scratch`` is ``forward`` with the gram allowed. It differs only after the first occurrence, so
-    only improved places have anything to pass on; behind the last use, ``backward`` stays right.
+    ``scratch`` is ``forward`` with the gram allowed. It differs only after the first occurrence, so only
+    improved places can improve others. After the last use, ``backward`` stays valid.
     """
     first, last = grams.occurrences[entry], grams.occurrences[beyond - 1]
     for place in range(first, last + 1):
@@ -135,7 +135,7 @@ def _needed_with_repeats(grams: Grams, cover: Cover, entry: int, beyond: int, le
 
 @compiled
 def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
-    """Add a gram to the dictionary or take it out; returns by how much Σ seg changes."""
+    """Add a gram to the dictionary or remove it; returns the change of Σ seg."""
     length, longest = grams.lengths[gram], grams.longest
     bit = np.uint16(1 << (length - 1))
     cover.member[gram] = wanted
@@ -172,7 +172,8 @@ def _recompute_forward(
     end: int,
     longest: int,
 ) -> None:
-    """Places first..end again; behind ``last``, as soon as L places in a row stay, all others do."""
+    """Recompute places first..end. After ``last``, L unchanged places in a row end it: the rest is
+    unchanged."""
     unchanged = 0
     for place in range(first, end + 1):
         fewest = forward[place - 1] + 1
@@ -194,7 +195,7 @@ def _recompute_backward(
     last: int,
     longest: int,
 ) -> None:
-    """Places last..start again, the mirror image of :func:`_recompute_forward`."""
+    """Recompute places last..start, as the mirror image of :func:`_recompute_forward`."""
     unchanged = 0
     for place in range(last, start - 1, -1):
         fewest = backward[place + 1] + 1

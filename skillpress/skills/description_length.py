@@ -1,8 +1,8 @@
 """The two-part code of MDL: bits for the dictionary plus bits for the data given it (Eq. 2-3).
 
-Both parts depend on four whole numbers only: how many phrases the dictionary holds (M = |𝒞|), how
-many skills they hold together (Σ|p_j|), how many phrases the corpus is cut into (Σ seg), and how
-many sequences share the dictionary. Searches that keep these numbers agree to the last bit.
+Both parts depend on four whole numbers only: the number of phrases in the dictionary (M = |𝒞|), the skills in
+all phrases (Σ|p_j|), the number of phrases that the corpus is cut into (Σ seg), and the number of sequences
+that share the dictionary. Searches that keep these numbers agree to the last bit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ def dictionary_bits(skills: int, phrases: int, alphabet_size: int, max_phrase_le
     """L_skill_dict(𝒞) = Σ_j (|p_j| log2 K + log2 L), in bits (Eq. 2).
 
     Args:
-        skills: Σ_j |p_j|, skills in all phrases together, singletons included.
+        skills: Σ_j |p_j|, the skills in all phrases, singletons included.
         phrases: M.
-        alphabet_size: K, of the whole alphabet, whether or not each skill occurs.
+        alphabet_size: K, the size of the whole alphabet, including skills that do not occur.
         max_phrase_length: L.
     """
     return skills * log2(alphabet_size) + phrases * log2(max_phrase_length)

@@ -1,7 +1,7 @@
 """A fitted skill dictionary 𝒞: its phrases, how often each is used, and what it costs in bits.
 
-The bits follow from whole numbers that are stored (Eq. 2-3). The JSON file states them as well, for
-its readers, and a file whose bits do not follow from its phrases is refused as damaged.
+The bits follow from the stored whole numbers (Eq. 2-3). The JSON file states the bits as well, for its
+readers. A file whose bits do not follow from its phrases is refused as damaged.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class SkillDictionary:
     seed: int
     """The seed given to the search."""
     closure: str = "none"
-    """The entry of ``CLOSURES`` that was applied to what the search found."""
+    """The entry of ``CLOSURES`` that was applied to the search's result."""
     lower_bound: float | None = None
-    """Bits per sequence that no dictionary can go below; None where the search proves nothing."""
+    """A bound in bits per sequence that no dictionary can go below; None if the search proves nothing."""
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, self.max_phrase_length)
@@ -67,12 +67,12 @@ class SkillDictionary:
 
     @property
     def learned(self) -> tuple[Skills, ...]:
-        """The phrases of two skills and more."""
+        """The phrases of two or more skills."""
         return self.phrases[len(self.alphabet) :]
 
     @property
     def learned_counts(self) -> dict[Skills, int]:
-        """The phrases of two skills and more, each with its count."""
+        """The phrases of two or more skills, each with its count."""
         return dict(zip(self.learned, self.counts[len(self.alphabet) :], strict=True))
 
     @property
@@ -113,7 +113,7 @@ class SkillDictionary:
         return segmentation_cost(skills, self._members, self.max_phrase_length)
 
     def costs(self, sequences: Sequence[Sequence[str]]) -> list[int]:
-        """seg of many sequences at once, by table look-up.
+        """seg of many sequences at once, by table lookup.
 
         Raises:
             ValueError: a skill is not in the alphabet.
@@ -138,7 +138,7 @@ class SkillDictionary:
 
 
 def check_alphabet(alphabet: Sequence[str], max_phrase_length: int) -> None:
-    """Refuse what no dictionary can be made of.
+    """Refuse an alphabet or a length that cannot make a dictionary.
 
     Raises:
         ValueError: no skills, a skill twice, or L below 1.
@@ -177,7 +177,7 @@ def load_dictionary(path: str | Path) -> SkillDictionary:
     """Read a dictionary.
 
     Raises:
-        StorageError: missing, damaged, or of another schema.
+        StorageError: the file is missing, damaged, or of another schema.
     """
     content = read_schema(path, SCHEMA, "fit it again")
     try:
@@ -191,7 +191,7 @@ def load_dictionary(path: str | Path) -> SkillDictionary:
 
 
 def save_fitted(path: str | Path, dictionary: SkillDictionary | None) -> None:
-    """Write a fitted dictionary; JSON's ``null`` where no success was there to fit one to."""
+    """Write a fitted dictionary, or JSON's ``null`` if there was no success to fit one to."""
     if dictionary is None:
         write_text(path, "null\n")
     else:

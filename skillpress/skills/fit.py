@@ -1,4 +1,4 @@
-"""The E-step: the phrases for which corpus and dictionary together take few bits (Eq. 3-4)."""
+"""The E-step: find the phrases for which corpus and dictionary together take few bits (Eq. 3-4)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def fit(
     """A dictionary of low description length for the corpus.
 
     Args:
-        corpus: the skill sequences of successes, in any order; repeats count as often as they
-            stand there, and an empty one counts as a sequence that needs no segments.
+        corpus: the skill sequences of successes, in any order. Repeats count each time, and an empty sequence
+            counts as one that needs no segments.
         alphabet: Σ, in the environment's fixed order.
         max_phrase_length: L, 1 to 16.
         search: an entry of ``SEARCHES``.
         seed: for searches that draw at random.
-        closure: an entry of ``CLOSURES``; phrases added to what the search found.
-        ranked_with: more sequences, whose pairs count where a search ranks by frequency and nowhere else.
+        closure: an entry of ``CLOSURES``: which phrases to add to the search's result.
+        ranked_with: more sequences. Their pairs count where a search ranks by frequency, and nowhere else.
 
     Raises:
         ParamsError: the search is unknown.

@@ -1,10 +1,9 @@
 """The n-grams of a corpus: a number for each, and where it occurs.
 
-Only phrases that occur in the corpus can shorten it, so a search knows its candidates beforehand. A
-gram of length l is named by the pair (number of its first l - 1 skills, last skill), which a hash
-table turns into the next free number; this works for any alphabet and length and keeps the numbers
-small, so that everything known about a phrase is an array entry. The inverted index lists the places
-where a gram starts, in order.
+Only phrases that occur in the corpus can shorten it, so a search knows its candidates beforehand. The pair
+(number of its first l - 1 skills, last skill) names a gram of length l, and a hash table turns this pair into
+the next free number. This works for any alphabet and length and keeps the numbers small, so that arrays can
+hold all data about a phrase. The inverted index lists the places where a gram starts, in order.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import END, Corpus, Phrase
 
 LONGEST = 16
-"""Largest L: the phrases that start at a place are the bits of one 16-bit number."""
+"""The largest L allowed. The phrases that start at a place are the bits of one 16-bit number."""
 
 
 HASH = 0x9E3779B97F4A7C1
@@ -30,29 +29,30 @@ class Grams(NamedTuple):
     """G grams of 1 to L skills; numbers below K are the single skills themselves."""
 
     numbers: NDArray[np.int32]
-    """(places, L) number of the gram of length l + 1 that starts at a place; -1 past the end."""
+    """(places, L) number of the gram of length l + 1 that starts at each place; -1 past the end."""
     lengths: NDArray[np.int32]
-    """(G,)"""
+    """(G,) number of skills in each gram."""
     examples: NDArray[np.int64]
-    """(G,) a place where the gram starts; -1 for a single skill."""
+    """(G,) one place where each gram starts; -1 for a single skill."""
     rank: NDArray[np.int64]
     """(G,) position among all grams in lexicographic order; 0 for single skills."""
     occurrences: NDArray[np.int32]
-    """Places where grams start, those of one sequence together and in order; gram g's are the entries
-    from occurrence_starts[g] to occurrence_starts[g + 1]. Single skills have none."""
+    """Places where grams start; places in one sequence follow each other, in order. Gram g owns the entries
+    from occurrence_starts[g] to occurrence_starts[g + 1]. Single skills have no entries."""
     occurrence_starts: NDArray[np.int64]
-    """(G + 1,)"""
+    """(G + 1,) each gram's first entry of ``occurrences``."""
     repeats: NDArray[np.int64]
-    """(G,) the gram's first entry of a sequence that holds it several times; all later ones do."""
+    """(G,) the gram's first entry in a sequence that holds it several times; all later entries are such,
+    too."""
     uses: NDArray[np.int64]
-    """(G,) how often a gram can be used at most: weighted occurrences that do not overlap."""
+    """(G,) upper bound on the uses of a gram: weighted occurrences that do not overlap."""
     row: NDArray[np.int32]
-    """(places,) the sequence that a place belongs to."""
+    """(places,) the sequence that each place belongs to."""
     starts: NDArray[np.int64]
     weights: NDArray[np.int64]
-    """As in the corpus."""
+    """(D,) how often each sequence occurs in the corpus."""
     ranking: NDArray[np.int64]
-    """(D,) how often a sequence counts where pairs are ranked by frequency."""
+    """(D,) weight of each sequence when pairs are ranked by frequency."""
     alphabet_size: int
     """K."""
     longest: int
@@ -169,7 +169,7 @@ def _invert(numbers: NDArray[np.int32], grams: int) -> tuple[NDArray[np.int32], 
 def _put_repeats_last(
     in_order: NDArray[np.int32], occurrence_starts: NDArray[np.int64], row: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Entries that are alone in their sequence first: what they save is found without a search."""
+    """Sort entries that are alone in their sequence first; their saving is known without a search."""
     occurrences = np.empty_like(in_order)
     repeats = occurrence_starts[:-1].copy()
     for gram in range(len(repeats)):

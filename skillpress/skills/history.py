@@ -1,8 +1,8 @@
 """The learned phrases of every training step's dictionary, on disk.
 
-Every step fits a dictionary of its own. A history keeps the phrases of each with their uses, and nothing
-else: bits are in the training curve. In its file every phrase stands once and steps refer to it by
-number, so that hundreds of steps take some ten kilobytes.
+Every step fits its own dictionary. A history keeps the phrases of each with their uses, and nothing else; the
+training curve has the bits. The file lists every phrase once and steps refer to it by number, so that
+hundreds of steps take some ten kilobytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from skillpress.skills.dictionary import Skills
 SCHEMA = "skillpress.history/1"
 
 History = Mapping[int, Mapping[Skills, int]]
-"""Training step to the learned phrases of its dictionary and their uses; a step without a success
-has no dictionary and is not in it."""
+"""Training step to the learned phrases of its dictionary and their uses. A step without a success has no
+dictionary and is not in the history."""
 
 
 def write_history(path: str | Path, history: History) -> None:
@@ -37,7 +37,7 @@ def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
     """Read a history.
 
     Raises:
-        StorageError: missing, damaged, or of another schema.
+        StorageError: the file is missing, damaged, or of another schema.
     """
     content = read_schema(path, SCHEMA, "train again")
     try:

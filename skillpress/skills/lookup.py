@@ -1,9 +1,9 @@
-"""Segmenting many sequences under one dictionary.
+"""Segment many sequences under one dictionary.
 
-Which phrases start at a place depends on the next L skills only. Where these fit a number of 20 bits
-(L = 4 and up to 31 skills, say) a table answers for every such window with one bit per length, and
-the scan over a sequence, from its end, is one look-up and a minimum per skill. For larger alphabets
-or longer phrases a trie is walked at every place instead: up to L steps, several times slower.
+Which phrases start at a place depends on the next L skills only. If these fit a number of 20 bits (such as L
+= 4 and up to 31 skills), a table answers for every such window with one bit per length. The scan over a
+sequence, from its end, then takes one lookup and a minimum per skill. For larger alphabets or longer phrases
+the code walks a trie at every place instead: up to L steps, several times slower.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from skillpress.skills.compiled import compiled
 from skillpress.skills.corpus import END, Corpus, Phrase
 
 WINDOW_BITS = 20
-"""Windows of at most so many bits are looked up in a table (2 MiB)."""
+"""The widest window, in bits, that is looked up in a table (2 MiB)."""
 
 
 class Trie(NamedTuple):
     """The phrases as paths; node 0 is the empty phrase."""
 
     children: NDArray[np.int32]
-    """(inner nodes, K) the node that a skill leads to; -1 where no phrase goes on."""
+    """(inner nodes, K) the node that a skill leads to; -1 if no phrase continues there."""
     row: NDArray[np.int32]
     """(nodes,) an inner node's row of ``children``; -1 for a leaf."""
     phrase: NDArray[np.int32]
-    """(nodes,) which phrase ends here; -1 where none does."""
+    """(nodes,) the phrase that ends here; -1 if none does."""
 
 
 class PhraseTable(NamedTuple):
@@ -39,9 +39,9 @@ class PhraseTable(NamedTuple):
     """|𝒞|."""
     max_phrase_length: int
     skill_bits: int
-    """Bits per skill in a window; 0 when windows are too wide for a table."""
+    """Bits per skill in a window; 0 if windows are too wide for a table."""
     windows: NDArray[np.uint16]
-    """(2^(L * skill_bits),) bit l - 1 is set where a window's first l skills are a phrase."""
+    """(2^(L * skill_bits),) bit l - 1 is set if a window's first l skills are a phrase."""
     trie: Trie
 
 
@@ -72,9 +72,9 @@ def costs(corpus: Corpus, table: PhraseTable) -> NDArray[np.int32]:
 
 
 def uses(corpus: Corpus, table: PhraseTable) -> list[int]:
-    """How often each phrase stands in the minimal segmentation of the corpus, in 𝒞's order.
+    """How often each phrase occurs in the minimal segmentation of the corpus, in 𝒞's order.
 
-    Of several minimal segmentations it is the one of ``segmentation.segment``: longest phrase first.
+    Among several minimal segmentations it takes the one of ``segmentation.segment``: longest phrase first.
     """
     started = _started(corpus, table)
     backward = _fewest(corpus.skills, started)
@@ -102,7 +102,7 @@ def _make_trie(phrases: Sequence[Phrase], alphabet_size: int) -> Trie:
 
 
 def _started(corpus: Corpus, table: PhraseTable) -> NDArray[np.uint16]:
-    """(places,) bit l - 1 is set where a phrase of l skills starts."""
+    """(places,) bit l - 1 is set if a phrase of l skills starts there."""
     if table.skill_bits:
         width = table.skill_bits * (table.max_phrase_length - 1)
         return _look_up(corpus.skills, table.windows, table.skill_bits, width)

@@ -1,8 +1,8 @@
-"""A dictionary by elimination: begin with every gram that could pay, drop the least used.
+"""A dictionary by elimination: begin with every gram that could pay, then drop the least used.
 
-The opposite way to merging, as unigram tokenizers go: each round segments the corpus with all grams
-that are left and drops the sixth of them that spares fewest skills. The best dictionary on the way
-is usually near another local optimum than the greedy one, which makes it a good second start.
+This is the opposite of merging, and the way of unigram tokenizers: each round segments the corpus with all
+remaining grams and drops the sixth of them that saves the fewest skills. The best dictionary on the way is
+usually near another local optimum than the greedy one, which makes it a good second start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skillpress.skills.grams import Grams
 
 @compiled
 def prune_everything(grams: Grams) -> NDArray[np.int64]:
-    """The learned grams of the best dictionary met, in lexicographic order."""
+    """The learned grams of the best dictionary found, in lexicographic order."""
     spared_bits = grams.uses * (grams.lengths - 1) * log2(grams.alphabet_size + 1)
     price = grams.lengths * log2(grams.alphabet_size) + log2(grams.longest)
     member = (spared_bits > price) | (grams.lengths == 1)
@@ -44,7 +44,7 @@ def prune_everything(grams: Grams) -> NDArray[np.int64]:
 
 @compiled
 def _count_uses(grams: Grams, member: NDArray[np.bool_], backward: NDArray[np.int32]) -> NDArray[np.int64]:
-    """(G,) how often each gram stands in a minimal segmentation, longest phrases first."""
+    """(G,) how often each gram occurs in a minimal segmentation, longest phrases first."""
     times = np.zeros(len(member), np.int64)
     for row in range(len(grams.weights)):
         start, end = grams.starts[row], grams.starts[row + 1] - 1

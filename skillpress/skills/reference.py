@@ -10,9 +10,9 @@
         add its merge to 𝒞 (its parts stay) and replace the pair in the token lists, left to right
     until no pair is accepted
 
-Phrases compare as tuples of the skills' positions in the alphabet, so no result depends on the order
-of the corpus. Nothing here is clever: this file says what right is, and faster engines are tested
-against it.
+Phrases compare as tuples of the skills' positions in the alphabet, so the result does not depend on the order
+of the corpus. The code is deliberately simple: this file defines the right result, and tests compare faster
+engines with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skillpress.skills.segmentation import segmentation_cost
 Pair = tuple[Phrase, Phrase]
 
 MINIMAL_GAIN = 1e-9
-"""Bits per sequence that a phrase must save; rounding alone never adds one."""
+"""Bits per sequence that a phrase must save, so that rounding alone never adds one."""
 
 
 def greedy_reference(
@@ -44,8 +44,8 @@ def greedy_reference(
         corpus: at least one sequence of numbers below ``alphabet_size``.
         alphabet_size: K.
         max_phrase_length: L.
-        coded_length: L in the description length alone; 1 stores no lengths. None is L.
-        ranked_with: more sequences, whose pairs count in the ranking and nowhere else.
+        coded_length: L in the description length alone. 1 stores no lengths; None means L.
+        ranked_with: more sequences. Their pairs count in the ranking and nowhere else.
     """
     coded_length = coded_length or max_phrase_length
     phrases: list[Phrase] = [(skill,) for skill in range(alphabet_size)]

@@ -1,9 +1,9 @@
 """seg(s, 𝒞): the fewest dictionary phrases that a sequence can be cut into, and one such cut.
 
-Let cost(i) be the fewest phrases that cover s[i:]; then cost(n) = 0 and
-cost(i) = 1 + min cost(i + |p|) over the phrases p that s[i:] starts with. Filling it from the end
-is exact and takes n * L look-ups. Several cuts may need equally few phrases; reading them off from
-the left, *longest phrase first*, names one of them without regard to the dictionary's order.
+Let cost(i) be the fewest phrases that cover s[i:]. Then cost(n) = 0 and cost(i) = 1 + min cost(i + |p|) over
+the phrases p that s[i:] starts with. Filling it from the end is exact and takes n * L lookups. Several cuts
+may need equally few phrases. Reading them off from the left, *longest phrase first*, picks one of them
+independently of the dictionary's order.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def segment(
     """One minimal segmentation: phrases that concatenate to ``sequence``, as few as possible.
 
     Args:
-        sequence: skills, or the numbers that stand for them; empty gives no phrases.
+        sequence: skills, or their numbers; an empty sequence gives no phrases.
         phrases: 𝒞.
-        longest: no phrase is longer than this (L).
+        longest: L, the length of the longest phrase.
 
     Raises:
         ValueError: no phrases of ``phrases`` concatenate to ``sequence``.

@@ -1,17 +1,17 @@
-"""What a success costs: the penalties that are taken off the reward (Eq. 5-6).
+"""The cost of a success: the penalties subtracted from the reward (Eq. 5-6).
 
-A penalty is λ · [success] · c(s) / T, where c is what the method charges for a skill sequence s:
-nothing, its length, the segments it needs under the dictionary, or the steps of the episode. A failure
-costs nothing, so the signal never discourages finishing the task. By Proposition 1, ``round_length`` is
-``segcost`` under the dictionary of singletons. ``constant`` is the control for all of them: it makes a
-success worth less and tells no success from another.
+A penalty is λ · [success] · c(s) / T. The method decides what c charges for a skill sequence s: nothing, its
+length, the segments it needs under the dictionary, or the steps of the episode. A failure costs nothing, so
+the signal never discourages finishing the task. By Proposition 1, ``round_length`` is ``segcost`` under the
+dictionary of singletons. ``constant`` is the control for all of them: it makes every success worth less by
+the same amount.
 
-Steps that the projection gives no skill (a malformed answer, looking around) are not in s, so they
-escape both ``round_length`` and ``segcost``; ``rounds`` charges every step alike.
+Steps without a skill in the projection (a malformed answer, looking around) are not in s, so ``round_length``
+and ``segcost`` do not charge them; ``rounds`` charges every step alike.
 
-Who pays is another choice (``reward.shaping_credit``). Eq. 6 takes the penalty off the trajectory's return,
-so that every step of it answers for the sum. ``of_steps`` says at which step each part of it is incurred,
-for steps that answer for their own part alone.
+``reward.shaping_credit`` decides which steps pay. Eq. 6 subtracts the penalty from the trajectory's return,
+so every step of it carries the whole sum. ``of_steps`` gives the part of the penalty that each step causes,
+for methods in which a step carries its own part alone.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from skillpress.skills.dictionary import SkillDictionary
 Floats = NDArray[np.float64]
 
 Labels = Sequence[str | None]
-"""The skill of each step of an episode; None where it has none."""
+"""The skill of each step of an episode; None for a step without one."""
 
 CONSTANT_SHARE = 0.1
-"""The part of λ that ``constant`` takes: what ``segcost`` takes in the default experiment, whose successes
-need 3 phrases (T is 30) once the dictionary has settled, and 4.1 at the first training step."""
+"""The part of λ that ``constant`` takes. It is the part that ``segcost`` takes in the default experiment once
+the dictionary has settled: its successes then need 3 phrases (T is 30), and 4.1 at the first training
+step."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a shaping may charge for: the trajectories of a batch, one entry each."""
+    """The facts that a shaping may charge for: the trajectories of a batch, one entry each."""
 
     won: Sequence[bool]
     sequences: Sequence[Sequence[str]]
     """s = φ(τ)."""
     steps: Sequence[int]
-    """Steps taken, with those that have no skill."""
+    """Steps taken, including those without a skill."""
 
     def __post_init__(self) -> None:
         if not len(self.won) == len(self.sequences) == len(self.steps):
@@ -54,7 +55,7 @@ class Played:
             )
 
     def first(self, count: int) -> Played:
-        """The first trajectories alone."""
+        """The first ``count`` trajectories."""
         return Played(self.won[:count], self.sequences[:count], self.steps[:count])
 
 
@@ -62,10 +63,10 @@ class Shaping(Protocol):
     """The penalty of each trajectory of a batch."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """Penalties in units of reward, one per trajectory; subtract them from R.
+        """Penalties in units of reward, one per trajectory, to subtract from R.
 
         Args:
-            dictionary: 𝒞 of this step; None when no success of the batch has a skill.
+            dictionary: 𝒞 of this step; None if no success of the batch has a skill.
 
         Raises:
             ValueError: a sequence or an episode is longer than T.
@@ -73,16 +74,16 @@ class Shaping(Protocol):
         ...
 
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """[steps] at which steps of one success its penalty is incurred; they sum to it."""
+        """[steps] the part of a success's penalty that each of its steps causes; the parts sum to it."""
         ...
 
 
 @dataclass(frozen=True)
 class NoShaping:
-    """Plain rewards."""
+    """No penalty: the reward stays as it is."""
 
     efficiency: float
-    """λ, without effect here."""
+    """λ, which has no effect here."""
     max_steps: int
     """T."""
 
@@ -97,7 +98,7 @@ class NoShaping:
 
 @dataclass(frozen=True)
 class Constant:
-    """λ · [success] · 1/10, c(s) = T/10: every success costs the same, whatever was done in it."""
+    """λ · [success] · 1/10, c(s) = T/10: every success costs the same, whatever the policy did in it."""
 
     efficiency: float
     """λ."""
@@ -105,11 +106,11 @@ class Constant:
     """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """See :class:`Shaping`; nothing but success is looked at."""
+        """See :class:`Shaping`; only success matters."""
         return CONSTANT_SHARE * self.efficiency * np.asarray(played.won, dtype=np.float64)
 
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """All of it at the last step, where the success is."""
+        """The whole penalty at the last step, where the success occurs."""
         charges = np.zeros(len(labels))
         charges[-1:] = CONSTANT_SHARE * self.efficiency
         return charges
@@ -125,13 +126,13 @@ class RoundLength:
     """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """See :class:`Shaping`; the dictionary is not looked at."""
+        """See :class:`Shaping`; the dictionary has no effect."""
         lengths = [len(sequence) for sequence in played.sequences]
         _check_lengths("skills", lengths, self.max_steps)
         return _penalties(played.won, lengths, self.efficiency, self.max_steps)
 
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """λ / T at every step that has a skill."""
+        """λ / T at every step with a skill."""
         return (
             self.efficiency * np.array([label is not None for label in labels], np.float64) / self.max_steps
         )
@@ -139,7 +140,7 @@ class RoundLength:
 
 @dataclass(frozen=True)
 class Rounds:
-    """λ · [success] · steps / T: every step costs the same, whether or not it has a skill."""
+    """λ · [success] · steps / T: every step costs the same, with or without a skill."""
 
     efficiency: float
     """λ."""
@@ -147,7 +148,7 @@ class Rounds:
     """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """See :class:`Shaping`; neither sequences nor the dictionary are looked at."""
+        """See :class:`Shaping`; sequences and the dictionary have no effect."""
         _check_lengths("steps", played.steps, self.max_steps)
         return _penalties(played.won, played.steps, self.efficiency, self.max_steps)
 
@@ -166,10 +167,10 @@ class SegmentationCost:
     """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
-        """See :class:`Shaping`; a success without skills needs no segments and pays nothing.
+        """See :class:`Shaping`; a success without skills needs no segments and costs nothing.
 
         Raises:
-            ValueError: also when a success has skills and there is no dictionary.
+            ValueError: also if a success has skills and there is no dictionary.
         """
         _check_lengths("skills", [len(sequence) for sequence in played.sequences], self.max_steps)
         if dictionary is None:
@@ -180,7 +181,7 @@ class SegmentationCost:
         return _penalties(played.won, costs, self.efficiency, self.max_steps)
 
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """λ / T at the first step of each phrase of a minimal segmentation; steps without a skill may stand
+        """λ / T at the first step of each phrase of a minimal segmentation. Steps without a skill may lie
         between those of a phrase.
 
         Raises:

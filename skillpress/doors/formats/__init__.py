@@ -1,5 +1,6 @@
-"""Episodes in the formats of others, one file a format.
+"""Episodes in the formats of other tools, one file per format.
 
-What a policy was asked and what it answered is stored as token ids; ``texts.py`` says what they read. Every
-writer takes any number of episodes, holds few of them at a time, and leaves its output whole or not at all.
+An episode stores the policy's prompts and answers as token ids; ``texts.py`` turns them into text. Every
+writer takes any number of episodes, holds few of them at a time, and writes its output completely or not at
+all.
 """

@@ -1,16 +1,16 @@
 """ATIF 1.7, the Agent Trajectory Interchange Format of the Harbor framework: episodes as JSON documents.
 
-A document is one episode. Its first step is the environment's first observation (source ``user``); every
+One document holds one episode. Its first step is the environment's first observation (source ``user``). Every
 decision is a step of the agent with
 
-    message             what the policy answered, word by word; ``reasoning_content`` is the thought in it
+    message             the policy's answer, word by word; ``reasoning_content`` is the thought in it
     tool_calls          one call of ``act`` with the action, unless no action could be read
-    observation         what the environment said to it
+    observation         the environment's answer
     metrics             the exact token ids of prompt and response, and the log-probabilities
-    extra               ``reward``, its parts, why the action was invalid, and whose weights sampled it
+    extra               ``reward``, its parts, why the action was invalid, and which weights sampled it
 
-A decision that sums up the past is a step of the agent without a call and an observation, with
-``extra.summary``. What tells the episode apart and how it ended stands in the document's ``extra``.
+A decision that summarises the past is a step of the agent without a call and an observation, with
+``extra.summary``. The document's ``extra`` holds the episode's identity and outcome.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from skillpress.doors.formats.texts import Said, Texts
 
 VERSION = "ATIF-v1.7"
 ACT = "act"
-"""The function that every action is a call of; its argument is ``action``."""
+"""The function that every action calls; its argument is ``action``."""
 
 
 def write_atif(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
-    """Write episodes, atomically: a document a line where ``output`` ends in ``.jsonl``, else a folder with a
-    file for each, ``000000.json`` and so on."""
+    """Write episodes, atomically. If ``output`` ends in ``.jsonl``, write one document per line; otherwise
+    write a folder with one file each, ``000000.json`` and so on."""
     documents = (json.dumps(document(each, texts), ensure_ascii=False) for each in episodes)
     if output.suffix == ".jsonl":
         with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:

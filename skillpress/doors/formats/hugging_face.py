@@ -1,8 +1,8 @@
-"""A Hugging Face ``datasets`` folder, a row per decision: what ``datasets.load_from_disk`` reads.
+"""A Hugging Face ``datasets`` folder with one row per decision, to read with ``datasets.load_from_disk``.
 
-``prompt`` and ``completion`` are what others' trainers call a sample: the text exactly as the policy saw it,
-and what it answered. Their token ids and log-probabilities stand beside them, so that nothing need be
-tokenised again. The columns of an episode repeat in each of its rows.
+``prompt`` and ``completion`` are what other trainers call a sample: the text exactly as the policy saw it,
+and its answer. Their token ids and log-probabilities are in the same row, so that nothing has to be tokenised
+again. The columns of an episode repeat in each of its rows.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ SCHEMA = pa.schema(
 )
 """``decision`` counts the rows of an episode from 0; ``prompt`` is null without a tokenizer."""
 HELD = 256
-"""Episodes whose rows are in memory together."""
+"""The number of episodes whose rows are in memory together."""
 
 
 def write_datasets(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
-    """Write episodes, of which there is at least one, as a folder, atomically."""
+    """Write one or more episodes as a folder, atomically."""
     write_tables(output, _tables(episodes, texts), SCHEMA)
 
 
 def write_tables(output: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
-    """Write tables of one schema, of which few are in memory together, as a folder, atomically."""
+    """Write tables of one schema as a folder, atomically. Few of them are in memory together."""
     import datasets  # seconds of importing, which other formats skip
 
     datasets.disable_progress_bars()

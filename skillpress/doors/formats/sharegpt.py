@@ -1,9 +1,9 @@
-"""ShareGPT: a JSON line per episode, with the talk between environment and policy.
+"""ShareGPT: one JSON line per episode, with the dialogue between environment and policy.
 
-``conversations`` takes turns: ``human`` is what the environment says, from its first observation on, and
-``gpt`` what the policy answers to it. It ends with an answer: nobody answers the last observation. Summaries
-that an agent makes of its own past are no turns. How a prompt was worded is not in it; the Hugging Face
-``datasets`` export has that.
+``conversations`` alternates: ``human`` is what the environment says, from its first observation on, and
+``gpt`` is the policy's answer. It ends with an answer, because the last observation has none. An agent's
+summaries of its own past are not turns. The wording of the prompt is left out; the export to Hugging Face
+``datasets`` has it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def line(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
     """One episode."""
     answers = [said.answer for said in texts(trajectory) if not said.summary]
     heard = [trajectory.first_observation, *(step.observation for step in trajectory.steps)]
-    turns = zip(heard, answers, strict=False)  # one more is heard than answered
+    turns = zip(heard, answers, strict=False)  # the last observation has no answer
     return {
         "id": f"{trajectory.group_id}/{trajectory.rollout_index}",
         "conversations": [

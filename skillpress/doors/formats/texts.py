@@ -1,4 +1,4 @@
-"""What token ids read, by the tokenizer of the policy that saw and sampled them.
+"""The text of token ids, by the tokenizer of the policy that saw and sampled them.
 
 Only ``tokenizer.json`` of the policy's folder is read: no model is loaded, and no torch.
 """
@@ -19,11 +19,11 @@ from skillpress.core.storage import read_json
 from skillpress.core.trajectory import Step, Trajectory
 
 TOKENIZER = "tokenizer.json"
-"""Its file in a policy's folder."""
+"""The tokenizer's file in a policy's folder."""
 
 
 class TokenizerError(UserError):
-    """There is no tokenizer that can be used."""
+    """The policy's folder has no usable tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +31,25 @@ class Said:
     """One decision in words."""
 
     prompt: str | None
-    """Exactly what the policy was shown, special tokens included; None without a tokenizer."""
+    """The exact prompt that the policy saw, special tokens included; None without a tokenizer."""
     response: str
-    """What it went on with behind the prompt, without special tokens. Where no tokens are known (no
+    """The policy's continuation of the prompt, without special tokens. If its tokens are unknown (no
     tokenizer, or an agent that samples none), its thought and its action."""
     summary: bool
-    """Whether the agent summed up its past, and no environment heard it."""
+    """Whether the decision is a summary of the agent's past, which the environment did not see."""
 
     @property
     def answer(self) -> str:
-        """The response as a message of its own: with the thought's beginning where the prompt has it."""
+        """The response as a separate message. If the prompt opens the thought, the message opens it too."""
         return opened_thought(self.prompt or "") + self.response
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Puts episodes into words."""
+    """Turns episodes into text."""
 
     tokenizer: Tokenizer | None = None
-    """None where the policy's is not to be had."""
+    """None if the policy's tokenizer is not available."""
 
     def __call__(self, trajectory: Trajectory) -> list[Said]:
         """All decisions of an episode, in order."""
@@ -63,7 +63,7 @@ class Texts:
         ]
 
     def _decoded(self, rows: Sequence[Sequence[int]], special: bool) -> list[str | None]:
-        """The texts of token ids, None where there are none of them or no tokenizer."""
+        """The texts of token ids; None where there are no ids or no tokenizer."""
         if self.tokenizer is None:
             return [None] * len(rows)
         silent = frozenset() if special else self._silent
@@ -77,11 +77,11 @@ class Texts:
 
 
 def load_texts(folder: str | Path) -> Texts:
-    """By the tokenizer of a policy's folder.
+    """The texts by the tokenizer of a policy's folder.
 
     Raises:
-        TokenizerError: it has none that can be read.
-        StorageError: its file is damaged.
+        TokenizerError: the folder has no tokenizer that can be read.
+        StorageError: the tokenizer's file is damaged.
     """
     path = Path(folder) / TOKENIZER
     if not path.is_file():

@@ -1,1 +1,1 @@
-"""Our environments as other libraries know environments."""
+"""Our environments behind the interfaces of other libraries."""

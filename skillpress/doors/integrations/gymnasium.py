@@ -1,18 +1,17 @@
-"""Our environments in gymnasium: ``skillpress/Countdown-v0`` and its neighbours.
+"""Our environments in gymnasium: ``skillpress/Countdown-v0`` and others.
 
     import gymnasium
     import skillpress.doors.integrations.gymnasium
 
     environment = gymnasium.make("skillpress/Countdown-v0", max_numbers=3)
 
-gymnasium has looked for no plugins since its version 1.0, so importing this module is what registers them;
+Since version 1.0 gymnasium does not search for plugins, so importing this module registers the environments;
 ``gymnasium.make("skillpress.doors.integrations.gymnasium:skillpress/Countdown-v0")`` does both.
 
-An environment of ours judges nothing, gymnasium's must: the reward of a step is the default agent's judgement
-of it, as params.yaml has it (10 for a success, 0.01 taken off an action that was not carried out), or another
-``StepReward`` given as ``reward``. Which task an episode plays is drawn by gymnasium's seed from as many as
-``tasks`` says, which are made when the first episode starts; ``reset(options={"task": ...})`` plays a given
-one.
+Our environments return no reward, but gymnasium's must. The reward of a step is the judgement of the default
+agent, as in params.yaml (10 for a success, minus 0.01 for an action that was not carried out), or another
+``StepReward`` given as ``reward``. gymnasium's seed draws the task of an episode from ``tasks`` tasks, which
+are made when the first episode starts; ``reset(options={"task": ...})`` plays a given task.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from skillpress.play.agents.reward import OutcomeReward
 Split = Literal["train", "validation", "test"]
 
 DEFAULT_REWARD = OutcomeReward(success=10.0, invalid_penalty=0.01)
-"""As ``reward`` in params.yaml has it, without what needs a dictionary of skills."""
+"""The same as ``reward`` in params.yaml, without the part that needs a dictionary of skills."""
 
 REGISTERED: Mapping[str, Mapping[str, Any]] = {
     "Countdown": {
@@ -52,12 +51,12 @@ REGISTERED: Mapping[str, Mapping[str, Any]] = {
     },
     "NotebookQA": {"name": "notebook_qa", "tasks": 64, "max_steps": 10, "data": "", "top_k": 8},
 }  # fmt: skip
-"""Name in gymnasium to the ``environment`` section of its default, and how many tasks there are."""
+"""Name in gymnasium to the default ``environment`` section and the number of tasks."""
 
 
 class SkillpressEnv(gymnasium.Env[str, str]):
-    """One environment of ours. ``info`` holds ``task`` (its id), ``won``, ``lost``, ``action``, ``invalid``,
-    ``admissible`` and ``measures``, as ``skillpress.core.interface.Info`` explains them."""
+    """One of our environments. ``info`` holds ``task`` (its id), ``won``, ``lost``, ``action``, ``invalid``,
+    ``admissible`` and ``measures``, which ``skillpress.core.interface.Info`` explains."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  as gymnasium has it
 
@@ -74,10 +73,10 @@ class SkillpressEnv(gymnasium.Env[str, str]):
     ) -> None:
         """
         Args:
-            name: as ``environment.name`` in params.yaml.
-            tasks: how many there are to be drawn from.
-            split: which of the environment's splits they are of.
-            tasks_seed: makes them, as ``seed`` does in params.yaml.
+            name: the value of ``environment.name`` in params.yaml.
+            tasks: the number of tasks to draw from.
+            split: the environment's split that the tasks belong to.
+            tasks_seed: the seed that makes the tasks, like ``seed`` in params.yaml.
             section: the other keys of ``environment`` in params.yaml.
 
         Raises:
@@ -103,7 +102,7 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         ``spec`` and, where they matter, its ``task_id``, ``seed`` and ``split``.
 
         Raises:
-            TaskError: the task is none of this environment, or too few can be made.
+            TaskError: the task does not belong to this environment, or too few tasks can be made.
         """
         super().reset(seed=seed)
         given = (options or {}).get("task")
@@ -112,18 +111,18 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         return self._seen, self._told()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Act; the reward is the sum of the agent's judgement."""
+        """Take an action; the reward is the sum of the agent's judgement."""
         before = AgentState(task=self._task, observation=self._seen, info=self._facts)
         self._seen, terminated, truncated, self._facts = self._environment.step(action)
         parts = self._reward(before, ParsedAction("", action), self._seen, self._facts)
         return self._seen, float(sum(part.value for part in parts)), terminated, truncated, self._told()
 
     def render(self) -> str:
-        """What was seen last."""
+        """The last observation."""
         return self._seen
 
     def close(self) -> None:
-        """Give back what the environment holds, such as a sandbox; may be called again."""
+        """Release what the environment holds, such as a sandbox; may be called again."""
         close = getattr(self._environment, "close", None)
         if close is not None:
             close()
@@ -145,7 +144,7 @@ class SkillpressEnv(gymnasium.Env[str, str]):
         return task
 
     def _told(self) -> dict[str, Any]:
-        """The facts, in records of their own at every step."""
+        """The facts about the step, in fresh records at every call."""
         facts: Info = self._facts
         return {
             "task": self._task.task_id,
@@ -167,7 +166,7 @@ def tasks_of(name: str, section: str, split: Split, count: int, seed: int) -> tu
 
 
 def section_of(parameters: type[EnvironmentParameters], values: dict[str, Any]) -> EnvironmentParameters:
-    """The section of these values.
+    """The section with these values.
 
     Raises:
         ParamsError: a key is unknown, missing or wrong.
@@ -182,7 +181,7 @@ def section_of(parameters: type[EnvironmentParameters], values: dict[str, Any]) 
 
 
 def register() -> None:
-    """Make every name known to gymnasium."""
+    """Register every name with gymnasium."""
     for name, defaults in REGISTERED.items():
         gymnasium.register(
             id=f"skillpress/{name}-v0", entry_point=f"{__name__}:SkillpressEnv", kwargs=dict(defaults)

@@ -7,15 +7,15 @@
         reward_funcs=SegCostReward(countdown, efficiency=10.0),
     )
 
-TRL plays an environment by tool calls: the methods of a class are what the model may call, here the one tool
-``act``. A row of the data set is a task, so that a group is one task's rollouts, as here. What it
-answers stands in the same context from then on: a state update has no place there. TRL has one reward per
-rollout, so parts that count for their own step count for the whole episode too.
+TRL plays an environment by tool calls: the model may call the methods of a class, here the one tool ``act``.
+A row of the data set is a task, so that a group is one task's rollouts, as here. The tool's answers stay in
+the context, so a state update is not possible. TRL has one reward per rollout, so parts that count for their
+own step count for the whole episode too.
 
-A success is judged as in ReuseRL's Algorithm 1, by R - lambda seg(s, C) / T. TRL calls a reward function with
-what one generation has played and forgets it. The dictionary C needs the successes before it too, so this one
-keeps them (the buffer) from call to call. Under a launcher (torchrun, accelerate) all processes fit the same
-dictionary to the successes of all.
+A success is judged as in ReuseRL's Algorithm 1, by R - lambda seg(s, C) / T. TRL passes the rollouts of one
+generation to a reward function and then forgets them. The dictionary C also needs earlier successes, so this
+function keeps them (the buffer) from call to call. Under a launcher (torchrun, accelerate) all processes fit
+the same dictionary to the successes of all.
 """
 
 from __future__ import annotations
@@ -60,23 +60,23 @@ if find_spec("trl") is None:
 SKILLS = SkillParameters(
     max_phrase_length=4, buffer=256, corpus="algorithm_1", search="greedy", closure="none", library=None
 )
-"""``skills`` as params.yaml has it."""
+"""The same as ``skills`` in params.yaml."""
 BUFFER = "skillpress_buffer.json"
-"""The buffer's file in a checkpoint's folder of TRL's."""
+"""The buffer's file in a checkpoint folder of TRL."""
 
 
 class ToolEnvironment:
-    """One rollout's environment; TRL resets and reuses it, and offers its public methods as tools."""
+    """One rollout's environment. TRL resets and reuses it, and offers its public methods as tools."""
 
     def __init__(self, game: SkillpressEnv, tell_admissible: bool) -> None:
         self._game, self._tell = game, tell_admissible
         self._task: Task | None = None
         self._steps: list[Step] = []
         self._over = ""
-        """How the episode has ended; empty while it goes on."""
+        """How the episode ended; empty until it ends."""
 
     def reset(self, task: str | None = None, **columns: Any) -> str:
-        """Start the task of a row of the data set; what is seen goes behind the row's prompt.
+        """Start the task of a data set row. TRL puts the observation after the row's prompt.
 
         Raises:
             TaskError: the row has no task.
@@ -122,10 +122,10 @@ class ToolEnvironment:
 
     @property
     def task(self) -> Task:
-        """What is being played.
+        """The current task.
 
         Raises:
-            TaskError: nothing is.
+            TaskError: no episode was started.
         """
         if self._task is None:
             raise TaskError("this environment was not reset")
@@ -133,7 +133,8 @@ class ToolEnvironment:
 
     @property
     def episode(self) -> Trajectory:
-        """What was played so far, without tokens, which TRL has; one that stopped acting ran out of time."""
+        """The rollout so far, without tokens, which TRL holds. A rollout that stopped acting counts as out of
+        time."""
         over = self._over or "timeout"
         return Trajectory(
             task_id=self.task.task_id,
@@ -151,7 +152,7 @@ class ToolEnvironment:
 
 
 class ToolEnvironments:
-    """An environment and its tasks: TRL's ``environment_factory``, and the data set that goes with it."""
+    """An environment and its tasks: TRL's ``environment_factory``, and the matching data set."""
 
     def __init__(
         self,
@@ -166,11 +167,12 @@ class ToolEnvironments:
     ) -> None:
         """
         Args:
-            name: as gymnasium has it behind ``skillpress/``: ``Countdown``.
-            instruction: what a prompt says of the game before what is seen first.
-            tell_admissible: list in every answer the actions that can be taken, where the environment tells.
-            section: ``tasks``, how many there are, and keys of ``environment`` in params.yaml; those left out
-                are gymnasium's.
+            name: the name in gymnasium without ``skillpress/``: ``Countdown``.
+            instruction: the text about the game that comes before the first observation in a prompt.
+            tell_admissible: list the actions that can be taken in every answer, if the environment tells
+                them.
+            section: ``tasks``, the number of tasks, and keys of ``environment`` in params.yaml. Keys left
+                out have gymnasium's values.
 
         Raises:
             UserError: an argument is wrong.
@@ -179,7 +181,7 @@ class ToolEnvironments:
             raise ParamsError(f"name: is {name!r}; allowed: {', '.join(REGISTERED)}")
         settings = {**REGISTERED[name], **section}
         self._make = partial(SkillpressEnv, split=split, tasks_seed=tasks_seed, reward=reward, **settings)
-        self._make().close()  # what is wrong is said now, and not when the first batch is played
+        self._make().close()  # so that a wrong argument fails here, and not at the first batch
         tasks, found = settings.pop("tasks"), bundle(settings["name"])
         self._instruction, self._tell = instruction, tell_admissible
         self._section = section_of(found.parameters, settings)
@@ -192,21 +194,22 @@ class ToolEnvironments:
         return self._section.max_steps
 
     def __call__(self) -> ToolEnvironment:
-        """One more environment."""
+        """A further environment."""
         return ToolEnvironment(self._make(), self._tell)
 
     def dataset(self) -> Dataset:
-        """A row per task: ``prompt``, which is the instruction, and ``task`` as JSON."""
+        """One row per task: ``prompt``, which is the instruction, and ``task`` as JSON."""
         tasks = tasks_of(self._section.name, self._section.model_dump_json(), *self._drawn_from)
         prompt = [{"role": "user", "content": self._instruction}]
         return Dataset.from_list([{"prompt": prompt, "task": json.dumps(asdict(task))} for task in tasks])
 
 
 class SegCostReward(TrainerCallback):
-    """The environment's reward, and lambda seg(s, C) / T off a success's; give it to ``reward_funcs``.
+    """The environment's reward, minus lambda seg(s, C) / T for a success; pass it to ``reward_funcs``.
 
-    Given to ``callbacks`` too, it leaves its buffer in every checkpoint; ``load`` goes on from there. It is
-    called by one thread, the trainer's; and by all processes equally often, in the same order.
+    If it is also passed to ``callbacks``, it saves its buffer in every checkpoint, and ``load`` restores it.
+    The trainer's thread is the only one that calls it. All processes call it equally often, in the same
+    order.
     """
 
     def __init__(
@@ -219,11 +222,11 @@ class SegCostReward(TrainerCallback):
     ) -> None:
         """
         Args:
-            environments: what is played: its projection and T.
+            environments: the environments that TRL plays; they give the projection and T.
             efficiency: lambda.
-            shaping: what a success pays for, as ``reward.shaping`` names it; ``none`` is plain GRPO.
-            skills: the ``skills`` section: the buffer, how dictionaries are fitted.
-            seed: for searches that draw at random.
+            shaping: what a success pays for, by its name in ``reward.shaping``; ``none`` is plain GRPO.
+            skills: the ``skills`` section: the buffer, and how dictionaries are fitted.
+            seed: the seed of searches that draw at random.
 
         Raises:
             pydantic.ValidationError: a value is wrong.
@@ -239,7 +242,7 @@ class SegCostReward(TrainerCallback):
         self._shaper = RewardShaper(
             projection=environments.projection,
             skills=skills,
-            reward=reward,  # of which it reads the last three
+            reward=reward,  # it reads only the last three of them
             max_steps=environments.max_steps,
             ranks=self._ranks,
             seed=seed,
@@ -252,7 +255,7 @@ class SegCostReward(TrainerCallback):
         log_metric: Callable[[str, float], None] | None = None,
         **columns: Any,
     ) -> list[float]:
-        """One reward per rollout of this process; what it plays in an evaluation counts as a batch too.
+        """One reward per rollout of this process. Rollouts of an evaluation count as a batch too.
 
         Raises:
             ParamsError: the trainer has no environments.
@@ -268,14 +271,14 @@ class SegCostReward(TrainerCallback):
 
     @property
     def buffer(self) -> SuccessBuffer:
-        """The successes that the next call's dictionary is fitted to beside its own."""
+        """The earlier successes that the next call's dictionary is fitted to, beside that call's own."""
         return self._shaper.buffer
 
     def load(self, checkpoint: str | Path) -> None:
-        """Go on from the buffer that a checkpoint of TRL's holds; all processes call it.
+        """Restore the buffer from a checkpoint of TRL; all processes must call it.
 
         Raises:
-            StorageError: there is none, or it is damaged.
+            StorageError: the checkpoint has no buffer, or a damaged one.
         """
         path = Path(checkpoint) / BUFFER
         if not path.is_file():
@@ -285,7 +288,7 @@ class SegCostReward(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
     ) -> None:
-        """Leave the buffer beside the trainer's checkpoint."""
+        """Save the buffer beside the trainer's checkpoint."""
         if self._ranks.rank == 0:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             write_json(folder / BUFFER, self.buffer.state())

@@ -1,7 +1,7 @@
 """Environments for agents of other libraries: a server that speaks OpenEnv's protocol.
 
 ``messages.py`` is the protocol as text, ``session.py`` the episodes of one connection, ``host.py`` the
-environments behind all of them, and ``server.py`` the WebSocket and what is asked over HTTP.
+environments behind all connections, and ``server.py`` the WebSocket and the HTTP endpoints.
 """
 
 from __future__ import annotations

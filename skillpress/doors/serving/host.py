@@ -1,8 +1,8 @@
-"""Environments for many callers at once, each in a slot of its own.
+"""Environments for many callers at once, each caller in its own slot.
 
-A vector environment is made for one caller, so one thread has it and all others ask that thread. Engines
-that compute live in worker processes, as they do when episodes are collected; all others have a thread each,
-so that one that is slow or fails holds nobody else up. An answer is a future.
+A vector environment serves one caller, so one thread owns it and all others send that thread their requests.
+Engines that compute run in worker processes, as they do when episodes are collected. All others get a thread
+each, so that a slow or failing environment does not delay the rest. Every answer is a future.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from skillpress.play.rollout import (
 from skillpress.play.workers import cores
 
 TURN_SECONDS = 0.005
-"""While environments are at work, new questions wait at most so long."""
+"""The longest wait for new requests, in seconds, while environments are at work."""
 
 
 @dataclass(frozen=True)
 class _Question:
     slot: int
     what: Task | str | None
-    """A task to start, an action to take, None to forget the slot."""
+    """A task to start, an action to take, or None to forget the slot."""
     answer: Future[StepResult] = field(default_factory=Future)
 
 
 class EnvironmentHost:
-    """Asks a vector environment for whoever wants to know; ``close`` ends both."""
+    """Runs a vector environment for many callers; ``close`` ends both."""
 
     def __init__(self, environments: SeparateEnvironments) -> None:
         self._environments = environments
         self._inbox: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._waiting: dict[int, Future[StepResult]] = {}
-        """Slot to who waits for its answer."""
+        """Slot to the future of its answer."""
         self._ended: BrokenEnvironmentError | None = None
-        """Why nobody is answered any more."""
+        """The reason why requests are not answered any more."""
         self._thread = threading.Thread(target=self._work, name="environments", daemon=True)
         self._thread.start()
 
     def ask(self, slot: int, what: Task | str) -> Future[StepResult]:
-        """Start a task in a slot, or act there. A slot is asked for one thing at a time.
+        """Start a task in a slot, or act there. A slot takes one request at a time.
 
-        The future's exception is a ``BrokenEnvironmentError``: the environment is of no more use, and the
-        slot can be started anew.
+        The future raises a ``BrokenEnvironmentError`` if the environment has failed for good. The slot can
+        then be started again.
         """
         question = _Question(slot, what)
         self._inbox.put(question)
@@ -64,16 +64,16 @@ class EnvironmentHost:
         return question.answer
 
     def forget(self, slot: int) -> None:
-        """End what is in a slot; nobody may be waiting for it."""
+        """End the episode of a slot; no request for the slot may be open."""
         self._inbox.put(_Question(slot, None))
 
     def close(self) -> None:
-        """End all environments; who still waits for one gets an exception."""
+        """End all environments; open requests get an exception."""
         self._inbox.put(None)
         self._thread.join()
 
     def _work(self) -> None:
-        """The thread's whole life. Whatever ends it, nobody waits for it in vain."""
+        """The thread's main loop. However it ends, every open request gets an answer."""
         ended = BrokenEnvironmentError("the server is ending")
         try:
             while True:
@@ -91,7 +91,7 @@ class EnvironmentHost:
             self._refuse(ended)
 
     def _refuse(self, ended: BrokenEnvironmentError) -> None:
-        """Answer all questions that nobody will look at any more."""
+        """Refuse all requests that were not processed."""
         with suppress(queue.Empty):
             while True:
                 question = self._inbox.get_nowait()
@@ -99,10 +99,10 @@ class EnvironmentHost:
                     question.answer.set_exception(ended)
 
     def _questions(self) -> Iterator[_Question]:
-        """All that were asked since; where nobody waits for anything, at least one.
+        """All requests that have arrived; at least one if no answer is pending.
 
         Raises:
-            _ClosedError: there will be no more.
+            _ClosedError: no more requests will come.
         """
         while not self._waiting or not self._inbox.empty():
             question = self._inbox.get()
@@ -125,7 +125,7 @@ class EnvironmentHost:
             self._waiting.pop(slot).set_exception(_broken(error))
 
     def _hand_out(self) -> None:
-        """Give the answers that there are to those who wait for them."""
+        """Pass the answers that are ready to their futures."""
         if not self._waiting:
             return
         try:
@@ -144,28 +144,28 @@ class EnvironmentHost:
                 self._waiting.pop(slot).set_result(answer)
 
     def _disappoint(self, error: BrokenEnvironmentError) -> None:
-        """Nobody who waits now will have an answer."""
+        """Fail all pending requests with this error."""
         for waiting in self._waiting.values():
             waiting.set_exception(error)
         self._waiting.clear()
 
 
 class _ClosedError(Exception):
-    """The host is to end."""
+    """The host has to end."""
 
 
 def _broken(error: Exception) -> BrokenEnvironmentError:
-    """What callers are told of an error that is nobody's episode's alone."""
+    """The error that callers get if it concerns more than one episode."""
     broken = BrokenEnvironmentError(f"{type(error).__name__}: {error}")
     broken.__cause__ = error
     return broken
 
 
 def host_of(bundle: EnvironmentBundle, section: EnvironmentParameters, slots: int) -> EnvironmentHost:
-    """A host of this section's environments.
+    """A host for this section's environments.
 
     Args:
-        slots: how many are used at once, at most.
+        slots: the most slots in use at once.
     """
     make = partial(bundle.make, section)
     if bundle.hosting == "workers":

@@ -1,13 +1,13 @@
-"""OpenEnv's messages as a server reads and writes them: JSON texts with a ``type`` and ``data``.
+"""OpenEnv's messages as a server reads and writes them: JSON texts with ``type`` and ``data``.
 
     {"type": "reset", "data": {"seed": 7}}            {"type": "observation", "data": {"observation": {...},
     {"type": "step", "data": {"message": "..."}}   ->     "reward": 10.0, "done": true, "metadata": {...}}}
     {"type": "state"}                                 {"type": "state", "data": {...}}
     {"type": "close"}                                 {"type": "error", "data": {"message": ..., "code": ...}}
 
-An action is a text in the field ``message``, which is what the protocol's text games call it. The models
-below are also the schemas that ``GET /schema`` tells. An unknown key is refused and never ignored: a
-misspelt ``seed`` would otherwise play another task.
+An action is a text in the field ``message``, the name that the protocol's text games use. The models below
+are also the schemas of ``GET /schema``. An unknown key is refused, never ignored: a misspelt ``seed`` would
+otherwise play another task.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from skillpress.play.rollout import StepResult
 ErrorCode = Literal[
     "INVALID_JSON", "UNKNOWN_TYPE", "VALIDATION_ERROR", "EXECUTION_ERROR", "CAPACITY_REACHED", "SESSION_ERROR"
 ]  # fmt: skip
-"""The protocol's."""
+"""The protocol's error codes."""
 SHOWN = 200
-"""Characters of a wrong value that an error repeats."""
+"""The most characters of a wrong value that an error repeats."""
 
 
 class RefusedError(Exception):
-    """A message that cannot be answered as it was meant."""
+    """A message that the server refuses to answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -40,16 +40,16 @@ class RefusedError(Exception):
 
 
 class ResetArguments(BaseModel):
-    """What a reset may say."""
+    """The arguments of a reset."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     seed: Annotated[int, Field(ge=0)] | None = None
-    """Chooses the task: the same seed, the same task."""
+    """Chooses the task: the same seed gives the same task."""
     task_id: str | None = None
-    """Chooses the task by its name."""
+    """Chooses the task by name."""
     episode_id: Annotated[str, Field(max_length=255)] | None = None
-    """What the caller calls the episode."""
+    """The caller's name for the episode."""
 
 
 class Action(BaseModel):
@@ -58,35 +58,35 @@ class Action(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     message: str
-    """In the environment's wording; any text is an action."""
+    """The action in the environment's wording; any text is an action."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """Typed clients send it; nobody looks at it."""
+    """Sent by typed clients and ignored here."""
 
 
 class Observation(BaseModel):
-    """What the environment says. The reward stands beside it, since it is no fact of the environment's."""
+    """The environment's answer. The reward is beside it, because the environment does not decide it."""
 
     text: str
-    """What the agent sees."""
+    """The text that the agent sees."""
     admissible: list[str] = Field(default_factory=list)
-    """Every action that would be carried out now; empty where the environment does not tell."""
+    """Every action that would be carried out now; empty if the environment does not list them."""
     action: str | None = None
-    """The last action in the canonical wording; null after a reset, or when it could not be read."""
+    """The last action in the canonical wording; null after a reset, or if it could not be read."""
     invalid: str | None = None
-    """Why the last action changed nothing; null when it was carried out."""
+    """Why the last action changed nothing; null if it was carried out."""
     won: bool = False
     lost: str | None = None
-    """Why the episode is lost for good."""
+    """Why the episode cannot be won any more."""
     truncated: bool = False
     """Whether the steps ran out."""
     measures: dict[str, float] = Field(default_factory=dict)
-    """Facts in numbers about the step, by name."""
+    """Numbers about the step, by name."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """``task_id``, ``split`` and ``stratum`` of the task."""
 
 
 class EpisodeState(BaseModel):
-    """What ``state`` answers."""
+    """The answer to ``state``."""
 
     episode_id: str | None = None
     """Null before the first reset."""
@@ -95,12 +95,12 @@ class EpisodeState(BaseModel):
     task_id: str | None = None
     done: bool = False
     total_reward: float = 0.0
-    """Of all steps so far."""
+    """Sum over all steps so far."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One that was read."""
+    """A message that was read."""
 
     kind: Literal["reset", "step", "state", "close"]
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -113,11 +113,11 @@ def read(text: str) -> Message:
     """The message in a text.
 
     Raises:
-        RefusedError: it is none.
+        RefusedError: the text is not a message.
     """
     try:
         found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is not text
     except (ValueError, RecursionError) as error:
         raise RefusedError("INVALID_JSON", f"Invalid JSON: {error}") from None
     if not isinstance(found, dict):
@@ -135,7 +135,7 @@ def read(text: str) -> Message:
 
 
 def reset_arguments(data: Mapping[str, Any]) -> ResetArguments:
-    """What a reset asks for.
+    """The arguments of a reset message.
 
     Raises:
         RefusedError: a key is unknown, or a value is of the wrong kind.
@@ -150,7 +150,7 @@ def action_text(data: Mapping[str, Any]) -> str:
     """The action of a step.
 
     Raises:
-        RefusedError: it has no ``message``, or something else.
+        RefusedError: the data have no ``message``, or an unknown key.
     """
     try:
         return Action.model_validate(data).message
@@ -179,17 +179,17 @@ def observation(task: Task, answer: StepResult, reward: float | None) -> str:
 
 
 def state(found: EpisodeState) -> str:
-    """The answer to a question for the state."""
+    """The answer to a ``state`` message."""
     return json.dumps({"type": "state", "data": found.model_dump()})
 
 
 def error(code: ErrorCode, message: str, **details: int) -> str:
-    """The answer to what cannot be answered."""
+    """The answer to a message that is refused."""
     return json.dumps({"type": "error", "data": {"message": message, "code": code, **details}})
 
 
 def schemas() -> dict[str, Any]:
-    """What ``GET /schema`` answers."""
+    """The answer to ``GET /schema``."""
     return {
         "action": Action.model_json_schema(),
         "observation": Observation.model_json_schema(),

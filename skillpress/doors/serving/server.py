@@ -1,10 +1,10 @@
-"""OpenEnv's server: a WebSocket at ``/ws``, one session per connection, and a few questions over HTTP.
+"""OpenEnv's server: a WebSocket at ``/ws``, one session per connection, and a few HTTP endpoints.
 
-Limits hold for everybody who can reach the port. There is no password: it listens on loopback unless told
-otherwise, and refuses web pages (``PageGuard``), since a browser lets any page connect to this machine. A
-request that does not arrive whole in time is cut off. A session that is over its pace waits, and so does
-its sender; one that is idle too long, or sends too large a message, ends. A session's place is free again
-when its environment has answered what it was asked last.
+The limits apply to every client that can reach the port. There is no password: the server listens on loopback
+by default, and refuses web pages (``PageGuard``), since a browser lets any page connect to this machine. A
+request that does not arrive whole in time is cut off. A session that exceeds its rate has to wait, and so
+does its sender. A session ends if it is idle too long or sends too large a message. Its slot is free again
+once its environment has answered the last request.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from skillpress.doors.serving.messages import RefusedError
 from skillpress.doors.serving.session import Offer, Session
 
 WAITING_MESSAGES = 4
-"""Of one connection, read from the network and not yet looked at."""
+"""The most messages of one connection that are read from the network and not yet processed."""
 GRACE_SECONDS = 5
-"""What sessions have to end when the server does."""
+"""The time that sessions have to end when the server does."""
 TRY_AGAIN_LATER, GOING_AWAY = 1013, 1001
-"""Codes with which a WebSocket is closed."""
+"""Close codes of a WebSocket."""
 
 
 @dataclass(frozen=True)
 class ServingLimits:
-    """What one server bears."""
+    """The limits of one server."""
 
     sessions: int = 64
-    """At once."""
+    """The most sessions at once."""
     message_bytes: int = 65_536
-    """Of one message that is sent to it."""
+    """The largest message that a client may send."""
     messages_per_second: float = 200.0
-    """Of one session; a second's worth may come at once."""
+    """The most messages of one session; a second's worth may arrive at once."""
     idle_seconds: float = 1800.0
-    """That a session may say nothing. Trainers are silent while they update weights."""
+    """How long a session may stay silent. Trainers are silent while they update weights."""
     request_seconds: float = 30.0
-    """Within which a request, or the request for a session, must have arrived whole."""
+    """The time in which a request, or the request for a session, must arrive whole."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What ``GET /metadata`` answers."""
+    """The answer to ``GET /metadata``."""
 
     name: str
     description: str
@@ -73,11 +73,11 @@ class _Door:
     def __init__(self, offer: Offer, host: EnvironmentHost, about: About, limits: ServingLimits) -> None:
         self._offer, self._host, self._about, self._limits = offer, host, about, limits
         self._free = list(range(limits.sessions))
-        """Slots without a session, a heap: low numbers are used again, and with them their environments."""
+        """Free slots as a heap: low numbers are reused first, and their environments with them."""
         heapify(self._free)
 
     async def play(self, connection: WebSocket) -> None:
-        """One connection, from its first message to its end."""
+        """Serve one connection, from its first message to its end."""
         await connection.accept()
         try:
             if not self._free:
@@ -105,7 +105,7 @@ class _Door:
         return JSONResponse(messages.schemas())
 
     async def openapi(self, request: Request) -> Response:
-        """``GET /openapi.json``: what there is over HTTP; episodes are played over the WebSocket alone."""
+        """``GET /openapi.json``: the HTTP endpoints; episodes are played over the WebSocket alone."""
         said = {"200": {"description": "JSON"}}
         paths = {path: {"get": {"responses": said}} for path in ("/health", "/metadata", "/schema")}
         info = {"title": self._about.name, "version": self._about.version}
@@ -113,7 +113,7 @@ class _Door:
         return JSONResponse({"openapi": "3.1.0", "info": info, "paths": {**paths, **tools}})
 
     async def tools(self, request: Request) -> Response:
-        """``POST /mcp``: JSON-RPC, where the protocol asks for an environment's tools; ours have none."""
+        """``POST /mcp``: the protocol's JSON-RPC request for an environment's tools; ours have none."""
         body = bytearray()
         try:
             async for chunk in request.stream():
@@ -122,7 +122,7 @@ class _Door:
                     return Response(status_code=413)
             asked = json.loads(body)
         except ClientDisconnect:
-            return Response(status_code=408)  # which nobody reads any more
+            return Response(status_code=408)  # too late for the client to read it
         except (ValueError, RecursionError):
             return _rpc(None, error={"code": -32700, "message": "Invalid JSON"})
         if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
@@ -160,10 +160,10 @@ class _Door:
             reader.cancel()
 
     async def _paced(self, inbox: asyncio.Queue[str | None]) -> AsyncIterator[str]:
-        """The messages as they come, no faster than they may.
+        """The messages in order, no faster than the limit allows.
 
         Raises:
-            TimeoutError: there is none for too long.
+            TimeoutError: no message came for too long.
         """
         pace, due = 1 / self._limits.messages_per_second, time.monotonic()
         while (text := await asyncio.wait_for(inbox.get(), self._limits.idle_seconds)) is not None:
@@ -178,7 +178,7 @@ class _Door:
 
 
 def make_app(offer: Offer, host: EnvironmentHost, about: About, limits: ServingLimits) -> Starlette:
-    """The server's endpoints as an application."""
+    """The server's endpoints as an ASGI application."""
     door = _Door(offer, host, about, limits)
     return Starlette(
         routes=[
@@ -197,7 +197,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket at an address; port 0 is any free one.
 
     Raises:
-        UserError: the address is in use, or not this machine's.
+        UserError: the address is in use, or is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -209,12 +209,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_of(app: Starlette, limits: ServingLimits) -> uvicorn.Server:
-    """What answers for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM."""
+    """The server for the application: ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM."""
     return patient_server(
         app,
         Patience(request_seconds=limits.request_seconds, connections=2 * limits.sessions + 64),
         ws_max_size=limits.message_bytes,
-        ws_per_message_deflate=False,  # texts are short, and nobody can send a small bomb
+        ws_per_message_deflate=False,  # texts are short, and a small compressed bomb stays out
         lifespan="off",
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
@@ -222,7 +222,7 @@ def server_of(app: Starlette, limits: ServingLimits) -> uvicorn.Server:
 
 
 async def _read(connection: WebSocket, inbox: asyncio.Queue[str | None]) -> None:
-    """Read what comes while a message is answered, too: a slow step must not keep pongs unread."""
+    """Read messages also while one is being answered, so that a slow step does not leave pongs unread."""
     while (received := await connection.receive())["type"] != "websocket.disconnect":
         await inbox.put(received.get("text") or "")
     await inbox.put(None)

@@ -1,8 +1,8 @@
-"""One connection's episodes, one after the other, and what it may play.
+"""The episodes of one connection, one after the other, and the tasks it may play.
 
-An environment of ours returns no reward. The protocol has one, so it is made here, at the door: the
-judgement that an agent of ours makes of its own step (``reward`` in params.yaml), summed over its parts. What
-it says of a response's format is left out, since nobody sees a response here.
+Our environments return no reward, but the protocol has one, so the session makes it: the judgement that our
+agent makes of its own step (``reward`` in params.yaml), summed over its parts. Parts about a response's
+format are left out, since the server sees no responses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillpress.play.rollout import BrokenEnvironmentError, StepResult
 
 
 class TaskBook:
-    """Tasks by seed, by name, or one after the other."""
+    """Tasks by seed, by name, or in turn."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
@@ -34,11 +34,11 @@ class TaskBook:
         return len(self._tasks)
 
     def choose(self, seed: int | None, task_id: str | None) -> Task:
-        """The named task; else number ``seed`` of them, counted in a circle; else the next one in turn, of
-        all that were asked for so.
+        """The named task; else task number ``seed``, modulo the number of tasks; else the next task in turn
+        over all requests without seed and name.
 
         Raises:
-            RefusedError: there is no task of this name, or both were given.
+            RefusedError: no task has this name, or both were given.
         """
         if task_id is None:
             return self._tasks[(next(self._turn) if seed is None else seed) % len(self._tasks)]
@@ -54,7 +54,7 @@ class TaskBook:
 
 @dataclass(frozen=True)
 class Offer:
-    """What every session plays."""
+    """The settings that all sessions share."""
 
     environment: str
     tasks: TaskBook
@@ -62,21 +62,21 @@ class Offer:
 
 
 class Session:
-    """Answers the messages of one connection; its environment lives in one slot of the host."""
+    """Answers the messages of one connection. Its environment lives in one slot of the host."""
 
     def __init__(self, offer: Offer, host: EnvironmentHost, slot: int) -> None:
         self._offer, self._host, self._slot = offer, host, slot
         self._state = EpisodeState(environment=offer.environment)
         self._agent: AgentState | None = None
-        """What an agent would judge its next step from; None while no episode is under way."""
+        """The state from which an agent would judge its next step; None between episodes."""
         self._asked: asyncio.Future[StepResult] | None = None
-        """What the environment was asked last."""
+        """The last request to the environment."""
 
     async def answer(self, message: Message) -> str | None:
-        """The answer to a message; None to ``close``.
+        """The answer to a message; None for ``close``.
 
         Raises:
-            RefusedError: it cannot be answered; the session goes on.
+            RefusedError: the message cannot be answered. The session continues.
         """
         match message.kind:
             case "reset":
@@ -89,7 +89,7 @@ class Session:
                 return None
 
     async def close(self) -> None:
-        """Give the slot back, once its environment has answered: what is at work cannot be ended."""
+        """Give the slot back once its environment has answered, because a running step cannot be ended."""
         if self._asked is not None:
             with suppress(BrokenEnvironmentError):
                 await self._asked
@@ -110,7 +110,7 @@ class Session:
     async def _step(self, action: str) -> str:
         before, self._agent = self._agent, None
         if before is None:
-            raise RefusedError("EXECUTION_ERROR", "no episode is under way; reset first")
+            raise RefusedError("EXECUTION_ERROR", "no episode is running; send a reset first")
         answer = await self._ask(action)
         parts = self._offer.reward(before, ParsedAction("", action), answer.observation, answer.info)
         reward = sum(part.value for part in parts)

@@ -1,11 +1,11 @@
 """ATIF 1.x (Agent Trajectory Interchange Format): one JSON object is one run of an agent.
 
-Every call of a tool is a step; a turn of the agent without a call is a step in words. What was copied from
-an earlier document (``is_copied_context``) is no step of this one. Runs of other agents inside
-(``subagent_trajectories``) are counted and not read. The format knows no success: ``--success`` names a
-field, such as ``extra.reward>=1``.
+Every tool call is a step, and a turn of the agent without a call is a step in words. Content copied from an
+earlier document (``is_copied_context``) is not a step of this one. Runs of other agents inside
+(``subagent_trajectories``) are counted and not read. The format does not record success: ``--success`` names
+a field, such as ``extra.reward>=1``.
 
-What skillpress itself exports is read as the rollout file that it came from: its one function ``act`` is the
+Our own exports are read as the rollout file that they came from: their one function ``act`` is the
 environment's action, and the document's ``extra`` says how the episode ended.
 """
 
@@ -18,11 +18,11 @@ from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
 
 OURS = "skillpress"
-"""The agent's name in what we export."""
+"""The agent's name in our exports."""
 
 
 def recognises(record: Any) -> bool:
-    """It says that it is ATIF."""
+    """Whether the record says that it is ATIF."""
     return isinstance(record, Mapping) and str(record.get("schema_version", "")).startswith("ATIF-")
 
 
@@ -30,13 +30,13 @@ def read(record: Any) -> Trace:
     """The trace of a document.
 
     Raises:
-        UnreadableTraceError: it is of another major version, or has no list of steps.
+        UnreadableTraceError: the document has another major version, or no list of steps.
     """
     version = record["schema_version"]
     if not version.startswith("ATIF-v1."):
-        raise UnreadableTraceError(f"{version[:40]}, of which only ATIF-v1.x can be read here")
+        raise UnreadableTraceError(f"{version[:40]}: only ATIF-v1.x can be read")
     if not isinstance(record.get("steps"), list):
-        raise UnreadableTraceError("ATIF without a list of steps")
+        raise UnreadableTraceError("an ATIF document without a list of steps")
     agent = record.get("agent") or {}
     if agent.get("name") == OURS:
         return _exported(record)

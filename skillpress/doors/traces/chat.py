@@ -1,8 +1,9 @@
-"""Chat completions: an object with ``messages`` on every line, as their API takes and gives them.
+"""Chat completions: an object with ``messages`` on every line, as their API takes and returns them.
 
-Every call of a tool is a step, and its answer the message with the same ``tool_call_id``; what the assistant
-says without a call is a step in words. A logged answer beside the messages (``choices``, or ``response``
-with ``choices``) is the last message. The format knows no success: ``--success`` names a field of the line.
+Every tool call is a step, and its answer is the message with the same ``tool_call_id``. A message of the
+assistant without a call is a step in words. A logged answer beside the messages (``choices``, or ``response``
+with ``choices``) is the last message. The format does not record success: ``--success`` names a field of the
+line.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NAMES, _TASKS, _TIMES = (
 
 
 def recognises(record: Any) -> bool:
-    """It has a list of messages, or is one."""
+    """Whether the record has a list of messages, or is one."""
     messages = record.get("messages") if isinstance(record, Mapping) else record
     if not isinstance(messages, list) or not messages:
         return False
@@ -77,15 +78,15 @@ def steps_of(messages: Sequence[Any]) -> Iterator[TraceStep]:
 def calls_of(message: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
     """(id, tool, arguments) of a message's calls."""
     calls = message.get("tool_calls") or ()
-    for call in json.loads(calls) if isinstance(calls, str) else calls:  # a text in exports of tables
+    for call in json.loads(calls) if isinstance(calls, str) else calls:  # exports of tables store it as text
         called = call.get("function") or call.get("custom") or call
         yield call.get("id"), _tool(called["name"]), called.get("arguments", called.get("input"))
-    if not calls and (called := message.get("function_call")):  # some say one call in both ways
+    if not calls and (called := message.get("function_call")):  # some logs have one call in both forms
         yield called["name"], _tool(called["name"]), called.get("arguments")
 
 
 def _tool(name: Any) -> str:
-    """A tool's name; empty, which is no skill, where the log has none."""
+    """A tool's name; empty, which means no skill, if the log has none."""
     return "" if name is None else str(name)
 
 

@@ -1,8 +1,8 @@
 """Fields of a record by their path, and what counts as a success.
 
-A path is names with dots between, ``extra.result.reward``; a name may hold dots itself, and a number is a
-place in a list. ``--success`` takes a path alone where the field says yes or no, and ``FIELD>=NUMBER`` or
-``FIELD=VALUE`` where it does not.
+A path is names joined by dots, ``extra.result.reward``. A name may contain dots itself, and a number is a
+position in a list. ``--success`` takes a path alone if the field says yes or no, and ``FIELD>=NUMBER`` or
+``FIELD=VALUE`` if it does not.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO = frozenset(
 
 
 def dig(record: Any, path: str) -> Any:
-    """The value at a path; None where there is none."""
+    """The value at a path; None if there is none."""
     if isinstance(record, Mapping):
         if path in record:
             return record[path]
@@ -70,24 +70,24 @@ def dig(record: Any, path: str) -> Any:
 
 @dataclass(frozen=True)
 class SuccessField:
-    """Which field of a record says whether it succeeded, and when."""
+    """The field of a record that says whether it succeeded, and its condition."""
 
     path: str
     at_least: float | None = None
     equal_to: str | None = None
 
     def of(self, value: Any) -> bool | None:
-        """Whether a field's value is a success; None where there is no value.
+        """Whether a field's value is a success; None if there is no value.
 
         Raises:
-            TracesError: the value is neither yes nor no, and nothing says when it is a success.
+            TracesError: the value is neither yes nor no, and no condition says when it is a success.
         """
         if value is None:
             return None
         if self.at_least is not None:
             if isinstance(value, bool | int | float):
                 return value >= self.at_least
-            raise TracesError(f"--success {self.path}: {value!r:.80} is no number, so >= does not fit")
+            raise TracesError(f"--success {self.path}: {value!r:.80} is not a number, so >= does not fit")
         if self.equal_to is not None:
             if str(value).strip().lower() == self.equal_to.lower():
                 return True
@@ -104,17 +104,17 @@ class SuccessField:
 
 
 def success_field(text: str) -> SuccessField:
-    """What ``--success`` was given.
+    """The parsed value of ``--success``.
 
     Raises:
-        TracesError: no field is named, or what follows ``>=`` is no number.
+        TracesError: no field is named, or the value after ``>=`` is not a number.
     """
     path, at_least, number = text.partition(">=")
     if at_least:
         try:
             return SuccessField(_named(path, text), at_least=float(number))
         except ValueError:
-            raise TracesError(f"--success {text}: {number!r} is no number") from None
+            raise TracesError(f"--success {text}: {number!r} is not a number") from None
     path, equal, value = text.partition("=")
     return SuccessField(_named(path, text), equal_to=value.strip() if equal else None)
 
@@ -133,8 +133,8 @@ def _named(path: str, text: str) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A moment as a number: a number as it stands, or an ISO 8601 text; None for anything else, as for what
-    orders nothing (a number without end, or not a number)."""
+    """A time as a number: a number itself, or an ISO 8601 text. None for anything else, including infinity
+    and NaN, which order nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -146,7 +146,7 @@ def seconds(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which fields say more of a record; None takes what its format says by itself."""
+    """The fields that say more about a record; None takes what its format says by itself."""
 
     success: SuccessField | None = None
     task: str | None = None

@@ -1,4 +1,4 @@
-"""The formats of records in JSON; a new one is a file with these four things and a line in the table."""
+"""The formats of records in JSON. A new one is a file with these four members and a line in the table."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from skillpress.doors.traces.fields import Wanted, seconds
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 SHOWN = 200
-"""Characters of what is wrong with a record; the record chose some of them."""
+"""The most characters of an error about a record; the record itself chose some of them."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How records of one format are told and read."""
+    """How records of one format are recognised and read."""
 
     name: str
     recognises: Callable[[Any], bool]
-    """Whether a JSON value is one of its records."""
+    """Whether a JSON value is one of the format's records."""
     read: Callable[[Any], Trace]
-    """The trace with all that the format says of it; raises UnreadableTraceError."""
+    """The trace with everything that the format says about it; raises UnreadableTraceError."""
     field: Callable[[Any, str], Any]
-    """The value of a field that the user named; None where there is none."""
+    """The value of a field that the user named; None if there is none."""
 
 
 FORMATS = (
@@ -35,7 +35,7 @@ FORMATS = (
 
 
 def format_of(record: Any) -> Format | None:
-    """The format of a JSON value; None where it is no trace that anybody here knows."""
+    """The format of a JSON value; None if no format here recognises it."""
     return next((known for known in FORMATS if known.recognises(record)), None)
 
 
@@ -72,8 +72,8 @@ def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Tr
 
 
 def unrecognised(record: Any) -> str:
-    """Why a JSON value is no trace, for the list of bad lines."""
+    """Why a JSON value is not a trace, for the list of bad lines."""
     if isinstance(record, Mapping):
         keys = ", ".join(sorted(map(str, record))[:8])[:120] or "none"
-        return f"no format that is known here; its keys are {keys}"
-    return f"no format that is known here; it is a {type(record).__name__}"
+        return f"not a known format; its keys are {keys}"
+    return f"not a known format; it is a {type(record).__name__}"

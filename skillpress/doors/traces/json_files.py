@@ -1,8 +1,8 @@
-"""The JSON values of a file, one at a time: lines, or a document, or either compressed with gzip.
+"""The JSON values of a file, one at a time, from lines or from one document, each also with gzip.
 
-What a file is follows from its content. Lines are read as a stream, so that a log may be larger than the
-memory; a document (one value over many lines, such as an exported list) is read whole. A list of records,
-and an object with a list under ``traces``, hold one record each item.
+The content of a file decides how it is read. Lines are read as a stream, so that a log may be larger than the
+memory. A document (one value over many lines, such as an exported list) is read whole. A list of records, and
+an object with a list under ``traces``, hold one record per item.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import IO, Any, NamedTuple, cast
 from skillpress.doors.traces.trace import UnreadableTraceError, json_value
 
 LONGEST_LINE = 256 << 20
-"""Bytes; a longer line is passed over."""
+"""The longest line that is read, in bytes; longer ones are skipped."""
 LARGEST_DOCUMENT = 2 << 30
-"""Bytes; a larger document is not read, as it would have to be held whole."""
+"""The largest document that is read, in bytes, since it is held in memory whole."""
 
 
 class Value(NamedTuple):
-    """One value of a file, or why there is none."""
+    """One value of a file, or the reason why it has none."""
 
     number: int
-    """Its line, or its place in a list, from 1 on."""
+    """Its line, or its position in a list, from 1 on."""
     offset: int
-    """Where its line begins; -1 where it cannot be sought."""
+    """The byte at which its line begins; -1 if the file cannot seek there."""
     value: Any
     """A JSON value, or an ``UnreadableTraceError``."""
 
 
 def values(path: Path) -> Iterator[Value]:
-    """Every value of a file, in order."""
+    """All values of a file, in order."""
     with _opened(path) as file:
         sought = not isinstance(file, gzip.GzipFile)
         try:
@@ -70,9 +70,9 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _is_document(file: IO[bytes]) -> bool:
-    """Whether a value goes over several lines; the file is at its beginning afterwards.
+    """Whether a value spans several lines. Afterwards the file is at its beginning again.
 
-    Neither of the first two lines that are not empty is a value then, or the first opens a bracket alone.
+    In that case neither of the first two non-empty lines is a value, or the first is a single bracket.
     """
     firsts: list[bytes] = []
     while len(firsts) < 2 and (line := file.readline(LONGEST_LINE)):
@@ -119,7 +119,7 @@ def _document(file: IO[bytes]) -> Iterator[Value]:
 
 
 def items(value: Any) -> list[Any] | None:
-    """The records that a value holds; None where it is one itself."""
+    """The records that a value holds; None if it is a record itself."""
     if isinstance(value, Mapping) and isinstance(value.get("traces"), list):
         return list(value["traces"])
     if isinstance(value, list) and not (value and isinstance(value[0], Mapping) and "role" in value[0]):

@@ -1,8 +1,8 @@
-"""A whole log as skills: files are read one trace at a time, and nothing but skills is kept of each.
+"""A whole log as skills: files are read one trace at a time, and only the skills are kept.
 
-Bad lines are counted, named and passed over. Where they are many the page would tell of something else than
-the log, so more than ``most_bad`` of all lines end the reading. A file without any trace ends it too, unless
-it was found in a folder, beside the traces.
+Bad lines are counted, named and skipped. If they were many, the page would describe something else than the
+log. So reading fails if more than ``most_bad`` of all lines are bad. A file without any trace fails too,
+unless it was found in a folder beside traces.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from skillpress.doors.traces.rollouts import is_parquet, read_rollouts
 from skillpress.doors.traces.trace import Bad, Place, Trace, TracesError, UnreadableTraceError
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
-"""What is looked into in a folder; a file that is named is read whatever it is called."""
+"""The endings of files that are read in a folder. A file named by the user is read whatever its name."""
 HOPELESS = 1000
-"""Lines without one trace after which a file is given up."""
+"""Lines without any trace before a file is given up."""
 BAD_NAMED = 10_000
-"""Bad lines that are named; all are counted."""
+"""The most bad lines that are named; all are counted."""
 ROLLOUTS = "skillpress rollouts"
 """The format of our own Parquet."""
 
@@ -35,11 +35,11 @@ Skills = tuple[str, ...]
 
 @dataclass
 class Log:
-    """What is kept of a log: lists with an entry per trace, in the order read."""
+    """The contents kept from a log: lists with an entry per trace, in the order read."""
 
     files: list[Path]
     skills: list[Skills] = field(default_factory=list)
-    """Without the steps that have none."""
+    """Skills of each trace, without the steps that have none."""
     steps: list[int] = field(default_factory=list)
     success: list[bool | None] = field(default_factory=list)
     task: list[str] = field(default_factory=list)
@@ -48,21 +48,21 @@ class Log:
     place: list[Place] = field(default_factory=list)
     alphabet: Skills = ()
     renamed: dict[str, str] = field(default_factory=dict)
-    """From the projection's labels to skills."""
+    """The projection's labels to skills."""
     formats: Counter[str] = field(default_factory=Counter)
-    """Format to traces."""
+    """Number of traces per format."""
     parquet: list[int] = field(default_factory=list)
-    """Which files are our own rollouts."""
+    """The files that are our own rollouts."""
     unlabelled: Counter[str] = field(default_factory=Counter)
-    """Labels that are no skill to how many steps have them; empty for steps without any."""
+    """Labels without a skill to their number of steps; the empty label counts steps without any."""
     bad: list[Bad] = field(default_factory=list)
     bad_lines: int = 0
     passed_over: list[Path] = field(default_factory=list)
-    """Files of a folder that hold no trace."""
+    """Files in a folder that hold no trace."""
     left_out: int = 0
     """Runs of other agents inside traces."""
     doubt: str | None = None
-    """What the user should hear of the success that was asked for; None where nothing is odd."""
+    """A warning for the user about the named success field; None if there is nothing odd."""
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -78,13 +78,13 @@ def read_log(
     """Read files and folders.
 
     Args:
-        progress: told now and then how many traces there are.
+        progress: called now and then with the number of traces so far.
 
     Raises:
-        TracesError: nothing to read, a named file without a trace, too many bad lines, or a field that says
-            neither yes nor no, or that no trace has.
-        StorageError: a file that is named is Parquet and no rollout file of this version; one that was found
-            in a folder is passed over.
+        TracesError: there is nothing to read, a named file has no trace, too many lines are bad, or a named
+            field says neither yes nor no, or is in no trace.
+            StorageError: a named file is Parquet but not a rollout file of this version. Such a file in a
+                folder is skipped.
     """
     named = _files(paths)
     log = Log([path for path, _ in named])
@@ -97,7 +97,7 @@ def read_log(
     lines = len(log) + log.bad_lines
     if log.bad_lines > most_bad * lines:
         raise TracesError(
-            f"{log.bad_lines:,} of {lines:,} lines are no traces, more than --most-bad {most_bad:g} allows; "
+            f"{log.bad_lines:,} of {lines:,} lines are not traces, more than --most-bad {most_bad:g} allows; "
             f"the first: {_first_reason(log)}"
         )
     fields.check()
@@ -123,7 +123,7 @@ class _Reader:
         self._texts: dict[str, str] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
-        """Add one file's traces, and its bad lines unless it only lay beside traces."""
+        """Add one file's traces. Its bad lines count unless it was only found beside traces."""
         before, bad, counted = len(self._log), len(self._log.bad), self._log.bad_lines
         if is_parquet(path):
             self._log.parquet.append(number)
@@ -182,7 +182,7 @@ class _Reader:
 
 
 def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[int, Trace]]:
-    """Some of a log's traces once more, with all that their steps hold: (position in the log, trace)."""
+    """Read some of a log's traces again, with everything their steps hold: (position in the log, trace)."""
     for number, path in enumerate(log.files):
         here = {place.position: p for p in which if (place := log.place[p]).file == number}
         if number in log.parquet:
@@ -196,7 +196,7 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
 
 
 def _values_at(path: Path, places: Mapping[int, Place]) -> Iterator[tuple[int, Value]]:
-    """Some values of a file, sought where its lines can be."""
+    """Some values of a file, by seeking if its lines allow it."""
     if all(place.offset >= 0 for place in places.values()):
         for index, place in places.items():
             yield index, Value(place.number, place.offset, value_at(path, place.offset))
@@ -207,7 +207,7 @@ def _values_at(path: Path, places: Mapping[int, Place]) -> Iterator[tuple[int, V
 def _trace(
     value: Value, known: Format | None, wanted: Wanted, path: Path
 ) -> tuple[Format | None, Trace | str]:
-    """A value's format and trace, or why it is none; ``known`` is the format of the value before."""
+    """A value's format and trace, or the reason why it has none; ``known`` is the previous value's format."""
     if isinstance(value.value, UnreadableTraceError):
         return known, str(value.value)
     if known is None or not known.recognises(value.value):
@@ -223,7 +223,7 @@ def _trace(
 
 
 def _settle(log: Log, projection: TraceProjection) -> None:
-    """Turn the projection's labels into skills, and what is none into steps without one."""
+    """Turn the projection's labels into skills; steps whose label is not a skill become steps without one."""
     counts: Counter[str] = Counter()
     for skills, times in Counter(log.skills).items():
         for label in skills:
@@ -232,7 +232,7 @@ def _settle(log: Log, projection: TraceProjection) -> None:
     log.alphabet = tuple(dict.fromkeys(log.renamed.values()))
     if not log.alphabet or not counts.keys() & log.renamed.keys():
         raise TracesError(
-            "no step has a skill: no rule fits an action, or (without --rules) nobody calls a tool or acts"
+            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool or acts"
         )
     for label, count in counts.items():
         if label not in log.renamed:
@@ -255,7 +255,7 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, bool]]:
             found.append((path, False))
         elif path.exists():
             raise TracesError(
-                f"{path}: is a pipe or a device, which can be read once; write it to a file and name that"
+                f"{path}: is a pipe or a device, readable only once; write it to a file and name the file"
             )
         else:
             raise TracesError(

@@ -1,4 +1,4 @@
-"""Fields that the user named and that no trace has: refused, since every trace would silently lack them."""
+"""Refuse a field that the user named if no trace has it, since every trace would silently lack it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.trace import Trace, TracesError
 
 OF_ROLLOUTS = {"success": "won", "task": "task_id", "version": "policy", "time": "policy_version"}
-"""What our own rollout files take each of these from, whatever is named."""
+"""The fields of our own rollout files that answer each option, whatever field the user names."""
 _LEVELS, _SHOWN = 4, 12
 
 
 class NamedFields:
-    """Which of the fields that the user named were in the traces so far."""
+    """Which of the fields that the user named occurred in the traces so far."""
 
     def __init__(self, wanted: Wanted) -> None:
         success = wanted.success
@@ -32,11 +32,11 @@ class NamedFields:
         self._rollouts = self._records = self._won = 0
 
     def rollout(self) -> None:
-        """A trace of one of our own rollout files."""
+        """Count a trace of one of our own rollout files."""
         self._rollouts += 1
 
     def record(self, record: Any, trace: Trace) -> None:
-        """A trace that was read from a record."""
+        """Count a trace that was read from a record."""
         if self._example is None:
             self._example = record
         self._records += 1
@@ -45,10 +45,10 @@ class NamedFields:
         self._there.update(option for option in self._named if getattr(trace, option) != empty[option])
 
     def check(self) -> None:
-        """Look back at all traces.
+        """Check all traces at the end.
 
         Raises:
-            TracesError: no trace has a field that was named.
+            TracesError: no trace has a field that the user named.
         """
         for option, path in self._named.items():
             if not self._records and path != OF_ROLLOUTS[option]:
@@ -66,7 +66,7 @@ class NamedFields:
                 )
 
     def doubt(self) -> str | None:
-        """What should be said of a success that no trace had, though each of them says something."""
+        """A warning if no trace succeeded by the named field although each of them has a value there."""
         success = self._wanted.success
         if success is None or not self._there["success"] or self._won:
             return None
@@ -76,7 +76,7 @@ class NamedFields:
 
 
 def _paths(record: Any, level: int = 0) -> Iterator[str]:
-    """Paths of a record to what is not a mapping or a list; of its messages and steps nothing."""
+    """The paths of a record to values other than mappings and lists, without its messages and steps."""
     if not isinstance(record, Mapping) or level == _LEVELS:
         return
     for name, value in record.items():

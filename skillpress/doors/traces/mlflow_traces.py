@@ -1,11 +1,11 @@
 """MLflow traces as ``Trace.to_json`` and ``search_traces`` write them (MLflow 3, and the spans of MLflow 2).
 
-A span of type TOOL is a step, in the order in which they started; one inside another is part of it. Where an
+A span of type TOOL is a step, in the order in which they started; a span inside another is part of it. If an
 agent has no such span, the answers of its chat models are read: their tool calls, or their words. A trace's
 session is its task. ``--success`` names an assessment, a tag, an entry of the metadata, or a path.
 
-The traces that skillpress itself logs are read as the rollouts that they came from: a decision is a step, the
-call of ``act`` behind it the environment's action, and the tags say how the episode ended.
+Traces that skillpress itself logs are read as the rollouts that they came from: a decision is a step, the
+call of ``act`` after it is the environment's action, and the tags say how the episode ended.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError
 
 _MODELS = ("CHAT_MODEL", "LLM")
 OURS = {"group_id", "rollout_index", "policy_version", "won"}
-"""Tags that only our own traces have together."""
+"""Tags that occur together only in our own traces."""
 
 
 def recognises(record: Any) -> bool:
-    """It has a trace's info and data, or is a row of ``search_traces`` with both in one column."""
+    """Whether the record has a trace's info and data, or is a row of ``search_traces`` with both in one
+    column."""
     if not isinstance(record, Mapping):
         return False
     if isinstance(record.get("info"), Mapping) and {"trace_id", "request_id"} & record["info"].keys():
@@ -32,10 +33,10 @@ def recognises(record: Any) -> bool:
 
 
 def read(record: Any) -> Trace:
-    """The trace.
+    """The trace of a record.
 
     Raises:
-        UnreadableTraceError: its spans are missing.
+        UnreadableTraceError: the record has no spans.
     """
     whole = _whole(record)
     info, spans = whole["info"], (whole.get("data") or {}).get("spans")
@@ -55,7 +56,7 @@ def read(record: Any) -> Trace:
 
 
 def field(record: Any, path: str) -> Any:
-    """The value of the last valid assessment of this name, else of a tag, the metadata, or at a path."""
+    """The value of the last valid assessment of this name, else of a tag, of the metadata, or at a path."""
     info = (whole := _whole(record))["info"]
     for assessment in reversed(info.get("assessments") or ()):
         if assessment.get("assessment_name") == path and assessment.get("valid", True):
@@ -79,7 +80,7 @@ def _exported(info: Mapping[str, Any], spans: Sequence[Any]) -> Trace:
 
 
 def _acted(spans: Sequence[Any]) -> Iterator[TraceStep]:
-    """Every decision with the call behind it; one without a call did nothing that could be read."""
+    """Every decision with the call after it. A decision without a call did nothing readable."""
     ordered = _by_start(spans)
     for place, span in enumerate(ordered):
         if _value(span, "mlflow.spanType") in _MODELS and not _value(span, "summary"):
@@ -101,7 +102,7 @@ def _whole(record: Any) -> Any:
     try:
         return json_value(row) if isinstance(row, str) else row
     except (ValueError, RecursionError) as error:
-        raise UnreadableTraceError(f"the column 'trace' is no JSON ({error})") from error
+        raise UnreadableTraceError(f"the column 'trace' is not JSON ({error})") from error
 
 
 def _steps(spans: Sequence[Any]) -> Iterator[TraceStep]:
@@ -124,7 +125,7 @@ def _steps(spans: Sequence[Any]) -> Iterator[TraceStep]:
 
 
 def _sampled(outputs: Any) -> Iterator[TraceStep]:
-    """What a chat model answered: its calls, or its words."""
+    """A chat model's answer: its calls, or its words."""
     choices = outputs.get("choices") if isinstance(outputs, Mapping) else None
     message = choices[0].get("message") if choices else outputs
     calls = list(calls_of(message)) if isinstance(message, Mapping) else []
@@ -154,7 +155,7 @@ def _failed(span: Mapping[str, Any]) -> bool:
 
 
 def _value(span: Mapping[str, Any], attribute: str) -> Any:
-    """An attribute; MLflow writes each as JSON in a text."""
+    """An attribute's value; MLflow stores each as JSON text."""
     value = (span.get("attributes") or {}).get(attribute)
     if isinstance(value, str):
         try:

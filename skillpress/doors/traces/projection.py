@@ -1,11 +1,12 @@
-"""φ for logs: what skill a step has.
+"""φ for logs: the skill of each step.
 
-Without rules a step's skill is the tool that it calls. In a log where nobody calls a tool, as of our text
-environments, it is the first word of the action; in one with tools what is said between calls has no skill.
-Rules (``rules.py``) replace all that.
+Without rules a step's skill is the tool that it calls. In a log without tool calls, such as one of our text
+environments, it is the first word of the action. In a log with tools, words between calls have no skill.
+Rules (``rules.py``) replace all of this.
 
-Names come from the log, so their number is held: while reading, the first ``NAMES_HELD`` are told apart, and
-in the end the ``MOST_SKILLS`` most frequent are the alphabet. Steps with another name have no skill.
+Names come from the log, so their number is limited. While reading, the first ``NAMES_HELD`` names are kept
+apart, and at the end the ``MOST_SKILLS`` most frequent form the alphabet. Steps with another name have no
+skill.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from skillpress.doors.traces.trace import TraceStep, action_of
 NAMES_HELD, MOST_SKILLS = 4096, 200
 LONGEST_NAME = 80
 WORDS = "\0"
-"""Marks a label that is a word and no tool while a log is read."""
+"""Marks a label as a word, not a tool, while a log is read."""
 
 _FIRST_WORD = re.compile(r"[\s\W]*([\w.:-]*\w)")
 _UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
@@ -30,17 +31,18 @@ class TraceProjection(Protocol):
     """Gives a trace's steps their skills."""
 
     def __call__(self, steps: Sequence[TraceStep]) -> list[str | None]:
-        """One label per step; None where it has none. Labels are final once :meth:`settle` has seen them."""
+        """One label per step; None for a step without one. Labels are final after :meth:`settle` has seen
+        them."""
         ...
 
     def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
-        """From the labels of a whole log to its skills, in the alphabet's order; a label that is left out
-        stands for no skill. ``counts`` says how often each was given."""
+        """Map the labels of a whole log to its skills, in the alphabet's order; a label that is left out has
+        no skill. ``counts`` says how often each label occurred."""
         ...
 
 
 class NameProjection:
-    """A step's skill is its tool, or the first word of what it did in words."""
+    """A step's skill is its tool, or the first word of its action."""
 
     def __init__(self) -> None:
         self._labels: dict[str, str] = {}
@@ -55,8 +57,8 @@ class NameProjection:
         return labels
 
     def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
-        """The most frequent tools, or where there is none the most frequent first words of what was carried
-        out at least once; in the order of their names."""
+        """The most frequent tools, by name. If the log has no tools: the most frequent first words of actions
+        that were carried out at least once, by name."""
         tools = {label: count for label, count in counts.items() if not label.startswith(WORDS)}
         words = {label: count for label, count in counts.items() if label in self._carried_out}
         ranked = sorted((tools or words).items(), key=lambda entry: (-entry[1], entry[0]))
@@ -73,7 +75,7 @@ class NameProjection:
 
 
 def name_of(step: TraceStep) -> str:
-    """The tool, or ``WORDS`` and the first word; empty where there is neither."""
+    """The tool, or ``WORDS`` and the first word; empty if the step has neither."""
     if step.tool is not None:
         return step.tool.removeprefix(WORDS)
     found = _FIRST_WORD.match(action_of(step)[:200].lower())

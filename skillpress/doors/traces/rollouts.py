@@ -1,6 +1,6 @@
 """Our own rollout files: every step's action and whether it was refused; success is ``won``.
 
-Rows are read a stretch at a time and without what training alone needs.
+Rows are read in chunks, without the columns that only training needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "inval
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet files do."""
+    """Whether a file begins like a Parquet file."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
 
@@ -27,10 +27,10 @@ def read_rollouts(path: Path, only: frozenset[int] | None = None) -> Iterator[tu
     """(number of the episode in its file, trace), in the file's order.
 
     Args:
-        only: the episodes that are wanted, with their observations; None is all of them, without.
+        only: the wanted episodes, read with their observations; None reads all of them, without observations.
 
     Raises:
-        StorageError: it is no rollout file of this version.
+        StorageError: the file is not a rollout file of this version.
     """
     columns = _COLUMNS if only is None else (*_COLUMNS, "observation")
     number = 0

@@ -8,17 +8,18 @@
       - {tool: pytest, after: Edit, skill: Test}
       - {tool: pytest, skill: Reproduce}
 
-The first rule that fits names the step, so the most particular stand first; a step that no rule fits has no
-skill. What a rule asks for must all be so:
+The first rule that fits names the step, so the most specific rules come first. A step that fits no rule has
+no skill. All conditions of a rule must hold:
 
-- ``tool``: the tool that is called, with ``*`` for any letters; without it the rule asks nothing of the tool.
-- ``words``: the whole action in words, ``*`` for one word or more; of a call the tool's name comes first.
-- ``finds``: a regular expression that is looked for in the action (in a call's one argument, or in all of
-  them as JSON), or with ``argument`` in that argument.
-- ``after``: an earlier step that was not refused had this skill, and with ``until`` none since had that one.
+- ``tool``: the called tool, with ``*`` for any letters; without it the rule does not check the tool.
+- ``words``: the whole action in words, ``*`` for one or more words; for a call, the tool's name comes first.
+- ``finds``: a regular expression that is searched in the action (a call's only argument, or all of them as
+  JSON), or with ``argument`` in that argument.
+- ``after``: an earlier step that was not refused had this skill, and with ``until`` no step since then had
+  that one.
 
-The alphabet is the skills in the table's order: it is fixed before a log is read. ``tables/`` has tables for
-our environments; tests hold them to the environments' own projections.
+The alphabet is the skills in the table's order, so it is fixed before a log is read. ``tables/`` has tables
+for our environments; tests compare them with the environments' own projections.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ TABLES = Path(__file__).parent / "tables"
 
 @dataclass(frozen=True)
 class Rule:
-    """One row of a table; None asks nothing."""
+    """One row of a table; None means no condition."""
 
     skill: str
     tool: re.Pattern[str] | None = None
@@ -58,7 +59,7 @@ class Rule:
     until: str | None = None
 
     def fits(self, seen: Seen, latest: Mapping[str, int]) -> bool:
-        """Whether it names the step; ``latest`` has the number of the last step of each skill so far."""
+        """Whether the rule fits the step; ``latest`` has the number of the last step of each skill so far."""
         if self.tool is not None and (seen.tool is None or not self.tool.match(seen.tool)):
             return False
         if self.after is not None and latest.get(self.after, -1) <= latest.get(self.until or "", -1):
@@ -69,7 +70,7 @@ class Rule:
 
 
 class Seen:
-    """One step as rules look at it: each text is made once, and only where a rule asks for it."""
+    """One step as rules see it: each text is made at most once, and only if a rule needs it."""
 
     def __init__(self, step: TraceStep) -> None:
         self._step = step
@@ -77,12 +78,12 @@ class Seen:
 
     @cached_property
     def action(self) -> str:
-        """What was done."""
+        """The action of the step."""
         return action_of(self._step)
 
     @cached_property
     def words(self) -> str:
-        """The action in words, after the tool's name where there is one."""
+        """The action in words, after the tool's name if there is one."""
         return self.action if self.tool is None else f"{self.tool} {self.action}"
 
     @cached_property
@@ -90,7 +91,7 @@ class Seen:
         return arguments_of(self._step)
 
     def text(self, argument: str | None) -> str:
-        """One argument, or the action where none is named."""
+        """One argument, or the action if no argument is named."""
         return self.action if argument is None else text_of(self._arguments.get(argument))[:MOST_CHARACTERS]
 
 
@@ -114,21 +115,21 @@ class RuleProjection:
         return labels
 
     def settle(self, counts: Mapping[str, int]) -> dict[str, str]:
-        """The table's own skills, used or not."""
+        """The table's own skills, whether they occur or not."""
         return {skill: skill for skill in self.alphabet}
 
 
 def find_rules(named: str) -> Path:
-    """The file of a table: one of ours by its environment's name, else a path.
+    """The file of a table: one of ours by its environment's name, otherwise a path.
 
     Raises:
-        TracesError: there is neither.
+        TracesError: neither exists.
     """
     ours = sorted(path.stem for path in TABLES.glob("*.yaml"))
     if named in ours:
         return TABLES / f"{named}.yaml"
     if not Path(named).is_file():
-        raise TracesError(f"--rules {named}: no such file, and no table of ours, which are {', '.join(ours)}")
+        raise TracesError(f"--rules {named}: no such file, and not one of our tables: {', '.join(ours)}")
     return Path(named)
 
 
@@ -137,7 +138,7 @@ def read_rules(path: Path) -> RuleProjection:
 
     Raises:
         YamlError: it cannot be read.
-        TracesError: it is no such table; the message names the rule and what would be right.
+        TracesError: the file is not such a table; the message names the rule and the remedy.
     """
     content = read_yaml_file(path)
     rows = content.get("rules") if isinstance(content, Mapping) else None
@@ -168,13 +169,13 @@ def _rule(row: Any, place: str) -> Rule:
     if len(row["skill"]) > 80:
         raise TracesError(f"{place}: skill: a name of more than 80 letters")
     if "argument" in row and "finds" not in row:
-        raise TracesError(f"{place}: argument says where finds looks, and there is no finds")
+        raise TracesError(f"{place}: argument says where finds looks, but there is no finds")
     if "until" in row and "after" not in row:
-        raise TracesError(f"{place}: until ends what after begins, and there is no after")
+        raise TracesError(f"{place}: until ends what after begins, but there is no after")
     try:
         finds = re.compile(row["finds"]) if "finds" in row else None
     except re.error as error:
-        raise TracesError(f"{place}: finds: {row['finds']!r} is no regular expression: {error}") from error
+        raise TracesError(f"{place}: finds: {row['finds']!r} is not a regular expression: {error}") from error
     return Rule(
         row["skill"],
         tool=re.compile(translate(row["tool"])) if "tool" in row else None,

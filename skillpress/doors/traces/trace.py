@@ -1,4 +1,4 @@
-"""What every format is read into: a trace, its steps, and where it stood."""
+"""The result of reading any format: a trace, its steps, and its place in the log."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, NamedTuple
 from skillpress.core.errors import UserError
 
 MOST_CHARACTERS = 20_000
-"""Of a step's text that rules look at; what an agent wrote may be endless."""
+"""The most characters of a step's text that rules look at. An agent's text may be endless."""
 
 
 class TracesError(UserError):
-    """Logs, rules or options that do not fit each other."""
+    """Logs, rules or options that do not match each other."""
 
 
 class UnreadableTraceError(ValueError):
-    """Why one record is no trace; it is counted, named and passed over."""
+    """Why a record is not a trace. The record is counted, named and skipped."""
 
 
 class TraceStep(NamedTuple):
-    """One thing that an agent did."""
+    """One action of an agent."""
 
     tool: str | None
-    """The tool that it called; None where it acted in words."""
+    """The called tool; None for an action in words."""
     content: Any
     """The call's arguments (a mapping, or its text), or the words."""
     answer: Any = ""
-    """What came back; of any type that JSON has."""
+    """The answer to the action; of any JSON type."""
     refused: bool = False
     """Whether the log says that the step failed or changed nothing."""
 
@@ -39,35 +39,35 @@ class Trace:
     """One run of an agent."""
 
     name: str
-    """What the log calls it; may be empty."""
+    """The log's name for the trace; may be empty."""
     steps: tuple[TraceStep, ...]
     success: bool | None = None
-    """None where nobody says."""
+    """None if the log does not say."""
     task: str = ""
-    """Traces of one task (or session) are not independent; empty for one that stands alone."""
+    """Traces of one task (or session) are not independent. Empty for a trace that stands alone."""
     version: str = ""
-    """Of the agent."""
+    """The agent's version."""
     time: float | None = None
-    """When it was, in any unit that orders the traces of a log; None where the log does not say."""
+    """The time of the trace, in any unit that orders the traces of a log; None if the log does not say."""
     left_out: int = field(default=0, compare=False)
     """Runs of other agents inside this one, which are not read."""
 
 
 class Place(NamedTuple):
-    """Where a trace stands."""
+    """The place of a trace."""
 
     file: int
     """Position in the list of files."""
     number: int
-    """Line, or item of a list, from 1 on; an episode of a rollout file from 0 on."""
+    """Line, or item of a list, from 1 on; for a rollout file the episode, from 0 on."""
     position: int
-    """Which of the file's values it is, from 0 on."""
+    """Its number among the file's values, from 0 on."""
     offset: int = -1
-    """Byte at which its line begins; -1 where it cannot be sought."""
+    """The byte at which its line begins; -1 if the file cannot seek there."""
 
 
 class Bad(NamedTuple):
-    """A line that is no trace."""
+    """A line that is not a trace."""
 
     file: str
     number: int
@@ -75,12 +75,12 @@ class Bad(NamedTuple):
 
 
 def json_value(text: str) -> Any:
-    """The value of a JSON text. Half a character, which JSON can write and no file takes, becomes a question
-    mark.
+    """The value of a JSON text. JSON can contain half a surrogate pair, which files cannot; it becomes a
+    question mark.
 
     Raises:
-        ValueError: it is no JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is not JSON.
+        RecursionError: the value is nested too deeply.
     """
     value = json.loads(text)
     if "\\ud" in text or "\\uD" in text:
@@ -89,8 +89,8 @@ def json_value(text: str) -> Any:
 
 
 def acted(action: str, answer: Any, refused: bool) -> TraceStep:
-    """A step of our own environments: what is written as a call, ``{"tool": "edit", ...}``, is a call of that
-    tool, any other action is words."""
+    """A step of our own environments. An action written as a call, ``{"tool": "edit", ...}``, is a call of
+    that tool; any other action is words."""
     if action.lstrip()[:1] == "{":
         try:
             call = json_value(action)
@@ -103,7 +103,7 @@ def acted(action: str, answer: Any, refused: bool) -> TraceStep:
 
 
 def text_of(value: Any) -> str:
-    """A content or an answer as text: as it stands, the text parts of a message, or JSON."""
+    """A content or an answer as text: a text itself, the text parts of a message, or JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -116,7 +116,7 @@ def text_of(value: Any) -> str:
 
 
 def arguments_of(step: TraceStep) -> Mapping[str, Any]:
-    """The named arguments of a call; empty where it has none, or where they cannot be read."""
+    """The named arguments of a call; empty if it has none, or if they cannot be read."""
     content = step.content
     if isinstance(content, str) and step.tool is not None:
         try:
@@ -127,7 +127,7 @@ def arguments_of(step: TraceStep) -> Mapping[str, Any]:
 
 
 def action_of(step: TraceStep) -> str:
-    """What was done, as text: the words, or the call's one argument, or all of them as JSON."""
+    """The action as text: the words, or the call's only argument, or all of them as JSON."""
     if step.tool is None:
         return text_of(step.content)[:MOST_CHARACTERS]
     arguments = arguments_of(step)

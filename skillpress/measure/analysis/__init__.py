@@ -1,1 +1,1 @@
-"""What describes a dictionary or a policy and decides nothing: bounds, bits, drift."""
+"""Descriptions of a dictionary or a policy that decide nothing: bounds, bits, drift."""

@@ -12,7 +12,7 @@ from skillpress.skills.history import History
 
 
 def lifetimes(history: History) -> pl.DataFrame:
-    """``phrase``, ``first``, ``last``, ``steps``, ``uses``: longest lives first."""
+    """``phrase``, ``first``, ``last``, ``steps``, ``uses``, one row per phrase, the longest-lived first."""
     return (
         spans(history)
         .group_by("phrase", maintain_order=True)
@@ -27,7 +27,7 @@ def lifetimes(history: History) -> pl.DataFrame:
 
 
 def spans(history: History) -> pl.DataFrame:
-    """``phrase``, ``first``, ``last``, ``uses``: a row for every stretch of steps with a phrase.
+    """``phrase``, ``first``, ``last``, ``uses``: one row for every stretch of steps with a phrase.
 
     A step without a dictionary ends all stretches.
     """
@@ -47,16 +47,16 @@ def spans(history: History) -> pl.DataFrame:
 
 
 def drift(history: History, base: Mapping[Skills, int] | None = None) -> pl.DataFrame:
-    """How much each step's dictionary is like others, a row per step.
+    """How similar each step's dictionary is to others, one row per step.
 
     Args:
-        history: what training left.
+        history: the history that training saved.
         base: the learned phrases of the dictionary before training, and their uses.
 
     Returns:
-        ``step``, ``phrases`` (how many are learned), ``born`` and ``died`` since the step before,
-        ``previous`` (Jaccard index of the phrases with that step's), ``base_phrases`` and ``base_uses``
-        (the overlap with ``base``). Null where there is nothing to compare with.
+        ``step``, ``phrases`` (number of learned phrases), ``born`` and ``died`` since the step before,
+        ``previous`` (Jaccard index with that step's phrases), ``base_phrases`` and ``base_uses`` (the overlap
+        with ``base``). Null if there is nothing to compare with.
     """
     rows: list[tuple[int | float | None, ...]] = []
     for step in sorted(history):

@@ -1,19 +1,19 @@
-"""Which of three failures a step is: a wrong thought, an unreadable answer, an action that does not fit.
+"""Sort failed steps into three kinds: a wrong thought, an unreadable answer, an action that does not fit.
 
-When an action fails, the formal framework asks (1.4): was the thought wrong, was it right and the parser
-could not read the answer, or was the action fine and did not suit the environment? The second and the third
-stand in ``Step.invalid``: the parser's reasons are ``FORMAT_REASONS``, all others are the environment's.
-Nothing tells what a thought was worth but what became of it. So here a thought is wrong that led to an action
-which was carried out and did not lead on, by the outcome:
+When an action fails, the formal framework asks (1.4): was the thought wrong, was it right but the parser
+could not read the answer, or was the action fine but unsuited to the environment? ``Step.invalid`` tells the
+second and the third: the parser's reasons are ``FORMAT_REASONS``, all others are the environment's. A thought
+can only be judged by its consequences. So here a thought is wrong if its action was carried out and did not
+lead on, judged by the outcome:
 
-    taken_back   a won or lost episode came back to what it had observed before: the steps of that loop
-    in_vain      what remains, without loops, of an episode that was not won
+    taken_back   the episode, won or lost, came back to an earlier observation: the steps of that loop
+    in_vain      the remaining steps, without loops, of an episode that was not won
 
-and what remains of a won episode *led on*. ``taken_back`` is a lower bound of wrong thoughts, for a step that
-a better one would have saved need not be taken back; ``in_vain`` holds the good beginnings of lost episodes
-too, so both together are an upper bound. A loop is found where an observation is one of the same episode
-before, or the end of the first one; an environment that says the same in two states is found going in circles
-where it is not. Steps for which no answer was asked (``prompt_too_long``) are counted apart.
+The remaining steps of a won episode *led on*. ``taken_back`` is a lower bound on wrong thoughts, because a
+step that a better thought would have saved need not be taken back. ``in_vain`` also holds the good beginnings
+of lost episodes, so both together are an upper bound. A loop is found where an observation equals an earlier
+one of the same episode, or the end of the first one. If an environment says the same in two states, a loop is
+found where there is none. Steps without a question to the policy (``prompt_too_long``) are counted apart.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ UNASKED = "prompt_too_long"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a step came to; every step is of one kind."""
+    """The result of a step. Every step has exactly one kind."""
 
     key: str
     label: str
     failure: str
-    """Which of the three failures; empty for a step that is none of them."""
+    """Which of the three failures it is; empty if none of them."""
 
 
 KINDS = (
@@ -49,21 +49,21 @@ KINDS = (
     Kind("unfit", "Action refused by the environment", "environment"),
     Kind("unasked", "Prompt too long to be asked", ""),
 )
-"""In the order of the tables."""
+"""Kinds in the order of the tables."""
 
 
 def kinds_of_episodes(steps: EvaluationSteps) -> pl.DataFrame:
-    """One row per episode: its key, ``won``, ``length``, and how many of its steps are of each kind.
+    """One row per episode: its key, ``won``, ``length``, and its number of steps of each kind.
 
     Raises:
-        EvaluationError: an episode's rows do not stand together.
+        EvaluationError: an episode's rows do not follow each other.
     """
     return steps.per_episode(_episodes)
 
 
 def failure_figures(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
-    """Shares of all steps, each with its interval over tasks; then of the episodes that were not won, those
-    in which every action was carried out, so that nothing but thoughts can be to blame."""
+    """Shares of all steps, each with its interval over tasks. After them, among the episodes that were not
+    won, the share in which every action was carried out, so that only thoughts can be to blame."""
     kinds = [
         share(f"steps_{kind.key}", kind.label, episodes, pl.col(kind.key), pl.col("length")) for kind in KINDS
     ]
@@ -74,19 +74,20 @@ def failure_figures(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
 
 
 def counts(episodes: pl.DataFrame) -> dict[str, int]:
-    """Kind to how many steps of all episodes."""
+    """The number of steps of each kind, over all episodes."""
     return {kind.key: int(episodes[kind.key].sum()) for kind in KINDS}
 
 
 def loops(observations: Sequence[str], first: str) -> list[bool]:
-    """Which of the steps lie on a loop, by loop erasure in the order acted.
+    """Which of the steps lie on a loop, by loop erasure in the order of acting.
 
     Args:
-        observations: what each step that was carried out was answered.
-        first: O_0. An observation that it ends with is the same state. An empty one tells of none.
+        observations: the answer to each step that was carried out.
+        first: O_0. An observation that O_0 ends with is the same state. An empty observation identifies
+            no state.
     """
     path: list[int] = []
-    place: dict[str, int] = {}  # observation to how much of the path leads to it
+    place: dict[str, int] = {}  # observation to the length of the path that leads to it
     erased = [False] * len(observations)
     for step, seen in enumerate(observations):
         path.append(step)
@@ -126,7 +127,7 @@ def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _labels(kinds: Sequence[str | None], observations: Sequence[str], first: str, won: bool) -> Iterator[str]:
-    """The kind of each step of an episode; None stands for those that were carried out."""
+    """The kind of each step of an episode; None marks the steps that were carried out."""
     carried = [seen for kind, seen in zip(kinds, observations, strict=True) if kind is None]
     erased = iter(loops(carried, first))
     for kind in kinds:

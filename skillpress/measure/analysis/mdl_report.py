@@ -1,6 +1,6 @@
-"""The bits that a fitted dictionary saves, phrase by phrase, and how much it is like another.
+"""The bits that a fitted dictionary saves, phrase by phrase, and its similarity to another one.
 
-All results are Polars frames or plain records: figures are made from them elsewhere.
+All results are Polars frames or plain records; figures are made from them elsewhere.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 from skillpress.skills.lookup import make_table, uses
 
 ARROW = " → "
-"""Between the skills of a phrase in tables."""
+"""The separator between the skills of a phrase in tables."""
 
 PHRASE_COLUMNS = {"phrase": pl.String, "length": pl.Int64, "uses": pl.Int64, "bits_saved": pl.Float64}
-"""Of :func:`phrase_table`."""
+"""The columns of :func:`phrase_table`."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Savings:
 
     @property
     def saved_share(self) -> float:
-        """Share of the singletons' bits that is saved; 0 where these need none."""
+        """The saved share of the singletons' bits; 0 if these need none."""
         return 1 - self.dictionary / self.singletons if self.singletons else 0.0
 
 
 def savings(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> Savings:
-    """Bits before and after, on the corpus that the dictionary was fitted to or on another.
+    """Bits before and after, on the dictionary's own corpus or on another one.
 
     Raises:
         ValueError: the corpus is empty or holds a skill that is not in the alphabet.
@@ -53,7 +53,7 @@ def savings(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> Sav
 def parts(dictionary: SkillDictionary) -> pl.DataFrame:
     """``phrases``, ``dictionary_bits``, ``data_bits``: with the singletons alone, then with all phrases.
 
-    In bits per sequence of the dictionary's own corpus, whose length follows from the uses of its phrases.
+    In bits per sequence of the dictionary's own corpus, whose length follows from the uses of the phrases.
     """
     size = len(dictionary.alphabet)
     skills = sum(len(p) * n for p, n in zip(dictionary.phrases, dictionary.counts, strict=True))
@@ -70,8 +70,8 @@ def parts(dictionary: SkillDictionary) -> pl.DataFrame:
 def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -> pl.DataFrame:
     """One row per phrase: ``phrase``, ``length``, ``uses``, ``bits_saved``; most bits first.
 
-    ``bits_saved`` is what the whole corpus would need more without the phrase, everything cut anew; it
-    may be negative, and is null for singletons, which no dictionary is without.
+    ``bits_saved`` is how many more bits the whole corpus would need without the phrase, after a new cut. It
+    may be negative, and is null for singletons, which every dictionary has.
 
     Raises:
         ValueError: the corpus is empty or holds a skill that is not in the alphabet.
@@ -94,7 +94,8 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
 
 
 def coverage(dictionary: SkillDictionary) -> pl.DataFrame:
-    """``length``, ``segments``, ``skill_share``: how much of its corpus phrases of each length cover."""
+    """``length``, ``segments``, ``skill_share``: the share of the corpus that phrases of each length
+    cover."""
     lengths = range(1, dictionary.max_phrase_length + 1)
     segments = [
         sum(
@@ -111,7 +112,7 @@ def coverage(dictionary: SkillDictionary) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How alike two dictionaries are, from 0 (nothing shared) to 1 (the same)."""
+    """The similarity of two dictionaries, from 0 (nothing shared) to 1 (the same)."""
 
     phrases: float
     """Jaccard index of the learned phrases."""
@@ -120,7 +121,7 @@ class Overlap:
 
 
 def overlap(one: Mapping[Skills, int], other: Mapping[Skills, int]) -> Overlap:
-    """Compare learned phrases with their uses; two dictionaries without any are the same."""
+    """Compare learned phrases with their uses. Two dictionaries without learned phrases are the same."""
     mine, theirs = _use_shares(one), _use_shares(other)
     either = mine.keys() | theirs.keys()
     if not either:
@@ -148,7 +149,7 @@ def _uses_with(
 def _bits_with(
     dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], learned: Sequence[Skills]
 ) -> float:
-    """Bits in the whole corpus with these learned phrases in place of the dictionary's own."""
+    """Bits in the whole corpus with these learned phrases instead of the dictionary's own."""
     alphabet = len(dictionary.alphabet)
     skills = alphabet + sum(map(len, learned))
     segments = sum(_uses_with(dictionary, corpus, learned))
@@ -158,7 +159,7 @@ def _bits_with(
 
 
 def write_phrases(path: Path, dictionary: SkillDictionary | None, corpus: Sequence[Sequence[str]]) -> None:
-    """Write :func:`phrase_table` as CSV; only its heads without a dictionary."""
+    """Write :func:`phrase_table` as CSV; without a dictionary, write only its header."""
     table = phrase_table(dictionary, corpus) if dictionary else pl.DataFrame(schema=PHRASE_COLUMNS)
     with atomic_path(path) as temporary:
         table.write_csv(temporary)

@@ -1,4 +1,4 @@
-"""How likely trajectories are under one policy against another, turn by turn.
+"""How likely trajectories are under one policy relative to another, turn by turn.
 
 The environment's part of P(tau) does not depend on the policy and cancels (*Language as a Universal Interface
 for Reinforcement Learning Agents*, 1.5):
@@ -6,8 +6,9 @@ for Reinforcement Learning Agents*, 1.5):
     ln P(tau | theta) / P(tau | theta') = sum over turns k, over tokens t of
                                           ln p_theta(v_kt | X_k, v_k,<t) - ln p_theta'(v_kt | X_k, v_k,<t)
 
-exp of it is the weight of a trajectory of theta' in a mean over theta. Such weights are worth fewer samples
-than they are, Kish's effective sample size (sum w)^2 / sum w^2, and fewer the more turns they multiply.
+Its exponential is the weight of a trajectory of theta' in a mean over theta. Weighted samples are worth fewer
+samples than their count, by Kish's effective sample size (sum w)^2 / sum w^2. The more turns a weight
+multiplies, the fewer.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ TURN_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "log_ratio": pl.Float64,
     "log_ratio_so_far": pl.Float64,
 }
-"""One row per turn, in the order acted. A turn is a decision of the agent, summaries included, counted from
-0; ``log_ratio`` is ``logprob_a`` - ``logprob_b``, and ``log_ratio_so_far`` its sum up to this turn."""
+"""One row per turn, in the order of acting. A turn is a decision of the agent, summaries included, counted
+from 0. ``log_ratio`` is ``logprob_a`` - ``logprob_b``, and ``log_ratio_so_far`` its sum up to this turn."""
 
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-"""Name to the share that lies below."""
+"""Name to the share of values below the quantile."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The distribution of log ratios, and what their weights are worth."""
+    """The distribution of log ratios, and the worth of their weights."""
 
     count: int
     mean: float
     deviation: float
-    """Sample deviation; 0 for a single one."""
+    """Sample deviation; 0 for a single ratio."""
     quantiles: dict[str, float]
     """Name in ``QUANTILES`` to log ratio."""
     effective: float
@@ -56,12 +57,12 @@ class Spread:
 
     @property
     def effective_share(self) -> float:
-        """Of ``count``."""
+        """The effective sample size as a share of ``count``."""
         return self.effective / self.count
 
     @classmethod
     def of(cls, log_ratios: NDArray[np.float64]) -> Spread:
-        """Of at least one."""
+        """The spread of one or more log ratios."""
         count = len(log_ratios)
         return cls(
             count=count,
@@ -73,7 +74,7 @@ class Spread:
 
 
 def effective_size(log_weights: NDArray[np.float64]) -> float:
-    """(sum w)^2 / sum w^2 of the weights exp(log weight), however large or small they are."""
+    """(sum w)^2 / sum w^2 of the weights exp(log weight), for weights of any size."""
     weights = np.exp(log_weights - log_weights.max())
     return float(weights.sum() ** 2 / (weights**2).sum())
 
@@ -85,7 +86,7 @@ def turn_table(
 
     Args:
         first: [decisions of all trajectories in order] log-probabilities under theta, policy A.
-        second: under theta', policy B.
+        second: the same under theta', policy B.
     """
     counts = [len(trajectory.decisions) for trajectory in trajectories]
     ratios = first - second
@@ -115,14 +116,15 @@ def of_trajectories(turns: pl.DataFrame) -> Spread:
 
 
 def of_turns(turns: pl.DataFrame) -> Spread:
-    """The spread of single turns' log ratios, all turns alike."""
+    """The spread of single turns' log ratios, with equal weight for all turns."""
     return Spread.of(turns["log_ratio"].to_numpy())
 
 
 def by_turn(turns: pl.DataFrame) -> list[Spread]:
-    """For each turn k the spread of the log ratios of turns 0 to k, of the trajectories that have a turn k.
+    """For each turn k, the spread of the log ratios of turns 0 to k, over the trajectories that have a turn
+    k.
 
-    What is left of them changes with k: the ones that end early are not among the later.
+    The trajectories differ with k: those that end early are missing from later turns.
     """
     parts = turns.sort("turn").partition_by("turn", maintain_order=True)
     return [Spread.of(part["log_ratio_so_far"].to_numpy()) for part in parts]

@@ -1,7 +1,7 @@
 """log p(v_k | X_k) of the turns of trajectories under any policy of the same vocabulary.
 
-The tokens that were sampled are scored as training scores them: prompts that responses share pass through the
-model once, and turns that go on from one another are one sequence.
+The sampled tokens are scored as training scores them: prompts that responses share pass through the model
+once, and turns that continue one another form one sequence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TurnScorer:
 
     def __init__(self, policy: Policy, temperature: float) -> None:
         """Args:
-        policy: on the device to score on.
+        policy: on the device that scores.
         temperature: divides the logits.
         """
         self._scorer = choose_scorer(policy.model.eval())
@@ -32,7 +32,7 @@ class TurnScorer:
         self._temperature = temperature
 
     def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:
-        """[turns] the sum over each turn's tokens, in nats; 0 where nothing was sampled."""
+        """[turns] the sum over each turn's tokens, in nats; 0 if nothing was sampled."""
         found = np.zeros(len(turns))
         sampled = [number for number, turn in enumerate(turns) if turn.response_ids]
         if not sampled:

@@ -1,9 +1,9 @@
-"""How good is a policy, and how does it act? Computed from its trajectories alone.
+"""The quality and the behaviour of a policy, computed from its trajectories alone.
 
-:func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`;
-:func:`compare` tests two policies on the same tasks, :func:`compare_trainings` two methods by several
-trainings of each. Everything works on rows of ``skillpress.core.trajectory.ROLLOUT_SCHEMA``, which
-:func:`evaluation_steps` leaves on disk, and nothing here knows a model or an environment.
+:func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`. :func:`compare` tests
+two policies on the same tasks, and :func:`compare_trainings` two methods by several trainings of each. All
+functions work on rows of ``skillpress.core.trajectory.ROLLOUT_SCHEMA``, which :func:`evaluation_steps` leaves
+on disk. No code here depends on a model or an environment.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""How a policy acts, apart from whether it succeeds: the figures that make sense in any environment.
+"""How a policy acts, apart from its success: the figures that make sense in any environment.
 
-The paper's Tables 2 and 9 describe successful episodes. A rate of steps is pooled: steps that
-qualify, divided by all steps of the episodes looked at. Figures that need to read the actions
-(resets, operations) belong to an environment and stand in ``paper/<environment>``; they are made by the
-same three constructors: :func:`share`, :func:`average` and :func:`count`.
+The paper's Tables 2 and 9 describe successful episodes. A rate of steps is pooled: qualifying steps divided
+by all steps of these episodes. Figures that have to read the actions (resets, operations) belong to an
+environment and are in ``paper/<environment>``. They use the same three constructors: :func:`share`,
+:func:`average` and :func:`count`.
 
-A step can fail in two ways, counted apart: the response has not the format that the parser reads
-(``malformed``), or the environment does not carry out what it says (``refused``).
+A step can fail in two ways, counted apart: the response does not have the format that the parser reads
+(``malformed``), or the environment does not carry out the action (``refused``).
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ class BehaviorFigure:
     """One number of a behaviour table."""
 
     key: str
-    """Name in JSON and in MLflow."""
+    """The figure's name in JSON and in MLflow."""
     label: str
-    """Name in the report."""
+    """The figure's name in the report."""
     value: float | None
-    """None when no episode qualifies."""
+    """None if no episode qualifies."""
     unit: Unit
     episodes: int
-    """Episodes that the figure was computed on."""
+    """Number of episodes that the figure was computed on."""
     table: str
-    """Where the paper reports such a figure, perhaps of some of the tasks; empty where it does not."""
+    """The paper's table with such a figure, possibly for a part of the tasks; empty if the paper has none."""
     low: float | None = None
-    """Lower end of the 95% interval over tasks; None when there is none."""
+    """Lower end of the 95% interval over tasks; None if there is no interval."""
     high: float | None = None
-    """Upper end of it."""
+    """Upper end of the interval."""
     std: float | None = None
-    """Sample deviation over training seeds (over runs where there is one seed); success rates have it."""
+    """Sample deviation over training seeds (over runs if there is one seed); only success rates have it."""
 
 
 def share(
     key: str, label: str, episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr, table: str = ""
 ) -> BehaviorFigure:
-    """The sum of ``part`` over the sum of ``whole``, each a whole number per episode."""
+    """The sum of ``part`` over the sum of ``whole``; both are whole numbers per episode."""
     parts, wholes = _per_task(episodes, part, whole)
     if not wholes.sum():
         return BehaviorFigure(
@@ -93,7 +93,7 @@ def average(
 def count(
     key: str, label: str, episodes: pl.DataFrame, qualifies: pl.Expr, table: str = ""
 ) -> BehaviorFigure:
-    """How many episodes qualify; the interval is that of their share, times the episodes."""
+    """The number of episodes that qualify. The interval is that of their share, times the episodes."""
     part = share(key, label, episodes, qualifies, pl.lit(1), table)
     if part.value is None or part.low is None or part.high is None:
         return BehaviorFigure(key=key, label=label, value=None, unit="count", episodes=0, table=table)
@@ -118,7 +118,7 @@ def success_length(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps of won episodes that changed nothing (Tables 2, 6 and 9)."""
+    """Share of the steps in won episodes that changed nothing (Tables 2, 6 and 9)."""
     return share(
         "invalid_rate_success", "Invalid actions, successes", episodes.filter("won"),
         pl.col("invalid_steps"), pl.col("length"), "Tables 2, 9",
@@ -126,25 +126,25 @@ def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def invalid_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps of all episodes that changed nothing; malformed or refused."""
+    """Share of the steps in all episodes that changed nothing; malformed or refused."""
     label = "Invalid actions, all episodes"
     return share("invalid_rate", label, episodes, pl.col("invalid_steps"), pl.col("length"))
 
 
 def malformed_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of all steps whose response had not the format that the parser reads."""
+    """Share of all steps whose response did not have the format that the parser reads."""
     label = "Malformed responses, all episodes"
     return share("malformed_rate", label, episodes, pl.col("malformed_steps"), pl.col("length"))
 
 
 def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of all steps whose action was well-formed and that the environment did not carry out."""
+    """Share of all steps with a well-formed action that the environment did not carry out."""
     refused = pl.col("invalid_steps") - pl.col("malformed_steps")
     return share("refused_rate", "Inadmissible actions, all episodes", episodes, refused, pl.col("length"))
 
 
 def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
-    """Share of the steps of won episodes whose action was already taken in them (Tables 2, 6, 9)."""
+    """Share of the steps in won episodes that repeat an earlier action of the episode (Tables 2, 6, 9)."""
     return share(
         "repetition_rate_success", "Repeated actions, successes", episodes.filter("won"),
         pl.col("repeated_steps"), pl.col("length"), "Tables 2, 9",
@@ -152,7 +152,7 @@ def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
-    """Share of the failures that ended so (Tables 2, 8 and 9)."""
+    """Share of the failures with this outcome (Tables 2, 8 and 9)."""
     return share(
         f"failures_{outcome}", f"{outcome.capitalize().replace('_', ' ')}, of failures",
         episodes.filter(~pl.col("won")), pl.col("outcome") == outcome, pl.lit(1), "Tables 2, 9",
@@ -160,7 +160,7 @@ def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
 
 
 def failure_shares(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
-    """How failures ended, each outcome that occurred; the shares add up to 1."""
+    """The share of each outcome that occurred among the failures; the shares add up to 1."""
     outcomes = episodes.filter(~pl.col("won"))["outcome"].unique().sort()
     return tuple(failure_share(episodes, outcome) for outcome in outcomes)
 
@@ -179,7 +179,7 @@ def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
 
 
 def success_lengths(episodes: pl.DataFrame) -> dict[int, int]:
-    """Number of steps to number of won episodes that took so many."""
+    """Number of steps to the number of won episodes of that length."""
     return dict(episodes.filter("won").group_by("length").len("count").sort("length").iter_rows())
 
 

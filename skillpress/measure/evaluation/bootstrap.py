@@ -1,12 +1,12 @@
-"""What holds for these trained policies: tasks are drawn again, the weights stay as they are.
+"""What holds for these trained policies: tasks are resampled, the weights stay the same.
 
-The interval says how far the figure would move on other tasks of the same kind. It says nothing about
-another training: that is ``trainings``.
+The interval says how far the figure would move on other tasks of the same kind. It does not cover another
+training; ``trainings`` does.
 
 From :data:`FEW_TASKS` tasks on, tasks are resampled (a percentile bootstrap). Resampled means of fewer tasks
 scatter too little: at 10 tasks the interval misses a difference of 0 in up to 8% and one of 14 points in 12%.
-There Student's t over tasks takes its place, 4 to 6% and 8%. Where few tasks all tie, neither has a variance
-to go by, and the interval is the bound of :func:`_all_tie`.
+Below that number, Student's t over tasks replaces it: 4 to 6% and 8%. If few tasks all tie, neither has a
+variance to use, and the interval is the bound of :func:`_all_tie`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESAMPLES = 10_000
 
 
 def over_tasks(differences: NDArray[np.float64], seed: int) -> tuple[float, float, float]:
-    """(low, high, p) of the mean of one difference in [-1, 1] per task; p is that of a mean of 0."""
+    """(low, high, p) of the mean of one difference in [-1, 1] per task; p is for a mean of 0."""
     tasks = len(differences)
     if tasks >= FEW_TASKS:
         return bootstrap(differences, seed)
@@ -36,10 +36,10 @@ def over_tasks(differences: NDArray[np.float64], seed: int) -> tuple[float, floa
 
 
 def _all_tie(difference: float, tasks: int) -> tuple[float, float, float]:
-    """What ``tasks`` equal differences leave open.
+    """The interval that ``tasks`` equal differences leave open.
 
-    At most the share of Wilson's upper end has another difference, and that lies in [-1, 1]. p is that of
-    the sign test: all of ``tasks`` fall on the same side of 0.
+    At most the share of Wilson's upper end has another difference, and that lies in [-1, 1]. p is from the
+    sign test: all of ``tasks`` fall on the same side of 0.
     """
     others = wilson(0.0, tasks).high
     low, high = difference - others * (1 + difference), difference + others * (1 - difference)
@@ -47,7 +47,7 @@ def _all_tie(difference: float, tasks: int) -> tuple[float, float, float]:
 
 
 def bootstrap(values: Sequence[float] | NDArray[np.float64], seed: int) -> tuple[float, float, float]:
-    """(low, high, p) of the mean of one value per task, resampling tasks; p is that of a mean of 0.
+    """(low, high, p) of the mean of one value per task, resampling tasks; p is for a mean of 0.
 
     A resample's mean depends only on how often each distinct value was drawn, so those counts are
     drawn (multinomial) instead of the tasks. p is twice the smaller share of resampled means on

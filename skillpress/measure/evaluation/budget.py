@@ -1,9 +1,9 @@
-"""Success against step budget: what would have been solved had episodes been cut after t steps.
+"""Success against step budget: the success rate if episodes had been cut after t steps.
 
-Success at the full budget T alone flatters a policy that wanders: on Countdown a random explorer wins
-more than half of the tasks within 30 steps. An episode counts as solved at budget t when it was
-won in at most t steps; the area under that curve, divided by T, is 1 when every task is solved in
-one step and 0 when none is ever solved.
+Success at the full budget T alone flatters a policy that wanders: on Countdown a random explorer wins more
+than half of the tasks within 30 steps. An episode counts as solved at budget t if it was won in at most t
+steps. The area under that curve, divided by T, is 1 if every task is solved in one step and 0 if none is ever
+solved.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 BUDGET_POINTS = (3, 5, 10, 30)
-"""Budgets (steps) that tables report, where they do not exceed T."""
+"""Budgets (steps) that tables report, up to T."""
 
 
 @dataclass(frozen=True)

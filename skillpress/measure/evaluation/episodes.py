@@ -1,11 +1,11 @@
-"""From one row per step to one row per episode, the table that every figure is computed from.
+"""Turn one row per step into one row per episode, the table behind every figure.
 
-Steps stay on disk. They are read some whole episodes at a time, and memory holds what is computed of them:
-a row per episode.
+Steps stay on disk. They are read a few whole episodes at a time, and memory holds only the results: a row per
+episode.
 
-An evaluation is a rectangle: every run visits every task exactly ``votes`` times. What is not that
-rectangle (a task missing, visited too often, or unknown) is refused here, before any figure is
-computed, because a rate over the wrong tasks looks just like a right one.
+An evaluation is a rectangle: every run visits every task exactly ``votes`` times. A task that is missing,
+visited too often or unknown is refused here, before any figure is computed, because a rate over the wrong
+tasks looks just like a right one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from skillpress.core.interface import FORMAT_REASONS, LET_THROUGH
 from skillpress.core.trajectory import TAKEN, stretches
 
 RUN_KEY = ("training_seed", "run")
-"""Which of the trainings, and which of the independent runs of its evaluation."""
+"""The training, and the independent run of its evaluation."""
 EPISODE_KEY = (*RUN_KEY, "task_id", "rollout_index")
-"""Run, task, and the number of the episode among those of that task in that run."""
+"""Run, task, and the number of the episode among the episodes of that task in that run."""
 _STEP_COLUMNS = (
     "run", "task_id", "rollout_index", "step", "thought", "action", "observation", "invalid", "won",
     "outcome", "policy_version", "first_observation",
@@ -32,7 +32,7 @@ _STEP_COLUMNS = (
 
 
 class EvaluationError(UserError):
-    """The rollouts are not a whole evaluation; the message says which task and how many episodes."""
+    """The rollouts are not a complete evaluation; the message says which task and how many episodes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Part:
 
     training_seed: int
     rows: pl.LazyFrame
-    """``ROLLOUT_SCHEMA``; an episode's rows follow each other."""
+    """Rows of ``ROLLOUT_SCHEMA``; the rows of an episode follow each other."""
     keep: pl.Expr
 
     def stretches(self) -> Iterator[pl.DataFrame]:
@@ -53,35 +53,35 @@ class _Part:
 
 @dataclass(frozen=True)
 class EvaluationSteps:
-    """The steps of an evaluation, or of several trainings' pooled: where they lie, and which of them."""
+    """The steps of an evaluation, or of several pooled trainings: their files, and which steps of these."""
 
     parts: tuple[_Part, ...]
-    """At least one."""
+    """One or more parts."""
 
     def filter(self, keep: pl.Expr) -> EvaluationSteps:
-        """Those of the episodes for which the expression holds; it must hold for whole episodes."""
+        """The steps of the episodes for which the expression holds; it must hold for whole episodes."""
         return EvaluationSteps(tuple(replace(part, keep=part.keep & keep) for part in self.parts))
 
     def stretches(self) -> Iterator[pl.DataFrame]:
-        """The rows that evaluation needs (tokens stay on disk), some whole episodes at a time, those sorted
-        by run, task, rollout and step; with ``training_seed``."""
+        """The rows that evaluation needs (tokens stay on disk), a few whole episodes at a time. Each chunk is
+        sorted by run, task, rollout and step, and has ``training_seed``."""
         for part in self.parts:
             yield from part.stretches()
 
     def per_episode(self, table: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-        """What ``table`` makes of the steps, by run, task and rollout.
+        """The results of ``table`` for all steps, by run, task and rollout.
 
         Args:
             table: from rows of :meth:`stretches` to one row per episode with its ``EPISODE_KEY``.
 
         Raises:
-            EvaluationError: the rows of an episode do not stand together, so the file is merged.
+            EvaluationError: the rows of an episode do not follow each other, so the file was merged.
         """
         tables = [pl.concat(map(table, part.stretches())).sort(EPISODE_KEY) for part in self.parts]
         found = pl.concat(tables)
         twice = found.filter(found.select(EPISODE_KEY).is_duplicated())
         if twice.height:
-            raise EvaluationError(f"{_named(twice)} stands in several places, so its file is merged")
+            raise EvaluationError(f"{_named(twice)} is in several places, so its file was merged")
         return found
 
     def counts(self, kind: pl.Expr) -> Counter[Any]:
@@ -93,10 +93,10 @@ class EvaluationSteps:
 
 
 def evaluation_steps(rollouts: pl.DataFrame | pl.LazyFrame, training_seed: int = 0) -> EvaluationSteps:
-    """The steps of a rollout file as it is scanned, or of a frame.
+    """The steps of a rollout file that is being scanned, or of a frame.
 
     Args:
-        training_seed: the seed that the policy was trained with, where several trainings are pooled.
+        training_seed: the seed that the policy was trained with, if several trainings are pooled.
     """
     return EvaluationSteps((_Part(training_seed, rollouts.lazy(), pl.lit(True)),))
 
@@ -108,11 +108,11 @@ def pooled(evaluations: Iterable[EvaluationSteps]) -> EvaluationSteps:
 
 def episode_table(steps: EvaluationSteps) -> pl.DataFrame:
     """One row per episode: its key, ``length`` (steps), ``won``, ``outcome``, ``invalid_steps``,
-    ``malformed_steps`` (those of them that the parser could not read) and ``repeated_steps`` (steps
-    whose action had already been taken in the same episode; a step without an action repeats none).
+    ``malformed_steps`` (the part of them that the parser could not read) and ``repeated_steps`` (steps with
+    an action that was taken before in the same episode; a step without an action does not count).
 
     Raises:
-        EvaluationError: an episode has a gap or a step twice, so its file is damaged or merged.
+        EvaluationError: an episode has a gap or a duplicate step, so its file is damaged or merged.
     """
     return steps.per_episode(_episodes)
 
@@ -143,12 +143,13 @@ def _named(episodes: pl.DataFrame) -> str:
 
 
 def malformed() -> pl.Expr:
-    """Whether a step's response had not the format that the parser reads."""
+    """Whether a step's response did not have the format that the parser reads."""
     return pl.col("invalid").str.split("+").list.first().is_in(FORMAT_REASONS).fill_null(False)
 
 
 def carried_out() -> pl.Expr:
-    """Whether the environment carried out a step's action; a lenient parser hands on malformed ones too."""
+    """Whether the environment carried out a step's action; a lenient parser passes on malformed actions
+    too."""
     reason = pl.col("invalid")
     return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
 
@@ -157,12 +158,12 @@ def check_complete(episodes: pl.DataFrame, task_ids: Sequence[str], runs: int, v
     """Every run holds every task exactly ``votes`` times, and nothing else.
 
     Raises:
-        EvaluationError: it does not; the message names the first task and its count.
+        EvaluationError: otherwise; the message names the first such task and its count.
     """
     found = episodes.select(RUN_KEY).unique().sort(RUN_KEY)
     if len(found) != runs:
         names = ", ".join(f"run-{run}" for run in found["run"]) or "none"
-        raise EvaluationError(f"{runs} runs were asked for, the rollouts hold {len(found)}: {names}")
+        raise EvaluationError(f"{runs} runs were asked for, but the rollouts hold {len(found)}: {names}")
     wanted = found.join(pl.DataFrame({"task_id": task_ids}, schema={"task_id": pl.String}), how="cross")
     key = [*RUN_KEY, "task_id"]
     counts = episodes.group_by(key).len("count")

@@ -1,19 +1,19 @@
-"""Two policies on the same tasks: is the difference more than luck?
+"""Two policies on the same tasks: is the difference more than chance?
 
-Every test is paired by task, because tasks differ in difficulty far more than policies do in skill.
-There are two questions, and each test says which it answers.
+Every test is paired by task, because tasks differ in difficulty far more than policies do in skill. There are
+two questions, and each test says which one it answers.
 
 *For these trained policies*: would other tasks of the same kind show the difference? The test **over tasks**
-resamples tasks, with every episode of each, or is Student's t where they are few (``bootstrap``); a task that
-several seeds played is one task. **McNemar's
-exact test** needs one yes or no per task and policy, so it uses the first episode of the first run: no
-distribution is assumed, at the price of power. Several seeds have several first episodes of a task, or
-tasks that are no sample of one policy's, so it is made for a single seed alone.
+resamples tasks, with every episode of each, or uses Student's t if they are few (``bootstrap``). A task that
+several seeds played is one task. **McNemar's exact test** needs one yes or no per task and policy, so it uses
+the first episode of the first run. It assumes no distribution, at the price of power. It is made for a single
+seed only: several seeds have several first episodes of a task, or tasks that are not a sample of one
+policy's.
 
-*For the methods*: would other trainings show it? That takes several seeds: ``trainings``.
+*For the methods*: would other trainings show the difference? That takes several seeds: ``trainings``.
 
-Each is made at several step budgets, the last being the whole episode; and, where policies vote, once
-more on the verdicts of the votes instead of the episodes.
+Each test is made at several step budgets, the last being the whole episode. If policies vote, it is made
+again on the verdicts of the votes instead of the episodes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from skillpress.measure.evaluation.success import verdicts_of
 from skillpress.measure.evaluation.trainings import OverTrainings, over_trainings
 
 Pair = tuple[pl.DataFrame, pl.DataFrame]
-"""Episodes of the first policy and of the second, trained with one seed."""
+"""The episodes of the first policy and of the second, trained with one seed."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """``second`` against ``first`` at one step budget."""
+    """``second`` compared with ``first`` at one step budget."""
 
     budget: int
     """Steps within which an episode must be won to count."""
@@ -47,17 +47,17 @@ class PairedTest:
     low: float
     """Lower end of the 95% interval of the difference over tasks, for these trained policies."""
     high: float
-    """Upper end of it."""
+    """Upper end of the interval."""
     bootstrap_p: float
-    """Two-sided, of the bootstrap over tasks, or of the test that stands in for it where they are few."""
+    """Two-sided, from the bootstrap over tasks, or from the test that replaces it if tasks are few."""
     only_first: int | None = None
-    """Tasks whose first episode only ``first`` won; None where several seeds are tested."""
+    """Tasks whose first episode only ``first`` won; None if several seeds are tested."""
     only_second: int | None = None
     """Tasks whose first episode only ``second`` won."""
     mcnemar_p: float | None = None
     """Two-sided, exact, for these trained policies."""
     trainings: OverTrainings | None = None
-    """For other trainings of the same methods; None for a single seed, or where nothing varies."""
+    """The result for other trainings of the same methods; None for a single seed, or if nothing varies."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,18 @@ class Comparison:
     """Paired tests of two policies, or of two methods by several trainings of each."""
 
     tests: tuple[PairedTest, ...]
-    """By increasing budget; the last is T, so its difference is the one in Pass@1."""
+    """Tests by increasing budget; the last budget is T, so its difference is the one in Pass@1."""
     tasks: int
-    """Different ones; a task that several seeds played counts once."""
+    """Number of different tasks; a task that several seeds played counts once."""
     first_episodes: int
     second_episodes: int
     votes: int = 1
-    """k of SC@k."""
+    """k in SC@k."""
     verdicts: PairedTest | None = None
-    """The same with a run's verdict on a task for an episode: its difference is the one in SC@k. None
-    where k is 1."""
+    """The test on a run's verdicts on tasks instead of episodes; its difference is the one in SC@k. None if k
+    is 1."""
     seeds: int = 1
-    """Trainings of each method."""
+    """Number of trainings of each method."""
 
 
 def compare(
@@ -86,11 +86,11 @@ def compare(
 
     Args:
         max_steps: T, the longest an episode may be.
-        seed: of the bootstrap.
-        votes: k of SC@k, the episodes of each task in a run.
+        seed: the seed of the bootstrap.
+        votes: k in SC@k, the episodes of each task in a run.
 
     Raises:
-        EvaluationError: the two did not visit the same tasks; the message names one.
+        EvaluationError: the two did not visit the same tasks; the message names one of them.
     """
     return compare_trainings([first], [second], max_steps=max_steps, seed=seed, votes=votes)
 
@@ -107,14 +107,14 @@ def compare_trainings(
 
     Args:
         first: the rollouts of the first method, seed by seed.
-        second: those of the other, by the same seeds.
+        second: the rollouts of the other method, by the same seeds.
 
     Raises:
         EvaluationError: within a seed the two did not visit the same tasks; the message names one.
-        ValueError: there is no seed, or one of them has more.
+        ValueError: there is no seed, or one method has more seeds.
     """
     if not first or len(first) != len(second):
-        raise ValueError(f"pairs of trainings are needed, got {len(first)} and {len(second)}")
+        raise ValueError(f"trainings must come in pairs, got {len(first)} and {len(second)}")
     tables = [(episode_table(one), episode_table(other)) for one, other in zip(first, second, strict=True)]
     for one, other in tables:
         if different := set(one["task_id"]) ^ set(other["task_id"]):
@@ -139,7 +139,7 @@ def compare_trainings(
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Two-sided exact p that a discordant pair is as likely to fall either way; 1 without any."""
+    """Two-sided exact p for equal chances of both sides of a discordant pair; 1 without such pairs."""
     from scipy.stats import binomtest  # takes a second to import, which every stage would pay
 
     discordant = only_first + only_second
@@ -174,13 +174,13 @@ def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:
 
 
 def _as_episodes(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
-    """Each vote's verdict as an episode of no steps."""
+    """Each vote's verdict as an episode without steps."""
     verdicts = verdicts_of(episodes, votes).rename({"solved": "won"})
     return verdicts.with_columns(rollout_index=pl.lit(0), length=pl.lit(0))
 
 
 def _per_task(episodes: pl.DataFrame, budget: int) -> pl.DataFrame:
-    """``task_id``, ``success`` (share of its episodes) and ``opening`` (its first episode's)."""
+    """``task_id``, ``success`` (share of its episodes) and ``opening`` (success of its first episode)."""
     solved = pl.col("won") & (pl.col("length") <= budget)
     ordered = episodes.sort(*RUN_KEY, "rollout_index").with_columns(solved=solved)
     return ordered.group_by("task_id").agg(success=pl.col("solved").mean(), opening=pl.col("solved").first())

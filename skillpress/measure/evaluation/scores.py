@@ -1,9 +1,9 @@
-"""One number per training seed and task, and what a mean over them counts as a task.
+"""One number per training seed and task, and which of them count as one task in a mean.
 
-Test tasks are *crossed* with seeds where every training is tested on the same games (ALFWorld's 274),
-*nested* in them where each seed draws its own (Countdown), and in between where each draws some of the
-same games. The mean is that of the seeds' means. Whatever the pattern, a task that several seeds played
-is one task: its scores stand in one column, and what follows counts columns.
+Test tasks are *crossed* with seeds if every training is tested on the same games (ALFWorld's 274), *nested*
+in seeds if each seed draws its own (Countdown), and in between if each draws some of the same games. The mean
+is the mean of the seeds' means. In every case, a task that several seeds played is one task: its scores are
+in one column, and the statistics count columns.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from skillpress.core.intervals import effective_tasks
 
 @dataclass(frozen=True)
 class Scores:
-    """Success rates of a policy per task, or differences of two policies'."""
+    """Success rates of a policy per task, or differences between two policies."""
 
     values: NDArray[np.float64]
-    """A row per training seed, a column per task; NaN where the seed's tests do not hold the task."""
+    """One row per training seed, one column per task; NaN if the seed was not tested on the task."""
 
     @classmethod
     def of(cls, seeds: Sequence[pl.DataFrame]) -> Scores:
-        """From a frame per seed with ``task_id`` and ``score``, each task once."""
+        """The scores from one frame per seed with ``task_id`` and ``score``, each task once."""
         names = pl.concat(frame.select("task_id") for frame in seeds).unique().sort("task_id")
         columns = names.with_row_index("column")
         values = np.full((len(seeds), names.height), np.nan)
@@ -38,20 +38,20 @@ class Scores:
 
     @property
     def seeds(self) -> int:
-        """How many trainings were tested."""
+        """Number of trainings that were tested."""
         return int(self.values.shape[0])
 
     @property
     def tasks(self) -> int:
-        """How many different tasks they were tested on."""
+        """Number of different tasks that they were tested on."""
         return int(self.values.shape[1])
 
     def tasks_per_seed(self) -> NDArray[np.int64]:
-        """How many each seed played."""
+        """Number of tasks that each seed played."""
         return np.asarray((~np.isnan(self.values)).sum(axis=1))
 
     def shared_tasks(self) -> int:
-        """How many tasks more than one seed played."""
+        """Number of tasks that more than one seed played."""
         return int(((~np.isnan(self.values)).sum(axis=0) > 1).sum())
 
     def seed_means(self) -> NDArray[np.float64]:
@@ -67,15 +67,15 @@ class Scores:
         return np.asarray(np.nan_to_num(self.values - self.seed_means()[:, None], nan=0.0))
 
     def per_task(self) -> NDArray[np.float64]:
-        """One value per task, whose mean is :meth:`mean` and whose scatter is that of the tasks alone.
+        """One value per task. Their mean is :meth:`mean`, and only the tasks make them scatter.
 
-        Crossed, it is the task's mean over the seeds; nested, the task's score with its seed's mean
-        moved to the common one. Rounded, so that equal shares tie exactly.
+        If crossed, it is the task's mean over the seeds. If nested, it is the task's score with its seed's
+        mean moved to the common one. Values are rounded, so that equal shares tie exactly.
         """
         shares = self.deviations() / (self.seeds * self.tasks_per_seed()[:, None])
         return np.asarray((self.mean() + self.tasks * shares.sum(axis=0)).round(12))
 
     def effective_tasks(self) -> float:
-        """As many equally weighted tasks as say as much."""
+        """The number of equally weighted tasks that carries the same information."""
         played = ~np.isnan(self.values)
         return effective_tasks((played / (self.seeds * self.tasks_per_seed()[:, None])).sum(axis=0))

@@ -1,7 +1,7 @@
 """Classes of tasks within classes: a stratum is a path, such as ``ood/pick_clean_then_place_in_recep``.
 
-Every beginning of the path is a class too, so that a split of a test set (``ood``) and the task types
-within it are told by one field of the task.
+Every beginning of the path is a class too, so one field of the task tells both the split of a test set
+(``ood``) and the task type within it.
 """
 
 from __future__ import annotations

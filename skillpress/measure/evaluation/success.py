@@ -1,9 +1,9 @@
 """Pass@1 and SC@k (Table 1).
 
-Pass@1 is the share of episodes won, per run, then the mean and the sample standard deviation over
-runs. SC@k calls a task solved in a run when more than half of its k episodes are won. Both come
-with Wilson's interval over tasks: the deviation says how much a rerun moves the figure, the
-interval how much other tasks of the same kind would.
+Pass@1 is the share of episodes won, per run; then come the mean and the sample standard deviation over runs.
+SC@k counts a task as solved in a run if more than half of its k episodes are won. Both come with Wilson's
+interval over tasks: the deviation says how much a rerun moves the figure, the interval how much other tasks
+of the same kind would.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from skillpress.measure.evaluation.episodes import RUN_KEY
 
 @dataclass(frozen=True)
 class SuccessRate:
-    """A share of successes, with its two kinds of uncertainty and what it was counted on."""
+    """A share of successes with its two kinds of uncertainty and the episodes behind it."""
 
     mean: float
-    """Over runs, in [0, 1]."""
+    """Mean over runs, in [0, 1]."""
     std: float | None
     """Sample standard deviation over runs; None for a single run."""
     per_run: tuple[float, ...]
-    """In the order of training seeds and runs."""
+    """One rate per run, in the order of training seeds and runs."""
     low: float
     """Lower end of Wilson's 95% interval over tasks."""
     high: float
-    """Upper end of it."""
+    """Upper end of the interval."""
     tasks: int
     episodes: int
-    """Over all runs."""
+    """Number of episodes over all runs."""
 
 
 def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
-    """The share of episodes won. ``episodes``: rows of ``episode_table``, the same tasks per run."""
+    """The share of episodes won. ``episodes``: rows of ``episode_table``, with the same tasks in every
+    run."""
     return _rate(episodes, episodes.select(*RUN_KEY, "task_id", solved="won"))
 
 
@@ -44,7 +45,7 @@ def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
     """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run.
 
     Raises:
-        ValueError: ``votes`` is even, so that a vote could tie.
+        ValueError: ``votes`` is even, so a vote could tie.
     """
     return _rate(episodes, verdicts_of(episodes, votes))
 
@@ -53,10 +54,10 @@ def verdicts_of(episodes: pl.DataFrame, votes: int) -> pl.DataFrame:
     """One row per run and task: its key and ``solved`` (more than half of the votes won).
 
     Raises:
-        ValueError: ``votes`` is even, so that a vote could tie.
+        ValueError: ``votes`` is even, so a vote could tie.
     """
     if votes % 2 == 0:
-        raise ValueError(f"SC@{votes}: votes must be odd, so that a majority cannot tie")
+        raise ValueError(f"SC@{votes}: votes must be odd, so that no vote can tie")
     return episodes.group_by(*RUN_KEY, "task_id").agg(solved=pl.col("won").sum() * 2 > votes)
 
 

@@ -1,4 +1,4 @@
-"""One policy's evaluation, whole: what ``results/evaluation.json`` and the report are made of."""
+"""The complete evaluation of one policy, from which ``results/evaluation.json`` and the report are made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from skillpress.measure.evaluation.success import SuccessRate, pass_at_1, self_c
 
 @dataclass(frozen=True)
 class EvaluationSummary:
-    """Everything that is reported about one policy on one set of tasks."""
+    """All figures that are reported about one policy on one set of tasks."""
 
     tasks: int
     runs: int
@@ -40,14 +40,14 @@ class EvaluationSummary:
     """Pass@1 within each class of tasks; a class ``ood/clean`` counts within ``ood`` as well."""
     budget: BudgetCurve
     behavior: tuple[BehaviorFigure, ...]
-    """Those that make sense in any environment."""
+    """The figures that make sense in any environment."""
     success_lengths: dict[int, int]
-    """Steps to won episodes that took so many."""
+    """Number of steps to the number of won episodes of that length."""
     strata_self_consistency: dict[str, SuccessRate] = field(default_factory=dict)
     """SC@k within the same classes."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; :meth:`from_json` reads them back."""
+        """The summary as JSON values; :meth:`from_json` reads them."""
         written: dict[str, Any] = TypeAdapter(EvaluationSummary).dump_python(self, mode="json")
         return written
 
@@ -86,12 +86,12 @@ def evaluate(
     """Evaluate one policy.
 
     Args:
-        steps: those of its rollouts.
+        steps: the steps of the policy's rollouts.
         tasks: the tasks that every run must hold exactly ``votes`` times.
-        max_steps: T, the longest an episode may be.
+        max_steps: T, the most steps of an episode.
 
     Raises:
-        EvaluationError: there are no tasks, or the rollouts are not that rectangle.
+        EvaluationError: there are no tasks, or the rollouts are not such a rectangle.
         ValueError: ``votes`` is even.
     """
     if not tasks:

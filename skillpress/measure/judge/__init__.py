@@ -1,6 +1,6 @@
-"""A model that judges what words alone do not show: whether an answer is right, or a question objective.
+"""A model as judge where words alone do not decide: is an answer right, or a question objective?
 
-It decides no episode and no reward. ``simpleqa.py`` grades answers for a table, and an edit there reruns no
-stage; ``objectivity.py`` drops questions, and only where somebody asks for it. Each says what the judge is
-asked and how its verdict is read; ``asking.py`` puts the prompts to an engine or to a server.
+A judge decides no episode and no reward. ``simpleqa.py`` grades answers for a table, and an edit there reruns
+no stage. ``objectivity.py`` drops questions, and only if the user asks for it. Each module defines the
+judge's prompt and how its verdict is read; ``asking.py`` sends the prompts to an engine or to a server.
 """

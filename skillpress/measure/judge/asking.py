@@ -1,6 +1,6 @@
-"""Putting a judge's prompts to an engine; a server is asked by ``play/chat/asking.py``.
+"""Send a judge's prompts to an engine; ``play/chat/asking.py`` asks a server.
 
-The seed of a prompt derives from its text, so that a grade does not depend on what else is graded.
+The seed of a prompt derives from its text, so that a grade does not depend on the other prompts.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def ask_engine(
     seed: int,
     seconds: float = SECONDS,
 ) -> Ask:
-    """Asks an engine that has nothing else to do.
+    """A function that asks an engine without other work.
 
     Args:
-        encode: the prompt's text to tokens, with the template of the model's chat if it has one.
-        sampling: temperature 0 is usual; a verdict that is cut off cannot be read.
-        seconds: from one response to the next at most; then ``UnansweredError``.
+        encode: turns the prompt's text into tokens, with the template of the model's chat if it has one.
+        sampling: a temperature of 0 is usual; a verdict that is cut off cannot be read.
+        seconds: the longest time from one response to the next; after it, ``UnansweredError``.
     """
 
     def ask(prompts: Sequence[str]) -> list[str]:

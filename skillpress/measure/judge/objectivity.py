@@ -1,9 +1,9 @@
-"""Whether a question has one answer that does not hang on who is asked, or when.
+"""Whether a question has one answer that does not depend on the person or the time of asking.
 
 L0 chooses its questions by "objectivity, temporal stability, and question difficulty" (section 4.3) and does
-not say how. The rules of ``environments/notebook_qa/questions.py`` read surface forms; a model may judge
-what they keep. ``skillpress judge-questions`` asks it and leaves a file of its verdicts, which
-``environments/notebook_qa/objectivity.py`` drops questions by.
+not say how. The rules of ``environments/notebook_qa/questions.py`` read surface forms; a model may judge the
+questions that they keep. ``skillpress judge-questions`` asks it and writes a file of its verdicts, by which
+``environments/notebook_qa/objectivity.py`` drops questions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VERDICT = re.compile(
 def judge_objectivity(
     questions: Sequence[str], answers: Sequence[Sequence[str]], ask: Ask
 ) -> list[bool | None]:
-    """Whether each question is objective and stable in time; None where the verdict cannot be read.
+    """Whether each question is objective and stable over time; None if the verdict cannot be read.
 
     Raises:
         ValueError: the judge gave more or fewer responses than there are questions.
@@ -49,7 +49,7 @@ def judge_objectivity(
 
 
 def prompt_of(question: str, answers: Sequence[str]) -> str:
-    """What the judge is asked; JSON strings have no lines of their own, so no question can end the prompt."""
+    """The prompt for the judge. JSON strings have no line breaks, so no question can end the prompt."""
     return PROMPT.format(
         question=json.dumps(question, ensure_ascii=False),
         reference=json.dumps(list(answers), ensure_ascii=False),
@@ -57,7 +57,7 @@ def prompt_of(question: str, answers: Sequence[str]) -> str:
 
 
 def read_objectivity(response: str) -> bool | None:
-    """The verdict of a response; None where it gives none, or both.
+    """The verdict of a response; None if it gives none, or both.
 
     A verdict is a line such as ``Fit: yes`` or ``**Final verdict: NO**``; see ``verdicts.py``.
     """

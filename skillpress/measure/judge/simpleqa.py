@@ -1,7 +1,7 @@
 """SimpleQA's three grades (Wei et al. 2024): correct, incorrect, not attempted.
 
-The classes and their letters are SimpleQA's, the words of the prompt are ours, so scores of this judge are
-comparable with one another and only roughly with published ones. A verdict that cannot be read is no
+The classes and their letters are SimpleQA's; the words of the prompt are ours. So scores of this judge are
+comparable with one another and only roughly with published ones. A verdict that cannot be read is not a
 grade: such answers are counted apart, and score as if they were wrong.
 """
 
@@ -21,7 +21,7 @@ Grade = Literal["correct", "incorrect", "not_attempted"]
 
 LETTERS: dict[str, Grade] = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
 ANSWER_CHARACTERS = 2000
-"""Of an answer that are shown to the judge; what is right to say takes fewer."""
+"""The judge sees at most this many characters of an answer. Correct answers are shorter."""
 
 PROMPT = """\
 You grade an answer to a question of fact. The reference lists the right answer, in one or more wordings.
@@ -48,7 +48,7 @@ _VERDICT = re.compile(
     r"(?P<letter>(?-i:[ABC])\b)? ?(?P<word>correct|incorrect|not attempted)?",
     re.IGNORECASE,
 )
-"""Of a line's words, with single spaces."""
+"""Matches a line's words, with single spaces."""
 
 
 @dataclass(frozen=True)
@@ -59,28 +59,28 @@ class Answered:
     answers: Sequence[str]
     """The reference: aliases of the right answer."""
     predicted: str | None
-    """What was submitted; None where nothing was."""
+    """The submitted answer; None if nothing was submitted."""
 
 
 @dataclass(frozen=True)
 class JudgeCounts:
-    """How many answers got which grade."""
+    """How many answers got each grade."""
 
     correct: int
     incorrect: int
     not_attempted: int
     unreadable: int
-    """Verdicts that are no grade."""
+    """Verdicts that could not be read."""
 
     @property
     def answers(self) -> int:
-        """All of them."""
+        """Number of all answers."""
         return self.correct + self.incorrect + self.not_attempted + self.unreadable
 
     @property
     def score(self) -> float:
-        """Share of all answers that are correct, what papers call LLM-as-a-judge; it would be higher by at
-        most ``unreadable / answers``. 0 without answers."""
+        """Share of all answers that are correct, which papers call LLM-as-a-judge. Unreadable verdicts lower
+        it by at most ``unreadable / answers``. 0 without answers."""
         return self.correct / self.answers if self.answers else 0.0
 
     @property
@@ -97,8 +97,8 @@ class JudgeCounts:
 
 
 def grade_answers(answered: Sequence[Answered], ask: Ask) -> list[Grade | None]:
-    """Each answer's grade; None where the verdict cannot be read. Blank ones are not attempted, and the
-    judge is not asked.
+    """Each answer's grade; None if the verdict cannot be read. Blank answers count as not attempted, without
+    asking the judge.
 
     Raises:
         ValueError: the judge gave more or fewer responses than there are prompts.
@@ -112,7 +112,7 @@ def grade_answers(answered: Sequence[Answered], ask: Ask) -> list[Grade | None]:
 
 
 def count_grades(grades: Sequence[Grade | None]) -> JudgeCounts:
-    """How many there are of each."""
+    """The number of answers per grade."""
     counts = Counter(grades)
     return JudgeCounts(
         correct=counts["correct"],
@@ -123,7 +123,7 @@ def count_grades(grades: Sequence[Grade | None]) -> JudgeCounts:
 
 
 def prompt_of(answered: Answered) -> str:
-    """What the judge is asked; a JSON string has no line of its own, so that no answer can end the prompt."""
+    """The prompt for the judge. A JSON string has no line breaks, so no answer can end the prompt."""
     shown = (answered.predicted or "")[:ANSWER_CHARACTERS]
     return PROMPT.format(
         question=json.dumps(answered.question, ensure_ascii=False),
@@ -133,7 +133,7 @@ def prompt_of(answered: Answered) -> str:
 
 
 def read_grade(response: str) -> Grade | None:
-    """The grade that a response gives; None where it gives none, or several.
+    """The grade that a response gives; None if it gives none, or several.
 
     A verdict is a line such as ``Grade: B``, ``**Final grade: (A)**`` or ``Grade: C (NOT_ATTEMPTED)``; see
     ``verdicts.py``.
@@ -143,6 +143,6 @@ def read_grade(response: str) -> Grade | None:
 
 
 def _letters(verdict: re.Match[str]) -> list[str]:
-    """What a verdict's letter and its word say; a label alone says nothing."""
+    """The grades in a verdict's letter and its word; a label alone gives none."""
     word = (verdict["word"] or "").upper()
     return [letter for letter in (verdict["letter"], _WORDS.get(word)) if letter]

@@ -1,4 +1,4 @@
-"""What judges have in common: how they are asked, and which lines of a response are a verdict."""
+"""Shared by all judges: how they are asked, and which lines of a response are a verdict."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def asked(prompts: Sequence[str], ask: Ask) -> Sequence[str]:
 
 
 def verdicts(response: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    """The lines that are a verdict and say so by a label; a response of one line may leave the label out.
+    """The lines that are a verdict and have a label; a response of one line may leave the label out.
 
-    What stands in ``<think>`` does not count; of a thought that was cut off nothing is left.
+    Text in ``<think>`` does not count. If a thought was cut off, nothing of it counts.
 
     Args:
-        pattern: of a verdict's words, with single spaces and without punctuation and markup; its group
-            ``label`` matches where the line says what it is.
+        pattern: matches a verdict's words, with single spaces and without punctuation and markup. Its group
+            ``label`` matches if the line says that it is a verdict.
     """
     if "<think>" in response and "</think>" not in response:
         return []

@@ -1,8 +1,8 @@
-"""What the papers printed, and how the same figures are computed from runs.
+"""The papers' printed figures, and the same figures computed from runs.
 
-Nothing here decides a result: editing this folder makes tables and pages anew and nothing else. Each
-environment has a folder of its own (``paper/<environment>``) with its rows of the paper's tables and the
-behaviour that only its actions show; it is named in ``FIGURES`` below.
+This folder decides no result: an edit remakes tables and pages and nothing else. Each environment has its own
+folder (``paper/<environment>``) with its rows of the paper's tables and the behaviour that only its actions
+show. ``FIGURES`` below lists these folders.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ FIGURES: Registry = {
     "notebook_qa": "skillpress.measure.paper.notebook_qa:FIGURES",
     "textworld_cooking": "skillpress.measure.paper.textworld_cooking:FIGURES",
 }
-"""``environment.name`` in params.yaml to its figures; not in ``core/registry.py``, which decides."""
+"""``environment.name`` in params.yaml to its figures. It is not in ``core/registry.py``, which decides
+results."""
 
 
 def environment_figures(name: str) -> EnvironmentFigures:
-    """An environment's figures; none for one that has no folder here."""
+    """An environment's figures; none if it has no folder here."""
     if name not in FIGURES:
         return EnvironmentFigures()
     found = lookup(FIGURES, name, "environment.name")

@@ -1,11 +1,11 @@
 """Table 11 measured on one run: phrases of its dictionary beside skills of its own library.
 
 The paper lists five phrases of ALFWorld's dictionary, each with the skill of SkillRL's library that says the
-same; it matched them by reading. Here each phrase is looked up in both libraries of a run: in the dictionary
-of its last training step, with its place among the learned phrases by their uses, and in its skill library.
-A skill that was made from the very phrase is the phrase's. A teacher's skill was made from none: the one
-that has most words in common with the paper's is named, with the share of words in common, and whether it
-says the same is left to the reader.
+same; it matched them by reading. Here each phrase is looked up in two places of a run: in the dictionary of
+its last training step, with its rank by uses among the learned phrases, and in its skill library. A skill
+that was made from exactly this phrase matches it. A teacher's skill is not made from a phrase. So the table
+names the teacher's skill that shares most words with the paper's, with the share of common words; the reader
+decides whether it says the same.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Skills = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Correspondence:
-    """One of the paper's pairs, in a run."""
+    """One of the paper's pairs, looked up in a run."""
 
     phrase: Skills
     printed: str
-    """The skill that SkillRL has for it, as the paper words it."""
+    """SkillRL's skill for the phrase, in the paper's words."""
     uses: int | None
-    """Of the phrase in the dictionary, 0 where it is not in it; None where the run has no dictionary."""
+    """Uses of the phrase in the dictionary, 0 if it is not in it; None if the run has no dictionary."""
     rank: int | None
-    """Its place among the dictionary's learned phrases, 1 for the one used most; None where it has none."""
+    """Its rank among the dictionary's learned phrases, 1 for the most used; None if it is not among them."""
     step: int | None
-    """The training step after which a skill of this phrase came into the library; None where none did."""
+    """The training step after which the library got a skill of this phrase; None if it never did."""
     classes: tuple[str, ...]
-    """The classes of tasks that have such a skill; ``general`` for all."""
+    """The classes of tasks with such a skill; ``general`` for all."""
     closest: str
-    """The teacher's skill with most words in common; empty where a teacher wrote none."""
+    """The teacher's skill with the most words in common; empty if no teacher wrote any."""
     overlap: float
     """The share of both skills' words that they have in common."""
 
@@ -43,12 +43,12 @@ class Correspondence:
 def correspondences(
     named: Mapping[Skills, str], dictionary: Mapping[Skills, int] | None, library: SkillLibrary
 ) -> list[Correspondence]:
-    """A row for each of the paper's phrases.
+    """One row for each of the paper's phrases.
 
     Args:
         named: phrase to the skill that the paper found closest.
-        dictionary: learned phrases and their uses; None where nothing was trained.
-        library: empty where the run has none.
+        dictionary: learned phrases and their uses; None if nothing was trained.
+        library: empty if the run has none.
     """
     ranked = sorted(dictionary or {}, key=lambda phrase: (-(dictionary or {})[phrase], phrase))
     written = [skill for skill in library.skills if not skill.phrase]
@@ -72,7 +72,7 @@ def correspondences(
 
 
 def _closest(skills: list[Skill], printed: str) -> tuple[str, float]:
-    """(text, share of words in common) of the skill that has most in common with the paper's."""
+    """(text, share of words in common) of the skill that shares most words with the paper's."""
     wanted = words_of(printed)
     ranked = [
         (len(words_of(skill.text) & wanted) / len(words_of(skill.text) | wanted), skill.text)

@@ -1,4 +1,4 @@
-"""What an environment's folder of ``paper/`` offers."""
+"""What an environment's folder in ``paper/`` provides."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from skillpress.measure.paper.layout import Panel
 
 @dataclass(frozen=True)
 class EnvironmentBehavior:
-    """How a policy acts, in figures that only this environment's actions show."""
+    """The figures on a policy's behaviour that only this environment's actions show."""
 
     figures: tuple[BehaviorFigure, ...] = ()
     action_mix: Mapping[str, int] = field(default_factory=dict)
-    """Kind of action (in the environment's words) to steps of successful episodes."""
+    """Kind of action (in the environment's words) to the number of steps in successful episodes."""
 
 
 def no_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
-    """Of an environment without figures of its own."""
+    """The behaviour for an environment without figures of its own."""
     return EnvironmentBehavior()
 
 
@@ -29,12 +29,12 @@ class EnvironmentFigures:
     """One environment's part of the tables and of the report."""
 
     panels: Sequence[Panel] = ()
-    """Its rows of the paper's tables."""
+    """The environment's rows of the paper's tables."""
     behavior: Callable[[EvaluationSteps], EnvironmentBehavior] = no_behavior
-    """From an evaluation's steps to its own behaviour figures."""
+    """Computes the environment's own behaviour figures from an evaluation's steps."""
     named_skills: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Phrases that the paper says were learned, each with the skill of SkillRL's that says the same
-    (Table 11)."""
+    """Phrases that the paper reports as learned, each with the skill of SkillRL that says the same (Table
+    11)."""
 
     @property
     def named_phrases(self) -> tuple[tuple[str, ...], ...]:

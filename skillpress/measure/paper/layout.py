@@ -1,9 +1,9 @@
 """The paper's tables from any set of runs, each figure beside the paper's own.
 
 An environment's folder says which rows it adds to which table (a :class:`Panel`: the table's number, the
-heading the paper gives, and a small function from episodes to figures). Here they are laid out as in
-the paper, one column or row per method. ``printed_figures.csv`` holds what the paper printed; a count
-stands there with what it was counted in (Table 7's n; for Table 4 the sum of the column).
+heading in the paper, and a small function from episodes to figures). This module lays them out as in the
+paper, one column or row per method. ``printed_figures.csv`` holds the paper's printed figures; a count is
+stored with its total (Table 7's n; for Table 4 the sum of the column).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ METHODS = {
     "segcost": "SegCost (buffer)",
     "segcost_no_buffer": "SegCost (no buffer)",
 }
-"""Every method of a table by the name it has in ``printed_figures.csv``, in the tables' order. The paper
-has no random explorer: it is the floor that shows what trying alone reaches."""
+"""Every method of a table, by its name in ``printed_figures.csv``, in the tables' order. The paper has no
+random explorer: it is the floor that shows what random actions reach."""
 
 UNTRAINED = frozenset({"explorer", "vanilla"})
 """Methods without a training run, and so without a checkpoint to choose."""
@@ -44,11 +44,11 @@ TITLES = {
     10: "Most used phrases of the dictionary fitted to each method's successes, and of the last step's",
     11: "ALFWorld: whether the phrases that the paper matches with SkillRL's skills are in the dictionary",
 }
-"""The paper's number to what the table shows. Table 3 states no measurement."""
+"""The paper's number to the contents of the table. Table 3 states no measurement."""
 
 METHOD_ROWS = frozenset({1, 5, 10})
-"""Tables with a row, not a column, for each method: those of the paper, and Table 10, whose phrases need
-the room (the paper shows those of one method)."""
+"""Tables with a row, not a column, for each method. They are the paper's, and Table 10, whose phrases need
+the space (the paper shows the phrases of one method)."""
 
 _PAPER_FILE = Path(__file__).with_name("printed_figures.csv")
 
@@ -59,35 +59,35 @@ class Panel:
 
     table: int
     heading: str
-    """The environment as the table names it, with the episodes that are looked at."""
+    """The environment as the table names it, and which episodes count."""
     figures: Callable[[MethodEpisodes], tuple[BehaviorFigure, ...]]
-    """The rows, by the keys of ``printed_figures.csv``; the same ones for every method."""
+    """Computes the rows, by the keys of ``printed_figures.csv``; every method has the same rows."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a method came to, and what the paper says it came to."""
+    """A method's figure, and the paper's figure for it."""
 
     text: str = ""
-    """Ready to read; empty where no run was given."""
+    """The formatted figure; empty if no run was given."""
     value: float | None = None
     low: float | None = None
     """Lower end of the 95% interval over tasks, in the unit of ``value``."""
     high: float | None = None
     unit: str = ""
     episodes: int | None = 0
-    """How many are behind the figure; None where it is not computed from episodes."""
+    """Number of episodes behind the figure; None if it is not computed from episodes."""
     paper: str = ""
-    """As printed there; empty where the paper has none."""
+    """The paper's figure as printed; empty if the paper has none."""
 
     @property
     def printed(self) -> str:
-        """The paper's figure with its unit, which stands in the paper's row label."""
+        """The paper's figure with its unit, which the paper puts in the row label."""
         return f"{self.paper} %" if self.paper and self.unit == "share" else self.paper
 
     @property
     def interval(self) -> str:
-        """Both ends, ready to read; empty where there is none."""
+        """Both ends of the interval, formatted; empty if there is none."""
         if self.low is None or self.high is None:
             return ""
         return f"{number(self.low, self.unit)} to {number(self.high, self.unit)}"
@@ -102,7 +102,7 @@ class Line:
     key: str
     label: str
     cells: Mapping[str, Cell]
-    """By method, in the order of ``METHODS``."""
+    """Cells by method, in the order of ``METHODS``."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class PaperTable:
 
     @property
     def title(self) -> str:
-        """Such as ``Table 4. Closing operations of Countdown-Stepwise successes``."""
+        """The title, such as ``Table 4. Closing operations of Countdown-Stepwise successes``."""
         return f"Table {self.number}. {TITLES[self.number]}"
 
 
 def paper_tables(
     by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[Panel]]
 ) -> list[PaperTable]:
-    """The tables to which the environments played add rows, by number.
+    """The tables that have rows for the played environments, by number.
 
     Args:
         by_method: environment to method to its episodes; every environment has at least one method.
@@ -155,7 +155,7 @@ def panel_lines(environment: str, panel: Panel, by_method: Mapping[str, MethodEp
 
 
 def paper_row(table: int, environment: str, key: str) -> dict[str, str]:
-    """Method to the paper's figure as printed, empty where it has none."""
+    """Method to the paper's figure as printed; empty if the paper has none."""
     printed = _paper_figures().get((table, environment, key), {})
     return {method: printed.get(method, "") for method in METHODS}
 
@@ -189,7 +189,7 @@ def number(value: float, unit: str) -> str:
 
 @cache
 def _paper_figures() -> dict[tuple[int, str, str], dict[str, str]]:
-    """(table, environment, figure) to method to what the paper printed."""
+    """(table, environment, figure) to method to the paper's printed figure."""
     frame = pl.read_csv(_PAPER_FILE, infer_schema=False).with_columns(pl.all().fill_null(""))
     return {
         (int(row.pop("table")), row.pop("environment"), row.pop("figure")): row

@@ -1,4 +1,4 @@
-"""Table 1: Pass@1, or SC@k where an evaluation asks for k votes, per split of the test tasks."""
+"""Table 1: Pass@1, or SC@k if an evaluation asks for k votes, per split of the test tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillpress.measure.evaluation.success import pass_at_1, self_consistency
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 
 WHOLE = "all"
-"""Key of the one column of an environment whose test tasks are not split."""
+"""The key of the single column of an environment whose test tasks are not split."""
 
 
 def table_1(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
@@ -30,12 +30,12 @@ def table_1(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 def metric(played: MethodEpisodes) -> str:
-    """What is counted."""
+    """The name of the measure."""
     return f"SC@{played.votes}" if played.votes > 1 else "Pass@1"
 
 
 def success(key: str, label: str, played: MethodEpisodes) -> BehaviorFigure:
-    """The success rate; its deviation is over training seeds, or over runs where there is one seed."""
+    """The success rate. Its deviation is over training seeds, or over runs if there is one seed."""
     rate = self_consistency(played.episodes, played.votes) if played.votes > 1 else pass_at_1(played.episodes)
     runs = played.episodes.select(RUN_KEY).unique().sort(RUN_KEY)
     of_seed: dict[int, list[float]] = {}

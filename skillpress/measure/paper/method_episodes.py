@@ -1,7 +1,7 @@
-"""What one method did in one environment: the episodes that a cell of a table is computed from.
+"""One method in one environment: the episodes behind a cell of a table.
 
-The experiments of a method, one per training seed, are pooled. A task that several of them played is one
-task in every interval.
+The experiments of a method, one per training seed, are pooled. A task that several of them played is one task
+in every interval.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class MethodEpisodes:
     """All evaluation episodes of one method in one environment."""
 
     steps: EvaluationSteps
-    """Those of several training seeds together."""
+    """The steps of all training seeds together."""
     tasks: Mapping[str, Task]
-    """By id; those that were played."""
+    """Tasks that were played, by id."""
     votes: int = 1
     """k: episodes per task and run."""
     max_steps: int = 0
-    """T; 0 where it is not known."""
+    """T; 0 if it is not known."""
     last_dictionaries: Sequence[Mapping[tuple[str, ...], int]] = ()
     """Per training seed, the learned phrases of the last training step's dictionary and their uses."""
 
@@ -45,7 +45,7 @@ class MethodEpisodes:
         return replace(self, steps=self.steps.filter(pl.col("task_id").is_in(list(tasks))), tasks=tasks)
 
     def trajectories(self) -> Iterator[Trajectory]:
-        """The episodes as trajectories, without tokens and rewards, for what reads actions in order."""
+        """The episodes as trajectories, without tokens and rewards, for code that reads actions in order."""
         for rows in self.steps.stretches():
             for part in rows.partition_by(EPISODE_KEY, maintain_order=True):
                 yield _trajectory(part)

@@ -1,9 +1,9 @@
-"""Tables 10 and 11: the phrases that a method's successes are made of.
+"""Tables 10 and 11: the phrases in a method's successes.
 
-Two dictionaries are looked at. One is fitted (Eq. 3-4, the E-step) to the skill sequences of the method's
-won evaluation episodes, so every method has one, also those that were trained without a dictionary. The
-other is the one that the last training step fitted, and by which it shaped its rewards if the method does;
-of several training seeds its uses are summed.
+The tables use two dictionaries. One is fitted (Eq. 3-4, the E-step) to the skill sequences of the method's
+won evaluation episodes, so every method has one, including those trained without a dictionary. The other was
+fitted by the last training step, which shaped its rewards with it if the method does so. Over several
+training seeds its uses are summed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from skillpress.skills.fit import fit
 SHOWN = 4
 """Phrases per cell; the paper shows three or four."""
 UNIT = "uses"
-"""What stands in parentheses behind each phrase."""
+"""The unit in parentheses after each phrase."""
 
 Skills = tuple[str, ...]
 Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
-"""Method to the learned phrases of its fitted dictionary with their uses, and the successes behind it."""
+"""Method to the learned phrases of its fitted dictionary with their uses, and its number of successes."""
 
 
 def fit_each(
     environment: EnvironmentBundle, by_method: Mapping[str, MethodEpisodes], max_length: int
 ) -> Fitted:
-    """The dictionary of every method's successes, without phrases where it has none.
+    """The dictionary of every method's successes; without phrases if the method has no success.
 
     Args:
-        max_length: L, skills in a phrase at most.
+        max_length: L, the most skills in a phrase.
     """
     found: dict[str, tuple[Mapping[Skills, int], int]] = {}
     for method, played in by_method.items():
@@ -74,7 +74,7 @@ def phrase_lines(
 
 
 def most_used(learned: Mapping[Skills, int]) -> str:
-    """The phrases used most, most first; equal ones in the order of their skills."""
+    """The most used phrases, in decreasing order; ties are in the order of their skills."""
     ranked = sorted(learned.items(), key=lambda item: (-item[1], item[0]))
     return "; ".join(f"{' → '.join(phrase)} ({uses:,}×)" for phrase, uses in ranked[:SHOWN]) or "none"
 
@@ -118,13 +118,13 @@ def membership_lines(
 
 
 def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:
-    """Whether a phrase is in a dictionary, or in how many of those of several training seeds."""
+    """Whether a phrase is in a dictionary, or in how many of the dictionaries of several training seeds."""
     text = f"{sum(found)} of {len(found)} seeds" if len(found) > 1 else "yes" if found[0] else "no"
     return Cell(text, value=sum(found) / len(found), unit="dictionaries", episodes=episodes, paper=paper)
 
 
 def success_sequences(environment: EnvironmentBundle, played: MethodEpisodes) -> list[tuple[str, ...]]:
-    """φ(τ) of every won episode, actions without a skill left out; empty ones dropped."""
+    """φ(τ) of every won episode, without actions that have no skill; empty sequences are dropped."""
     won = MethodEpisodes(played.steps.filter(pl.col("won")), played.tasks)
     labels = (environment.projection(played.tasks[t.task_id], t) for t in won.trajectories())
     sequences = (tuple(label for label in episode if label is not None) for episode in labels)

@@ -10,7 +10,7 @@ from io import StringIO
 from skillpress.measure.paper.layout import METHOD_ROWS, METHODS, UNTRAINED, Cell, PaperTable
 
 NOT_RUN = "–"
-"""Shown where no run of the method was given."""
+"""The mark for a method without a run."""
 
 CSV_HEADER = (
     "table", "environment", "figure", "method", "checkpoint",
@@ -20,24 +20,24 @@ CSV_HEADER = (
 
 @dataclass(frozen=True)
 class GridRow:
-    """A line as the paper sets it."""
+    """A line in the paper's layout."""
 
     label: str
     heading: str
-    """The environment, where it is not a column's; a table names it once, above its first line."""
+    """The environment, if it is not a column's. A table names it once, above its first line."""
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table as the paper sets it."""
+    """A table in the paper's layout."""
 
     heads: tuple[str, ...]
     rows: tuple[GridRow, ...]
 
 
 def grid(table: PaperTable) -> Grid:
-    """Figures down and methods across, or the other way round where the paper does so."""
+    """Figures in rows and methods in columns, or transposed if the paper does so."""
     if table.number in METHOD_ROWS:
         heads = tuple(f"{line.heading}: {line.label}" for line in table.lines)
         rows = tuple(
@@ -50,7 +50,7 @@ def grid(table: PaperTable) -> Grid:
 
 
 def markdown(tables: Sequence[PaperTable], notes: Sequence[str]) -> str:
-    """The tables under each other; ``notes`` say how the figures were computed."""
+    """The tables one after the other; ``notes`` say how the figures were computed."""
     parts = ["# The paper's tables, computed from these runs\n", *(f"- {note}" for note in notes), ""]
     for table in tables:
         parts += [f"## {table.title}\n", *_markdown_rows(grid(table)), ""]
@@ -58,10 +58,10 @@ def markdown(tables: Sequence[PaperTable], notes: Sequence[str]) -> str:
 
 
 def csv_text(tables: Sequence[PaperTable], checkpoint: str) -> str:
-    """Every cell that holds anything; numbers in full, shares in [0, 1].
+    """Every cell with content. Numbers are unrounded, shares are in [0, 1].
 
     Args:
-        checkpoint: the rule by which trained policies were chosen; stands beside each of their figures.
+        checkpoint: the rule that chose the trained policies; the CSV repeats it with each of their figures.
     """
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

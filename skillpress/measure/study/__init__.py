@@ -1,5 +1,5 @@
-"""A study of methods: its plan, its record, and the statistics that the plan asks for.
+"""A study of methods: its plan, its record, and the statistics in the plan.
 
-What decides a claim is written in the plan (``params/study/``) before the first run. Everything here reads
-the plan and the record of finished runs and nothing else.
+The plan (``params/study/``) states before the first run how claims are decided. This package reads only the
+plan and the record of finished runs.
 """

@@ -1,8 +1,8 @@
-"""Do the behaviour figures of the paper's tables move in the paper's direction between its methods?
+"""Do the behaviour figures move between two methods in the direction that the paper's tables show?
 
-For a figure that the paper printed for two methods: the sign of its difference there, and ours with a t
-interval over seeds. Counts are compared as shares of what they were counted in. Holm's correction is over
-the differences of a table.
+For each figure that the paper printed for two methods: the sign of its difference there, and ours with a t
+interval over seeds. Counts are compared as shares of their totals. Holm's correction covers the differences
+of a table.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TRAINED = tuple(name for name in METHODS if name not in UNTRAINED)
 LEVEL = 0.05
 SAME, OTHER, OPEN, MISSING = "the paper's", "the other", "cannot be told", "runs are missing"
 Values = Mapping[int, float]
-"""Seed to a figure."""
+"""Seed to the value of a figure."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """One figure's difference between two methods."""
+    """The difference of one figure between two methods."""
 
     table: int
     environment: str
@@ -34,7 +34,7 @@ class Sign:
     first: str
     second: str
     paper: float
-    """The paper's difference, in the unit in which it printed the figure."""
+    """The paper's difference, in the unit of the printed figure."""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -45,7 +45,7 @@ class Sign:
 
 
 def printed(text: str) -> float | None:
-    """The number that the paper printed; a count as the share of what it was counted in, in percent."""
+    """The number that the paper printed; a count becomes the share of its total, in percent."""
     if found := re.fullmatch(r"([\d.]+) of ([\d.]+)", text):
         return 100 * float(found[1]) / float(found[2])
     found = re.match(r"[\d.]+", text)
@@ -57,7 +57,7 @@ def signs(environment: str, found: Mapping[str, Mapping[str, Values]], planned: 
 
     Args:
         found: ``<table>/<figure>`` to method to the figure of each seed.
-        planned: seeds that the plan asks for; below that there is no direction.
+        planned: the seeds that the plan asks for; with fewer there is no direction.
     """
     every = [sign for name, methods in found.items() for sign in _pairs(environment, name, methods)]
     done: list[Sign] = []

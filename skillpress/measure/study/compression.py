@@ -1,20 +1,21 @@
-"""Does compression predict generalisation? Observations over the probed steps of all runs of a benchmark.
+"""Does compression predict generalisation? The observations are the probed steps of all runs of a benchmark.
 
-The gap is success on training tasks minus success on tasks of an unseen kind. A measure of compression is
-one of :data:`MEASURES`. Two analyses hold the length of training successes and their number, ``corpus``,
+The gap is success on training tasks minus success on tasks of an unseen kind. A measure of compression is one
+of :data:`MEASURES`. Two analyses hold the length of training successes and their number, ``corpus``,
 constant:
 
-- the partial correlation of gap and measure: the correlation of what a linear fit on length and corpus leaves
-  of either. Steps of one run are alike, so it carries no test. The same within seeds, where each seed has a
-  level of its own: the runs of a seed share their start and the tasks of their probes, so that a correlation
-  over all rows can be that of a handful of seeds.
-- the slope of the measure in :data:`MODEL` with the run as random effect (REML), all columns standardised;
-  gap too, so that a slope of 0.1 is a tenth of a deviation of the gap per deviation of the measure. Its test
-  is the normal one of the mixed model.
+- the partial correlation of gap and measure: the correlation between what a linear fit on length and corpus
+  leaves of each. Steps of one run are alike, so it comes without a test. It is also computed within seeds,
+  with a level for each seed. The runs of a seed share their start and the tasks of their probes, so a
+  correlation over all rows may come from a handful of seeds.
+- the slope of the measure in :data:`MODEL` with the run as random effect (REML). All columns are
+  standardised, including the gap, so a slope of 0.1 is a tenth of a deviation of the gap per deviation of the
+  measure. Its test is the normal one of the mixed model.
 
-Why ``corpus``: the number of training successes is the training success that the gap is made of. By chance
-alone more successes widen the gap and lower the certificate, which is a bound from so many samples, so that
-the two correlate where no policy differs from another. ``benchmarks/compression_null.py`` simulates it.
+``corpus`` is held constant because the number of training successes is the training success in the gap. By
+chance alone, more successes widen the gap and lower the certificate, which is a bound from that many samples.
+So the two would correlate even if all policies were the same. ``benchmarks/compression_null.py`` simulates
+it.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ MEASURES = {
     "segments_per_skill": "seg/|s|",
 }
 HELD = {"steps": "length", "corpus": "corpus"}
-"""What both analyses hold constant, column to its name in :data:`MODEL`: successes' length and number."""
+"""Held constant by both analyses, column to its name in :data:`MODEL`: successes' length and number."""
 BESIDE = HELD | {"step": "step"}
-"""What the mixed model holds constant: the training step too."""
+"""Held constant by the mixed model: also the training step."""
 MODEL = f"gap ~ measure + {' + '.join(BESIDE.values())}"
 """The fixed effects of the mixed model."""
 FEWEST = 12
-"""Rows below which nothing is fitted."""
+"""The fewest rows that a model is fitted to."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a measure says of the gap on one benchmark."""
+    """What a measure tells about the gap on one benchmark."""
 
     benchmark: str
     measure: str
@@ -53,21 +54,22 @@ class Prediction:
     partial: float | None = None
     """The partial correlation, in [-1, 1]."""
     within_seeds: float | None = None
-    """The same where each seed has a level of its own."""
+    """The same with a level for each seed."""
     slope: float | None = None
-    """Standardised, of the mixed model."""
+    """The standardised slope of the mixed model."""
     low: float | None = None
     """Lower end of the slope's 95% interval."""
     high: float | None = None
     p: float | None = None
     """Two-sided, uncorrected."""
     gap_deviation: float | None = None
-    """The gap's deviation over the rows, in shares; slope times it is what the measure's deviation moves."""
+    """The gap's deviation over the rows, in shares. Times the slope, it is the effect of one deviation of the
+    measure."""
 
 
 def gaps(probes: pl.DataFrame) -> pl.DataFrame:
-    """One row per run and probed step with ``gap`` and the measures; steps without a success, or where a
-    measure is missing, are left out.
+    """One row per run and probed step with ``gap`` and the measures. Steps without a success, or with a
+    missing measure, are left out.
 
     Args:
         probes: rows of whole splits with ``run``, ``seed``, ``step``, ``split`` and the columns of a probe.
@@ -106,7 +108,7 @@ def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
 def partial_correlation(
     one: NDArray[np.float64], other: NDArray[np.float64], given: NDArray[np.float64]
 ) -> float:
-    """The correlation of what a linear fit on the columns of ``given`` leaves of the two."""
+    """The correlation between what a linear fit on the columns of ``given`` leaves of the two."""
     design = np.column_stack([np.ones(len(given)), given])
     both = np.column_stack([one, other])
     found, *_ = np.linalg.lstsq(design, both, rcond=None)
@@ -114,8 +116,8 @@ def partial_correlation(
 
 
 def _mixed(rows: pl.DataFrame, measure: str) -> tuple[float, float, float, float]:
-    """Slope of the measure, the ends of its 95% interval, and its p."""
-    from statsmodels.regression.mixed_linear_model import MixedLM  # pandas and seconds, for one question
+    """The measure's slope, the ends of its 95% interval, and its p."""
+    from statsmodels.regression.mixed_linear_model import MixedLM  # imports pandas and takes seconds
 
     columns = [name for name in (measure, *BESIDE) if rows[name].std()]
     design = np.column_stack([np.ones(rows.height), *(_standardised(rows[name]) for name in columns)])

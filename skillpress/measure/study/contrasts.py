@@ -1,8 +1,8 @@
 """The plan's claims, tested: an interval over seeds and tasks, Holm's correction in families, a verdict.
 
-The tests are those of ``evaluation/trainings.py``. A claim has a verdict when the record holds both methods
-for every planned seed. Until then its place in the family is kept (its p counts as 1), so that a correction
-never becomes laxer by runs that are missing.
+The tests are those of ``evaluation/trainings.py``. A claim gets a verdict when the record holds both methods
+for every planned seed. Until then it keeps its place in the family (its p counts as 1), so that missing runs
+never make a correction laxer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skillpress.measure.study.plan import BY_CLASS, Claim
 LEVEL = 0.05
 YES, REVERSED, TOO_SMALL, OPEN = "yes", "no, reversed", "no, too small to matter", "cannot be told"
 GATED = "open, as on all tasks"
-"""Verdict on a class of tasks where the claim on all tasks is open."""
+"""The verdict on a class of tasks if the claim on all tasks is open."""
 MISSING = "runs are missing"
 
 Pair = tuple[pl.DataFrame, pl.DataFrame]
@@ -29,37 +29,38 @@ Pair = tuple[pl.DataFrame, pl.DataFrame]
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim and what the record says of it; shares in [-1, 1]."""
+    """A claim and the record's evidence for it; shares in [-1, 1]."""
 
     claim: Claim
     planned: int
-    """Seeds that the plan asks for."""
+    """The seeds that the plan asks for."""
     margin: float
     difference: float | None = None
-    """Second less first, the mean over seeds; None where no seed has both."""
+    """Second minus first, mean over seeds; None if no seed has both."""
     per_seed: tuple[float, ...] = ()
     tasks: int = 0
-    """Different ones."""
+    """Number of different tasks."""
     low: float | None = None
-    """Lower end of the 95% interval over seeds and tasks; None below two seeds, or where nothing varies."""
+    """Lower end of the 95% interval over seeds and tasks; None for fewer than two seeds, or if nothing
+    varies."""
     high: float | None = None
     p: float | None = None
     """Two-sided, uncorrected."""
     corrected: float | None = None
-    """By Holm's method within the family."""
+    """p corrected by Holm's method within the family."""
     verdict: str = MISSING
 
     @property
     def complete(self) -> bool:
-        """Whether every planned seed is there."""
+        """Whether the record has every planned seed."""
         return len(self.per_seed) >= self.planned
 
 
 def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> Finding:
-    """The difference and its interval, without correction and verdict.
+    """The difference and its interval, before correction and verdict.
 
     Args:
-        pairs: by seed, those that the record has.
+        pairs: the pairs in the record, by seed.
     """
     empty = Finding(claim=claim, planned=planned, margin=margin)
     if not pairs:

@@ -1,7 +1,7 @@
 """Holm's correction for the number of claims (Holm 1979).
 
-The smallest of m p-values is multiplied by m, the next by m - 1, and so on; each is at least the one before
-it. Whatever the dependence between the claims, the chance of a single false one among them stays at 5%.
+The smallest of m p-values is multiplied by m, the next by m - 1, and so on; each result is at least the one
+before. The chance of one or more false claims stays at 5%, however the claims depend on each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The outcomes of a run, task by task: what the plan calls ``pass_at_1``, ``sc_at_k`` and so on.
+"""The outcomes of a run, task by task: ``pass_at_1``, ``sc_at_k`` and the plan's other names.
 
-Each is a number per test task whose mean over tasks is the run's figure, so that contrasts can be paired by
-task. An episode is told by the step at which it was won, 0 where it was not.
+Each outcome is a number per test task whose mean over tasks is the run's figure, so contrasts can be paired
+by task. An episode is given by the step at which it was won, or 0 if it was not.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ def scores(won_at: pl.DataFrame, outcome: str, max_steps: int, votes: int) -> pl
     """``task_id`` and ``score``.
 
     Args:
-        won_at: ``task_id`` and ``won_at``, the list of its episodes, run by run and vote by vote.
-        outcome: one of the plan's.
+        won_at: ``task_id`` and ``won_at``, the list of the task's episodes, run by run and vote by vote.
+        outcome: one of the plan's outcomes.
         max_steps: T.
-        votes: k, episodes of a task in each run.
+        votes: k, the episodes of a task in each run.
     """
     steps = pl.col("won_at").cast(pl.Int64)
     episodes = won_at.select("task_id", "won_at").with_row_index("row").explode("won_at")
@@ -41,7 +41,7 @@ def scores(won_at: pl.DataFrame, outcome: str, max_steps: int, votes: int) -> pl
 
 
 def of_class(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows whose ``kind`` is the class or lies in it; all where no class is named."""
+    """The rows whose ``kind`` is the class or lies in it; all rows if no class is named."""
     if not name:
         return outcomes
     kinds = [kind for kind in outcomes["kind"].unique() if within(kind, name)]

@@ -1,9 +1,9 @@
 """The plan of a study, as ``params/study/`` states it before the first run.
 
-``plan.yaml`` holds what the questions share: benchmarks and methods. Each file ``q<number>_<name>.yaml``
-holds one question. A question names, for each benchmark, the methods that it needs; a run that several
-questions need is one run. Claims are contrasts between any two methods, grouped in families: p-values are
-corrected for the number of claims within each family (``holm.py``).
+``plan.yaml`` holds what all questions share: benchmarks and methods. Each file ``q<number>_<name>.yaml``
+holds one question. A question names the methods that it needs on each benchmark; several questions may share
+a run. Claims are contrasts between any two methods, grouped in families: p-values are corrected for the
+number of claims within each family (``holm.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skillpress.experiment.params import Section, read_yaml
 SHARED = "plan.yaml"
 QUESTIONS = "q[0-9]*.yaml"
 BY_CLASS = ", by class"
-"""What the family of a claim about a class of tasks adds to the family's name."""
+"""Added to the family's name for a claim about a class of tasks."""
 Entry = TypeVar("Entry", bound=Section)
 _WITHIN = re.compile(r"within_([1-9][0-9]*)")
 
@@ -32,7 +32,7 @@ class PlanError(UserError):
 
 
 def within_budget(outcome: str) -> int | None:
-    """The steps of an outcome ``within_<steps>``; None for another outcome."""
+    """The steps of an outcome ``within_<steps>``; None for other outcomes."""
     found = _WITHIN.fullmatch(outcome)
     return int(found[1]) if found else None
 
@@ -44,43 +44,43 @@ def _known(outcome: str) -> str:
 
 
 Outcome = Annotated[str, AfterValidator(_known)]
-"""What is counted of a run: success at T, majorities of k votes, the area under the curve of success against
-the step budget, or success within so many steps."""
+"""What is counted in a run: success at T, majorities of k votes, the area under the curve of success against
+the step budget, or success within a number of steps."""
 
 
 class Benchmark(Section):
     """One environment with one small policy."""
 
     words: str
-    """Its name on pages."""
+    """The benchmark's name on pages."""
     base: Annotated[list[str], Field(min_length=1)]
-    """Overlays under every method's, by their place in params/ without ``.yaml``."""
+    """The overlays below every method's own, by their path in params/ without ``.yaml``."""
     seeds: Annotated[list[int], Field(min_length=2)]
     outcome: Outcome
-    """The primary one."""
+    """The primary outcome."""
     secondary: list[Outcome]
     margin: Annotated[float, Field(gt=0, lt=1)]
-    """The smallest difference of the primary outcome that matters."""
+    """The smallest difference in the primary outcome that matters."""
 
 
 class Method(Section):
-    """Overlays over a benchmark's base."""
+    """Overlays on top of a benchmark's base."""
 
     words: str
     overlays: Annotated[list[str], Field(min_length=1)]
 
 
 class Contrast(Section):
-    """A claim: how ``second`` stands against ``first``."""
+    """A claim: how ``second`` compares with ``first``."""
 
     first: str
     second: str
     expect: Literal["higher", "lower", "differs"]
-    """What the claim says of the primary outcome of ``second``."""
+    """The claim about the primary outcome of ``second``."""
     benchmarks: list[str] = Field(default_factory=list)
-    """Benchmarks; empty: all on which the question runs both methods."""
+    """Benchmarks of the claim; empty means all on which the question runs both methods."""
     classes: dict[str, list[str]] = Field(default_factory=dict)
-    """Benchmark to the classes of tasks on which it is also tested; these are a family of their own."""
+    """Benchmark to the classes of tasks on which the claim is also tested; these form their own family."""
 
 
 class Question(Section):
@@ -89,12 +89,12 @@ class Question(Section):
     title: str
     words: str
     runs: dict[str, list[str]]
-    """Benchmark to the methods that are run on it."""
+    """Benchmark to the methods that run on it."""
     families: dict[str, list[Contrast]]
     counts_as_yes: str
-    """In words."""
+    """The rule for a yes, in words."""
     counts_as_no: str
-    """In words."""
+    """The rule for a no, in words."""
 
 
 @dataclass(frozen=True)
@@ -108,30 +108,30 @@ class Claim:
     second: str
     expect: Literal["higher", "lower", "differs"]
     of_class: str = ""
-    """A class of tasks; empty for all tasks."""
+    """A class of tasks; empty means all tasks."""
 
     @property
     def name(self) -> str:
-        """Such as ``countdown: segcost against grpo``."""
+        """The name, such as ``countdown: segcost against grpo``."""
         where = f" ({self.of_class})" if self.of_class else ""
         return f"{self.benchmark}{where}: {self.second} against {self.first}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole plan, checked."""
+    """The whole plan, after all checks."""
 
     benchmarks: Mapping[str, Benchmark]
     methods: Mapping[str, Method]
     questions: Mapping[str, Question]
-    """By the names of their files without ``.yaml``, such as ``q1_order``."""
+    """Questions by the names of their files without ``.yaml``, such as ``q1_order``."""
 
     def chosen(self, questions: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> dict[str, list[str]]:
         """Benchmark to the methods that these questions run on it, in the plan's order.
 
         Args:
-            questions: names or beginnings of them (``q1``); all where none is given.
-            benchmarks: all where none is given.
+            questions: names or the beginnings of names (``q1``); all if empty.
+            benchmarks: all if empty.
 
         Raises:
             PlanError: one of them is not in the plan.
@@ -170,8 +170,8 @@ def read_plan(folder: Path) -> Plan:
     """The plan of a folder.
 
     Raises:
-        ParamsError: a file is missing or no YAML.
-        PlanError: it does not follow the schema, or names what the plan does not have.
+        ParamsError: a file is missing or not YAML.
+        PlanError: the plan does not follow the schema, or refers to something that it does not define.
     """
     shared = read_yaml(folder / SHARED)
     if set(shared) != {"benchmarks", "methods"}:

@@ -1,9 +1,9 @@
 """How many seeds show which difference: the power of the paired t test over seeds.
 
-With n seeds whose differences scatter with deviation s, a true difference d is found with probability
-P(|t'| > t_crit), where t' is noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n) / s
-(Cohen 1988, ch. 2). s comes from a pilot of few seeds, so that it is itself uncertain: its upper 80% bound
-is s sqrt((k - 1) / chi2_0.2(k - 1)) for k pilot seeds (Browne 1995).
+If the differences of n seeds scatter with deviation s, a true difference d is found with probability P(|t'| >
+t_crit), where t' is noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n) / s (Cohen 1988,
+ch. 2). s comes from a pilot of few seeds and is itself uncertain: its upper 80% bound is s sqrt((k - 1) /
+chi2_0.2(k - 1)) for k pilot seeds (Browne 1995).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_SEEDS = 1000
 
 
 def power(difference: float, deviation: float, seeds: int, level: float = LEVEL) -> float:
-    """The probability that the two-sided test at ``level`` finds it."""
+    """The probability that the two-sided test at ``level`` finds the difference."""
     from scipy.stats import nct, t  # a second to import
 
     critical = t.ppf(1 - level / 2, seeds - 1)
@@ -26,7 +26,7 @@ def power(difference: float, deviation: float, seeds: int, level: float = LEVEL)
 
 
 def detectable(deviation: float, seeds: int, level: float = LEVEL, wanted: float = 0.8) -> float:
-    """The smallest difference that is found with probability ``wanted``."""
+    """The smallest difference that the test finds with probability ``wanted``."""
     low, high = 0.0, deviation
     while power(high, deviation, seeds, level) < wanted:
         low, high = high, 2 * high
@@ -37,7 +37,7 @@ def detectable(deviation: float, seeds: int, level: float = LEVEL, wanted: float
 
 
 def seeds_needed(difference: float, deviation: float, level: float = LEVEL, wanted: float = 0.8) -> int:
-    """The fewest seeds that find it with probability ``wanted``.
+    """The fewest seeds that find the difference with probability ``wanted``.
 
     Raises:
         ValueError: more than ``MOST_SEEDS`` would be needed.
@@ -49,7 +49,7 @@ def seeds_needed(difference: float, deviation: float, level: float = LEVEL, want
 
 
 def upper_deviation(differences: Sequence[float], confidence: float = 0.8) -> float:
-    """The deviation of a pilot's differences, and as much more as its few seeds leave open."""
+    """The upper bound of the deviation of a pilot's differences, given its few seeds."""
     from scipy.stats import chi2
 
     degrees = len(differences) - 1

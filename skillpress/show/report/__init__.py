@@ -1,8 +1,8 @@
-"""The page that an experiment ends with: one HTML file that needs no network.
+"""The page at the end of an experiment: one HTML file that needs no network.
 
-:func:`render_report` draws a :class:`ReportData`. One experiment (one method, one seed) and an
-ablation (methods x seeds) are the same page: results are grouped by method, and where a method has
-several seeds their mean and their range are shown.
+:func:`render_report` draws a :class:`ReportData`. One experiment (one method, one seed) and an ablation
+(methods x seeds) use the same page: results are grouped by method, and a method with several seeds shows
+their mean and their range.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Skills as coloured cells, phrases as the outlined boxes around them.
+"""Skills as coloured cells, and phrases as the outlined boxes around them.
 
-This is a picture of the segmentation seg(s, 𝒞): one cell per step, one box per phrase, so the number
-of boxes is the cost that training pays for. The page draws them as nested lists, which wrap on narrow
-screens and read in order without colours. A step without a skill stands in the box that it interrupts,
-or on its own between two phrases.
+The boxes show the segmentation seg(s, 𝒞): one cell per step and one box per phrase, so the number of boxes is
+the cost in training. The page draws them as nested lists, which wrap on narrow screens and read in order
+without colours. A step without a skill is drawn in the box that it interrupts, or on its own between two
+phrases.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Cell:
     detail: str
     """The rest of the skill's name; may be empty."""
     color: str
-    """Fill; empty for a step without a skill."""
+    """Fill colour; empty for a step without a skill."""
     action: str = ""
-    """What was done; empty in a listed phrase."""
+    """The step's action; empty in a listed phrase."""
     invalid: bool = False
 
 
 @dataclass(frozen=True)
 class Box:
-    """Cells that one phrase covers."""
+    """The cells that one phrase covers."""
 
     cells: tuple[Cell, ...]
     is_phrase: bool = True
@@ -40,12 +40,12 @@ class Box:
 
 
 def phrase_box(phrase: Sequence[str], colors: Mapping[str, str]) -> Box:
-    """A phrase of the dictionary, without actions."""
+    """A phrase of the dictionary as a box, without actions."""
     return Box(tuple(_cell(skill, colors) for skill in phrase))
 
 
 def example_boxes(example: Example, colors: Mapping[str, str]) -> list[Box]:
-    """The boxes of an episode, in order; every step is in exactly one of them.
+    """The boxes of an episode, in order; every step is in exactly one box.
 
     Raises:
         ValueError: the phrases do not concatenate to the skills of the steps.

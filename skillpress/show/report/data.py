@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The data that a report shows."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ class PolicyResult:
     """One evaluated policy."""
 
     method: str
-    """Results with the same method are shown as one, with the range of their seeds."""
+    """Results with the same method are shown as one, with the range over their seeds."""
     summary: EvaluationSummary
     seed: int = 0
     """The experiment's seed."""
     baseline: bool = False
-    """Not trained by a method under test (random explorer, imitation start): drawn in grey."""
+    """Whether it is a baseline (random explorer, imitation start), drawn in grey, and not a trained
+    method."""
     environment_behavior: EnvironmentBehavior = field(default_factory=EnvironmentBehavior)
-    """What only this environment's actions show."""
+    """The figures that only this environment's actions show."""
     failures: tuple[BehaviorFigure, ...] = ()
-    """What its steps came to, see ``analysis/failures.py``; empty where nobody looked."""
+    """The kinds of its steps, see ``analysis/failures.py``; empty if they were not computed."""
     checkpoint: str = ""
-    """Which of a training's weights were evaluated; empty where nothing was trained."""
+    """Which weights of a training were evaluated; empty if nothing was trained."""
 
     @property
     def behavior(self) -> tuple[BehaviorFigure, ...]:
-        """General figures first, the environment's after them."""
+        """General figures first, then the environment's."""
         return (*self.summary.behavior, *self.environment_behavior.figures)
 
 
@@ -48,20 +49,20 @@ class Curve:
 
     method: str
     frame: pl.DataFrame
-    """A row per training step: ``step`` and the training loop's metrics."""
+    """One row per training step: ``step`` and the training loop's metrics."""
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class ExampleStep:
-    """One step of an episode to look at."""
+    """One step of an example episode."""
 
     action: str
-    """In the environment's wording."""
+    """The action in the environment's wording."""
     skill: str | None
-    """φ of the action; None where the rules give it none."""
+    """φ of the action; None if the rules give it no skill."""
     invalid: bool = False
-    """The environment refused it."""
+    """Whether the environment refused the action."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,13 @@ class Example:
     """The task in a line of plain words."""
     steps: tuple[ExampleStep, ...]
     phrases: tuple[tuple[str, ...], ...]
-    """A segmentation of the steps' skills; steps without a skill are not in it."""
+    """A segmentation of the steps' skills; steps without a skill are not part of it."""
 
     @classmethod
     def of(
         cls, title: str, task: str, steps: Sequence[ExampleStep], dictionary: SkillDictionary | None
     ) -> Example:
-        """The episode cut by the dictionary; skill by skill where there is no dictionary."""
+        """The episode cut by the dictionary, or skill by skill if there is no dictionary."""
         skills = [step.skill for step in steps if step.skill is not None]
         phrases = dictionary.segment(skills) if dictionary else [(skill,) for skill in skills]
         return cls(title, task, tuple(steps), tuple(phrases))
@@ -103,41 +104,42 @@ class ReportData:
     policies: Sequence[PolicyResult]
     """In the order of the tables; baselines first reads best."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What was measured and how, to stand above the figures of given models; empty where the policies are
-    trainings of an experiment, whose methods and seeds are counted in its place."""
+    """Facts about the measurement, shown above the figures if models were given. Empty if the policies are
+    trainings of an experiment; the page then counts methods and seeds instead."""
     verdict: str = ""
-    """What training did to success, which the page begins with; empty where nothing was trained."""
+    """The effect of training on success, at the top of the page; empty if nothing was trained."""
     advice: str = ""
-    """Where a page says what to try, seen from this one; empty where nothing needs to be tried."""
+    """The address, relative to this page, of the advice on what to try; empty if nothing needs to be
+    tried."""
     curves: Sequence[Curve] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     """``"trained against start"`` to the paired tests."""
     dictionary: SkillDictionary | None = None
-    """The dictionary fitted before training; None where no success was there to fit one to."""
+    """The dictionary fitted before training; None if there was no success to fit one to."""
     phrases: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PHRASE_COLUMNS))
-    """Bits and uses of its phrases, see ``mdl_report.phrase_table``."""
+    """Bits and uses of the dictionary's phrases, see ``mdl_report.phrase_table``."""
     history: History = field(default_factory=dict)
     """The learned phrases of every training step."""
     library: SkillLibrary = field(default_factory=SkillLibrary)
-    """The skill library that training left; empty where the experiment has none."""
+    """The skill library at the end of training; empty if the experiment has none."""
     correspondences: Sequence[Correspondence] = ()
-    """Table 11 measured on this run; empty where the paper names no phrases of the environment."""
+    """Table 11 measured on this run; empty if the paper names no phrases of the environment."""
     scaling: Scaling | None = None
     examples: Sequence[Example] = ()
     paper_tables: Sequence[PaperTable] = ()
-    """The paper's tables, where they were computed."""
+    """The paper's tables, if they were computed."""
     paper_notes: Sequence[str] = ()
-    """How their figures were computed, a sentence each."""
+    """Notes on how these figures were computed, one sentence each."""
     episodes_page: str = ""
-    """Where a page with some of the episodes lies, beside this one; empty where there is none."""
+    """The address, relative to this page, of a page with some of the episodes; empty if there is none."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The resolved parameters, nested as in params.yaml."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What ran (code revision, libraries, machine) to its version."""
+    """Name of a component (code revision, libraries, machine) to its version."""
 
 
 def by_method(policies: Iterable[PolicyResult]) -> dict[str, list[PolicyResult]]:
-    """The results of each method, methods in the order of their first result."""
+    """The results of each method; methods are in the order of their first result."""
     methods: dict[str, list[PolicyResult]] = {}
     for policy in policies:
         methods.setdefault(policy.method, []).append(policy)

@@ -1,4 +1,4 @@
-"""The figures of the page's section on the dictionary; like ``figures.py``, without titles."""
+"""The figures of the section on the dictionary; like those in ``figures.py``, they have no titles."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from skillpress.show.report.theme import INK, KIND_COLORS, METHOD_COLORS, MUTED,
 from skillpress.skills.history import History
 
 LONGEST_LIVED = 24
-"""Phrases in the figure of lifetimes."""
+"""The most phrases in the figure of lifetimes."""
 
 LABEL = 44
-"""Characters of a phrase beside its bar; the whole phrase is shown on hovering."""
+"""Characters of a phrase beside its bar. The whole phrase shows on hovering."""
 
 STORED, SPENT = KIND_COLORS[2], KIND_COLORS[0]
-"""For the two parts of the description length."""
+"""The colours of the two parts of the description length."""
 
 
 def bits(parts: pl.DataFrame) -> go.Figure:
@@ -49,7 +49,7 @@ def bits(parts: pl.DataFrame) -> go.Figure:
 
 
 def savings(learned: pl.DataFrame) -> go.Figure:
-    """One bar per learned phrase, most bits saved first, coloured by length."""
+    """One bar per learned phrase, coloured by length; the phrase that saves most bits comes first."""
     ranked = learned.sort("bits_saved", descending=True).with_row_index("rank", offset=1)
     figure = go.Figure()
     for length in sorted(ranked["length"].unique().to_list()):
@@ -84,7 +84,7 @@ def coverage(table: pl.DataFrame) -> go.Figure:
 
 
 def similarity(changes: pl.DataFrame) -> go.Figure:
-    """Overlap of every step's dictionary with the one before and with the base; see ``drift.drift``."""
+    """Overlap of every step's dictionary with the previous one and with the base; see ``drift.drift``."""
     figure = go.Figure()
     for column, name, color, dash in (
         ("previous", "with the step before", METHOD_COLORS[0], "solid"),
@@ -104,7 +104,7 @@ def similarity(changes: pl.DataFrame) -> go.Figure:
 
 
 def lifetimes(history: History) -> go.Figure:
-    """One row per phrase, the longest-lived on top; bars are the steps that it lives through."""
+    """One row per phrase, the longest-lived on top; bars cover the steps whose dictionary has the phrase."""
     shown = lifetime_table(history)["phrase"].to_list()[:LONGEST_LIVED]
     stretches = spans(history).filter(pl.col("phrase").is_in(shown))
     row = {phrase: number for number, phrase in enumerate(shown)}
@@ -133,7 +133,7 @@ def lifetimes(history: History) -> go.Figure:
 
 
 def scaling(table: pl.DataFrame) -> go.Figure:
-    """Seconds against sequences, both logarithmic; see ``data.Scaling``."""
+    """Seconds against sequences, on two logarithmic axes; see ``data.Scaling``."""
     figure = go.Figure()
     for column, name, color, dash in (
         ("fit_s", "skillpress", METHOD_COLORS[0], "solid"),
@@ -151,7 +151,7 @@ def scaling(table: pl.DataFrame) -> go.Figure:
 
 
 def _labels(phrases: Sequence[str]) -> list[str]:
-    """Each phrase in at most ``LABEL`` characters; those that would then read alike are numbered."""
+    """Each phrase in at most ``LABEL`` characters; phrases that would then look the same are numbered."""
     short = [phrase if len(phrase) <= LABEL else phrase[: LABEL - 1] + "…" for phrase in phrases]
     seen: Counter[str] = Counter()
     labels = []

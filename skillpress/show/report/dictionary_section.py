@@ -1,7 +1,7 @@
-"""The page's section on the dictionary: the bits it saves, how it changes, how fast it is found.
+"""The page's section on the dictionary: the bits it saves, how it changes, how fast it is fitted.
 
-Each panel is a figure with a title and a sentence that says how to read it; a panel whose data an
-experiment does not have is left out.
+Each panel is a figure with a title and a sentence on how to read it. A panel is left out if the experiment
+has no data for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Panel:
     figure: go.Figure
     caption: str
     wide: bool = False
-    """Takes the page's whole width."""
+    """Whether the panel takes the page's whole width."""
 
 
 def panels(data: ReportData) -> Iterator[Panel]:
@@ -52,8 +52,8 @@ def _savings(dictionary: SkillDictionary, data: ReportData) -> Iterator[Panel]:
         title="Bits before and after",
         figure=figures.bits(table),
         caption=(
-            f"What the {dictionary.sequences:,} successes take to write down, per success (Eq. 3): the "
-            f"phrases themselves, and the successes as indices into them. Having phrases {saved}."
+            f"Bits to write down the {dictionary.sequences:,} successes, per success (Eq. 3): the phrases "
+            f"themselves, and the successes as indices into them. Having phrases {saved}."
         ),
     )
     learned = data.phrases.filter(data.phrases["length"] > 1)
@@ -63,8 +63,8 @@ def _savings(dictionary: SkillDictionary, data: ReportData) -> Iterator[Panel]:
             title="Bits saved per phrase",
             figure=figures.savings(learned),
             caption=(
-                "Every learned phrase, the most useful first: how many bits the successes would need more "
-                "without it, all of them cut anew. Below zero it does not pay its storage."
+                "Every learned phrase, the most useful first, with the bits that the successes would need "
+                "more without it, after a new cut. Below zero a phrase costs more than it saves."
             ),
         )
     yield Panel(
@@ -79,7 +79,7 @@ def _drift(history: History, base: SkillDictionary | None) -> Iterator[Panel]:
     changes, lives = drift(history, base.learned_counts if base else None), lifetimes(history)
     yield Panel(
         name="similarity",
-        title="How much dictionaries are alike",
+        title="Similarity of dictionaries",
         figure=figures.similarity(changes),
         caption=(
             "Every training step fits a dictionary. Overlap is shared phrases over all phrases (Jaccard), or "

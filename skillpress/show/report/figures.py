@@ -1,7 +1,7 @@
 """One function per figure; each returns a Plotly figure without a title or legend.
 
-Titles, captions and the legend of methods are the page's, so that a figure says only what is drawn.
-Where a method has several seeds, its line or bar is their mean and a band or thin marks are the seeds.
+The page adds titles, captions and the legend of methods, so a figure contains only the drawing. If a method
+has several seeds, its line or bar is their mean, and a band or thin marks show the seeds.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ METRICS = (
     Metric("actions/entropy", "Entropy of actions", "nats per action"),
     Metric("actions/oracle", "The oracle's action", "its probability", percent=True),
 )
-"""Learning curves, in the page's order; those that no run has are left out."""
+"""Learning curves, in the page's order. Curves that no run has are left out."""
 
 REWARD = "reward/"
-"""What the columns of rewarded measures begin with (``training/batch_metrics.py``)."""
+"""The prefix of the columns of rewarded measures (``training/batch_metrics.py``)."""
 
 
 def reward_metrics(curves: Sequence[Curve]) -> list[Metric]:
-    """L0's Figure 3, from what was rewarded beside success: each part, the length of responses, the steps.
+    """L0's Figure 3, from the rewards beside success: each part, the length of responses, the steps.
 
-    Parts come in the order of their columns. Empty where nothing but success and invalid actions was
+    Parts come in the order of their columns. The list is empty if only success and invalid actions were
     rewarded.
     """
     columns = dict.fromkeys(column for curve in curves for column in curve.frame.columns)
@@ -69,7 +69,7 @@ def reward_metrics(curves: Sequence[Curve]) -> list[Metric]:
 
 
 def success(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
-    """Pass@1: one row per method, a mark with its Wilson interval per seed, the mean as a number."""
+    """Pass@1: one row per method, with a mark and its Wilson interval per seed, and the mean as a number."""
     methods = by_method(policies)
     figure = go.Figure()
     for row, (method, results) in enumerate(methods.items()):
@@ -108,7 +108,7 @@ def success(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.F
 
 
 def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
-    """Success against step budget: the mean of each method's seeds and the band between them."""
+    """Success against step budget: the mean of each method's seeds and the band that they span."""
     figure = go.Figure()
     for method, results in by_method(policies).items():
         curves = np.array([result.summary.budget.success for result in results])
@@ -120,14 +120,14 @@ def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Fi
 
 
 def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, Look]) -> go.Figure:
-    """One metric over training: the running mean of every method, and the band between its seeds."""
+    """One metric over training: the running mean of every method, and the band that its seeds span."""
     figure = go.Figure()
     hover = ("%{y:.1%}" if metric.percent else "%{y:.3g}") + " at step %{x}"
     for method in dict.fromkeys(curve.method for curve in curves):
         frames = [c.frame for c in curves if c.method == method and metric.column in c.frame.columns]
         if not frames:
             continue
-        last = min(int(frame.height) for frame in frames)  # a run still under way is shorter
+        last = min(int(frame.height) for frame in frames)  # a run that is not finished is shorter
         values = np.array([_smooth(frame[metric.column])[:last] for frame in frames], dtype=np.float64)
         steps = frames[0]["step"].to_numpy()[:last]
         _line_with_band(figure, steps, values, method, looks[method], hover)
@@ -138,7 +138,7 @@ def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, 
 
 
 def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Figure:
-    """How long successes are: one histogram per method, above one another, and their medians."""
+    """The length of successes: one histogram per method, one above the other, with their medians."""
     methods = by_method(policies)
     figure = go.Figure()
     longest = max((max(p.summary.success_lengths, default=1) for p in policies), default=1)
@@ -180,7 +180,7 @@ def success_lengths(policies: Sequence[PolicyResult], looks: Mapping[str, Look])
 
 
 def action_mix(policies: Sequence[PolicyResult]) -> go.Figure:
-    """What the steps of successes are: one bar per method, cut into kinds of action."""
+    """The steps of successes: one bar per method, cut into kinds of action."""
     methods = by_method(policies)
     kinds = list(
         dict.fromkeys(kind for policy in policies for kind in policy.environment_behavior.action_mix)
@@ -238,4 +238,4 @@ def _line_with_band(
 
 def _smooth(values: pl.Series) -> NDArray[np.float64]:
     smooth = values.cast(pl.Float64).rolling_mean(SMOOTHING, min_samples=1, center=True)
-    return smooth.round(12).to_numpy()  # a sum that rolls on leaves dust, and equal values must tie
+    return smooth.round(12).to_numpy()  # running sums leave rounding errors, and equal values must tie

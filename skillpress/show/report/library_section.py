@@ -1,4 +1,4 @@
-"""The tables of a run's skill library: what it holds and because of what, and Table 11 measured on it."""
+"""The tables on a run's skill library: its skills with their reasons, and Table 11 measured on it."""
 
 from __future__ import annotations
 

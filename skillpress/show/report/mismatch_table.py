@@ -1,4 +1,4 @@
-"""The table of how far the engine's probabilities lie from the learner's, and what was done about it."""
+"""The table of the difference between the engine's and the learner's probabilities, and its treatment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HEADS = ("Difference in nats", "Ratio of a token", "Ratio of a response", "Cut a
 
 
 def mismatch_table(curves: Sequence[Curve]) -> Table:
-    """One line per training run that measured it, with medians over its steps.
+    """One line per training run that measured the difference, with medians over its steps.
 
-    Ratios are learner to engine, with the range from the 1st to the 99th percentile beneath: those of all
-    that was trained where importance weights needed them, else those of the responses that were compared.
+    Ratios are learner to engine; below each is the range from the 1st to the 99th percentile. They cover all
+    trained tokens if importance weights needed them, otherwise the responses that were compared.
     """
     measured = [curve for curve in curves if "mismatch/mean" in curve.frame.columns]
     rows = [Row(curve.method, _values(curve.frame), f"seed {curve.seed}") for curve in measured]

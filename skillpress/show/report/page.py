@@ -1,8 +1,8 @@
 """From :class:`ReportData` to the text of one HTML page.
 
-The page holds Plotly's script once and each figure as data for it; nothing is fetched. The same data
-give the same page, byte for byte. Jinja escapes every text, and figures escape theirs themselves
-because Plotly reads simple markup in labels.
+The page holds Plotly's script once, and the data of each figure for it; it loads nothing. The same data give
+the same page, byte for byte. Jinja escapes every text. Figures escape theirs themselves, because Plotly reads
+simple markup in labels.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def _learning(
 
 
 def _html(figure: go.Figure, name: str) -> Markup:
-    """The figure's place, as high as it will be, with its data; the template's script draws it.
+    """The figure's element in its final height, with its data; the template's script draws it.
 
-    Drawing waits for the whole page, because a figure takes the width that its place has by then.
+    Drawing waits for the whole page, because only then the element has its final width.
     """
     content = figure.to_json().replace("<", "\\u003c")  # so that no label can close the script element
     return Markup(
@@ -110,12 +110,12 @@ def _html(figure: go.Figure, name: str) -> Markup:
 
 
 def _opening(color: str) -> str:
-    """How every translucent area of a colour begins."""
+    """The beginning of every translucent area of a colour."""
     return rgba(color, 1).removesuffix("1)")
 
 
 def _skills(data: ReportData) -> list[str]:
-    """Every skill of the page: the dictionary's in its order, then those that examples use."""
+    """Every skill on the page: the dictionary's in its order, then others in the examples."""
     named = data.dictionary.alphabet if data.dictionary else ()
     used = (step.skill for example in data.examples for step in example.steps if step.skill is not None)
     return [*named, *used]

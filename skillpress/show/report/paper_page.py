@@ -1,4 +1,4 @@
-"""The paper's tables, as a section of the report or as a page of their own."""
+"""The paper's tables, as a section of the report or as a separate page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEMPLATES.filters["both"] = both
 
 
 def paper_section(tables: Sequence[PaperTable], notes: Sequence[str]) -> dict[str, Any]:
-    """What the section's template is given."""
+    """The variables of the section's template."""
     return {
         "paper_tables": [(table.title, grid(table)) for table in tables],
         "paper_notes": notes,

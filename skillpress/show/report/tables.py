@@ -1,4 +1,4 @@
-"""The page's tables as rows of ready text; the template only places them."""
+"""The page's tables as rows of formatted text; the template only places them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from skillpress.measure.evaluation.paired import PairedTest
 from skillpress.show.report.data import PolicyResult, by_method
 
 NOTHING = "–"
-"""Shown where no episode qualifies."""
+"""The mark for a figure without any qualifying episode."""
 MINUS = "\u2212"
 
 
 @dataclass(frozen=True)
 class Value:
-    """A cell: the figure, and what stands behind it in small print."""
+    """A cell: the figure, and the small print after it."""
 
     text: str
     note: str = ""
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Column heads (without the first, the labels') and lines."""
+    """Column heads (without the first column, which holds the labels) and lines."""
 
     heads: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -69,7 +69,7 @@ def success_table(policies: Sequence[PolicyResult]) -> Table:
 def strata_table(
     policies: Sequence[PolicyResult], rates: Callable[[EvaluationSummary], Mapping[str, SuccessRate]]
 ) -> Table:
-    """A success rate by class of task, a line each; without lines when there are fewer than two classes."""
+    """A success rate by class of task, one line each; no lines if there are fewer than two classes."""
     methods = by_method(policies)
     strata = sorted({stratum for policy in policies for stratum in rates(policy.summary)})
     if len(strata) < 2:
@@ -92,7 +92,7 @@ def behavior_table(policies: Sequence[PolicyResult]) -> Table:
 
 
 def failure_table(policies: Sequence[PolicyResult]) -> Table:
-    """The same of what steps came to; under the figure of a single seed stands its interval over tasks."""
+    """One line per kind of step. The figure of a single seed has its interval over tasks below it."""
     return _figure_table(policies, lambda policy: policy.failures, intervals=True)
 
 
@@ -112,10 +112,11 @@ def _figure_table(
 
 
 def comparison_table(comparisons: Mapping[str, Comparison]) -> Table:
-    """The paired tests, a line per pair of policies and step budget, and one for the votes if any.
+    """The paired tests: one line per pair of policies and step budget, and one for the votes if there are
+    any.
 
-    McNemar's test is of single seeds, that of other trainings of several: a table of one kind alone has no
-    columns for the other.
+    McNemar's test needs a single seed, the test of other trainings needs several. If a table has only one of
+    these kinds, the other's columns are left out.
     """
     seeds = [comparison.seeds for comparison in comparisons.values()]
     kinds = [_over_tasks]
@@ -166,11 +167,11 @@ class PhraseRow:
     count: int
     """Uses in the minimal segmentation of the corpus."""
     bits: float
-    """Bits that the corpus would need more without it."""
+    """Bits that the corpus would need more without the phrase."""
 
 
 def phrase_rows(phrases: pl.DataFrame, top: int = 12) -> list[PhraseRow]:
-    """The learned phrases of ``mdl_report.phrase_table`` that save most bits, most first."""
+    """The learned phrases of ``mdl_report.phrase_table`` that save most bits, in decreasing order."""
     learned = phrases.filter(pl.col("length") > 1).sort("bits_saved", descending=True, maintain_order=True)
     return [
         PhraseRow(tuple(row["phrase"].split(ARROW)), row["uses"], row["bits_saved"])
@@ -179,7 +180,7 @@ def phrase_rows(phrases: pl.DataFrame, top: int = 12) -> list[PhraseRow]:
 
 
 def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Nested parameters as (dotted key, value)."""
+    """Nested parameters as pairs (dotted key, value)."""
     rows: list[tuple[str, str]] = []
     for key, value in parameters.items():
         path = f"{prefix}{key}"
@@ -188,7 +189,7 @@ def flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str
 
 
 def _rate(rates: Sequence[SuccessRate]) -> Value:
-    """The mean over seeds; beneath it the interval of a single seed, or the range of several."""
+    """The mean over seeds; below it the interval of a single seed, or the range of several."""
     if len(rates) > 1:
         return Value(f"{mean(rate.mean for rate in rates):.1%}", _range([f"{r.mean:.1%}" for r in rates]))
     (rate,) = rates

@@ -1,11 +1,11 @@
 """Colours and the common look of every figure.
 
-Methods take a colour-blind-safe palette (after Okabe and Ito, darkened for a white page) in the order
-in which they appear; baselines are grey and dashed, so that what was trained stands out. Skill families
-take pale fills that carry dark text at a contrast above 7:1.
+Methods get a colour-blind-safe palette (after Okabe and Ito, darkened for a white page) in the order in which
+they appear. Baselines are grey and dashed, so that trained methods stand out. Skill families get pale fills
+on which dark text has a contrast above 7:1.
 
-Figures are made in the colours of a light page. :data:`DARK` has the shade that each of them takes where the
-reader's system asks for dark pages: the page's script looks it up when it draws, styles by :func:`both`.
+Figures are made in the colours of a light page. :data:`DARK` has the dark shade of each colour, for readers
+whose system asks for dark pages: the page's script looks it up when it draws, styles do so by :func:`both`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ GRID = "#e8ebee"
 EDGE = "#c5ccd3"
 PAPER = "#ffffff"
 FITTING = 'style="max-width:100%;height:auto"'
-"""The attribute of an SVG file that keeps it from being wider than the screen."""
+"""The attribute that keeps an SVG file from being wider than the screen."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 METHOD_COLORS = ("#0b6fa4", "#c4501b", "#1b7f5c", "#9a4f96", "#a77400", "#2a9fc9", "#b03a5b")
 BASELINE_COLORS = ("#a3abb5", "#6b7683", "#404a56")
 KIND_COLORS = ("#4c86a8", "#7fb3c8", "#d9843b", "#efb366", "#8f86b8", "#5f5a8a", "#c9ced4", "#7d9a6a")
-"""For parts of a whole: kinds of action."""
+"""Colours for parts of a whole: kinds of action."""
 FAMILY_COLORS = ("#cfe6f4", "#d8efdc", "#fde3c8", "#e7dcf3", "#f9d9dc", "#f3ecb8", "#d5ecec", "#e6e2da")
 
 
@@ -43,16 +43,16 @@ DARK = {
     **dict(zip(FAMILY_COLORS, ("#1d4560", "#1f4a2c", "#5a3a16", "#443060", "#5a2730", "#4a4413", "#1c4a4a",
                                "#45413a"), strict=True)),
 }  # fmt: skip
-"""Colour on a light page to its shade on a dark one."""
+"""Colour on a light page to its shade on a dark page."""
 
 
 def both(color: str) -> str:
-    """The colour as a value of CSS that follows the page's scheme."""
+    """The colour as a CSS value that follows the page's colour scheme."""
     return f"light-dark({color}, {DARK[color]})"
 
 
 def scheme_style(parts: Iterable[str], shades: Mapping[str, str] = DARK) -> str:
-    """The style element of an SVG file whose elements take their shades where dark pages are asked for.
+    """The style element of an SVG file that changes colours on dark pages.
 
     Args:
         parts: the file's elements; ``fill`` and ``stroke`` hold its colours.
@@ -70,25 +70,25 @@ def scheme_style(parts: Iterable[str], shades: Mapping[str, str] = DARK) -> str:
 PERCENT_STOPS = [
     {"dtickrange": [0.99 * 10.0**-power, None], "value": f".{max(0, power - 2)}%"} for power in range(2, 13)
 ]
-"""Formats of a share's ticks: as many decimals as their distance needs, so that no two read alike."""
+"""Formats of a share's ticks, with enough decimals that no two ticks look the same."""
 
 
 def rgba(color: str, opacity: float) -> str:
-    """The colour as a translucent area."""
+    """The colour with this opacity."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn."""
+    """The drawing style of one method."""
 
     color: str
     dash: str
-    """Plotly's name of the line style."""
+    """Plotly's name for the line style."""
 
     def fill(self, opacity: float) -> str:
-        """The colour as a translucent area."""
+        """The colour with this opacity."""
         return rgba(self.color, opacity)
 
 
@@ -121,11 +121,11 @@ def family_colors(skills: Sequence[str]) -> dict[str, str]:
 
 
 def styled(figure: go.Figure, height: int, x: str, y: str = "") -> go.Figure:
-    """Give a figure the page's fonts, margins and axis titles; it has no title of its own."""
+    """Give a figure the page's fonts, margins and axis titles. The figure itself has no title."""
     figure.update_layout(
         template="none",
         height=height,
-        minreducedheight=24,  # a low figure gives its axis the room for labels and title
+        minreducedheight=24,  # so that a low figure keeps room for its axis labels and title
         font={"family": FONT, "size": 13, "color": INK},
         margin={"l": 12, "r": 16, "t": 12, "b": 12},
         paper_bgcolor="rgba(0,0,0,0)",

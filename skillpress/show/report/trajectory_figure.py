@@ -1,4 +1,5 @@
-"""How the log ratio of two policies spreads with the turn: an SVG file, the same bytes on every machine."""
+"""How the log ratio of two policies spreads with the turn: an SVG file with the same bytes on every
+machine."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ Scale = Callable[[float], float]
 
 
 def draw(spreads: Sequence[Spread]) -> str:
-    """Above, the log ratio of turns 0 to k: median and the middle 50% and 90% of the trajectories that have a
-    turn k. Below, the effective share of their weights.
+    """Draw two panels. Above is the log ratio of turns 0 to k: median, middle 50% and 90% of the trajectories
+    that have a turn k. Below is the effective share of their weights.
 
     Args:
-        spreads: of each turn, from the first on; at least one.
+        spreads: one per turn, from the first on; at least one.
     """
     turns = range(len(spreads))
     x = _scale((0, max(1, len(spreads) - 1)), (LEFT, RIGHT))
@@ -73,14 +74,14 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _step(low: float, high: float) -> float:
-    """The distance of two of them: 1, 2 or 5 times a power of ten."""
+    """The distance between two ticks: 1, 2 or 5 times a power of ten."""
     rough = max(high - low, 1e-9) / 5
     power = 10.0 ** _floor_log10(rough)
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
 
 
 def _form(low: float, high: float) -> str:
-    """The format of their labels: as many decimals as the step has, so that no two read alike."""
+    """The format of tick labels, with enough decimals that no two look the same."""
     decimals = max(0, -_floor_log10(_step(low, high)))
     return f"{{:.{decimals}f}}"
 
@@ -106,7 +107,7 @@ def _area(x: Scale, y: Scale, low: Sequence[float], high: Sequence[float], color
 
 
 def _rules(y: Scale, values: Iterable[float], form: str) -> list[str]:
-    """Lines across with their numbers; the one at 0 is darker."""
+    """Horizontal lines with their numbers; the line at 0 is darker."""
     drawn = []
     for value in values:
         look = f'stroke="{MUTED if value == 0 else GRID}" stroke-width="1"'

@@ -1,3 +1,3 @@
-"""A page on the skills that an agent's log shows; it describes, and no stage of an experiment reads it."""
+"""A page on the skills in an agent's log. It describes; no stage of an experiment reads it."""
 
 from __future__ import annotations

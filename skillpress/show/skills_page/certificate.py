@@ -1,9 +1,9 @@
-"""The half-sample certificate of a log: how few bits another trace will take (``skills/bounds.py``).
+"""The half-sample certificate of a log: an upper bound on the bits of a future trace (``skills/bounds.py``).
 
-A dictionary is fitted to one half of the traces and judged on the other, which it has not seen. Which half a
-trace is in is drawn by its task, so that traces of one task stay together and a drift over time is in both.
-The bound holds for a trace drawn as these were, counted up to its first T skills; the tools' names and T are
-taken as known before. With several traces a task it is a little too low, as they are no independent draws.
+A dictionary is fitted to one half of the traces and judged on the other half. A trace's task draws its half,
+so that traces of one task stay together and a drift over time is in both halves. The bound holds for a trace
+drawn like these, up to its first T skills. It takes the tools' names and T as known in advance. With several
+traces per task it is a little too low, because they are not independent draws.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 DELTA = 0.05
 
 Fit = Callable[[Sequence[Skills], str], SkillDictionary]
-"""(sequences, search) to a dictionary; ``""`` is the search that was asked for."""
+"""(sequences, search) to a dictionary; ``""`` stands for the search in the user's settings."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """Bits per trace that one dictionary takes."""
+    """The bits per trace with one dictionary."""
 
     seen: float
-    """On the half that it was judged on, the dictionary's own bits included."""
+    """Bits on the half that it was judged on, including the dictionary's own bits."""
     bound: float
-    """What a future trace takes on average, at most, with probability 1 - δ."""
+    """Upper bound on the mean bits of a future trace, which holds with probability 1 - δ."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """With routines and with single skills alone."""
+    """The result with routines and with single skills alone."""
 
     learned: Certified
     singles: Certified
     halves: tuple[int, int]
-    """Traces that were learned from, and judged on."""
+    """Number of traces that were learned from, and judged on."""
     longest: int
     """T."""
 
     @property
     def saves(self) -> float:
-        """The share of the singles' bits on the judged half that the routines save for certain."""
+        """The certain saving by the routines, as a share of the single skills' bits on the judged half."""
         return 1 - self.learned.bound / self.singles.seen if self.singles.seen else 0.0
 
 
 def certify(
     sequences: Sequence[Skills], tasks: Sequence[str], fit: Fit, longest: int | None, seed: int
 ) -> Certificate | None:
-    """The certificate; None where there are fewer than two tasks.
+    """The certificate; None if there are fewer than two tasks.
 
     Args:
-        tasks: the task of each sequence; empty for one that stands alone.
-        longest: T; None is the longest sequence.
+        tasks: the task of each sequence; empty for a sequence that stands alone.
+        longest: T; None means the length of the longest sequence.
     """
     drawn = [derive(seed, "half", task or f"trace {place}") for place, task in enumerate(tasks)]
     order = sorted(range(len(drawn)), key=lambda place: (drawn[place], place))

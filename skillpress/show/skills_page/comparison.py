@@ -1,19 +1,19 @@
-"""Which phrases tell two groups of traces apart: successes from failures, or one version from another.
+"""Which phrases distinguish two groups of traces: successes from failures, or one version from another.
 
-Per phrase the *risk difference*: the share of the first group's traces that hold it (its skills stand there
-in a row) less the second's. With m phrases looked at, intervals at 95% each would miss somewhere more often
-than not; so each holds at 1 - 0.05/m (Bonferroni), and all hold together with at least 95%, however phrases
-depend on each other.
+For each phrase the *risk difference* is the share of the first group's traces that hold it (as consecutive
+skills), minus the second group's share. With m phrases, intervals at 95% each would miss somewhere more often
+than not. So each holds at 1 - 0.05/m (Bonferroni), and all hold together with at least 95%, however the
+phrases depend on each other.
 
-- The phrases must not be chosen with an eye on who succeeded. They come from a dictionary that is fitted to
-  all traces of both groups together, so failures' own routines are among them, and no group is favoured.
+- The choice of phrases must not depend on success. They come from a dictionary that is fitted to all traces
+  of both groups together, so it contains the failures' own routines, and favours no group.
 - An interval is Newcombe's (1998, method 10: Wilson's intervals of both shares, combined), which keeps its
-  level at shares near 0 and 1.
-- Traces of one task are not independent. Where tasks have several, the variance of the difference is the
-  linearised one over tasks, and Wilson's formula is given as many trials as would have it if they were
-  independent; the normal quantile becomes Student's with one degree of freedom less than there are tasks.
+  level for shares near 0 and 1.
+- Traces of one task are not independent. If tasks have several traces, the variance of the difference is the
+  linearised one over tasks. Wilson's formula then gets the number of independent trials with the same
+  variance, and the normal quantile becomes Student's with one degree of freedom less than there are tasks.
 
-A phrase that separates is no cause: long traces hold more phrases, and failures are often long.
+A phrase that separates is not a cause: long traces hold more phrases, and failures are often long.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Contrast:
 
     phrase: Skills
     first: float
-    """Share of the first group's traces that hold it."""
+    """Share of the first group's traces that hold the phrase."""
     second: float
     low: float
-    """Of the interval of ``first - second``, corrected for all phrases looked at."""
+    """Lower end of the interval of ``first - second``, corrected for the number of phrases."""
     high: float
 
     @property
@@ -52,7 +52,7 @@ class Contrast:
 
     @property
     def separates(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -63,13 +63,13 @@ class Comparison:
     names: tuple[str, str]
     traces: tuple[int, int]
     tasks: int
-    """Different tasks in both groups together."""
+    """Number of different tasks in both groups together."""
     contrasts: tuple[Contrast, ...]
-    """All phrases looked at: the clearest first."""
+    """All phrases, the clearest difference first."""
 
     @property
     def separating(self) -> tuple[Contrast, ...]:
-        """Those whose interval leaves out 0."""
+        """The phrases whose interval excludes 0."""
         return tuple(contrast for contrast in self.contrasts if contrast.separates)
 
 
@@ -83,11 +83,11 @@ def compare(
     """Compare two groups of the traces of a log.
 
     Args:
-        held: of a dictionary that was fitted without regard to the groups.
-        first: (traces,) who is in the first group.
-        second: (traces,) who is in the second.
-        tasks: (traces,) the task of each; empty for a trace that stands alone.
-        names: of the groups.
+        held: the holdings of a dictionary that was fitted without regard to the groups.
+        first: (traces,) whether each trace is in the first group.
+        second: (traces,) whether each trace is in the second group.
+        tasks: (traces,) the task of each trace; empty for a trace that stands alone.
+        names: the names of the groups.
 
     Raises:
         ValueError: a group is empty.
@@ -116,7 +116,7 @@ def compare(
 def newcombe(
     shares: tuple[float, float], trials: tuple[float, float], quantile: float
 ) -> tuple[float, float]:
-    """The interval of a difference of two shares (Newcombe 1998, method 10)."""
+    """The interval of a difference between two shares (Newcombe 1998, method 10)."""
     (one, other), difference = shares, shares[0] - shares[1]
     low, high = _wilson(one, trials[0], quantile)
     other_low, other_high = _wilson(other, trials[1], quantile)
@@ -133,7 +133,7 @@ def _wilson(share: float, trials: float, quantile: float) -> tuple[float, float]
 
 
 def _clusters(tasks: Sequence[str], taking_part: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(traces,) the number of each trace's task; a trace without one is a task of its own, others are -1."""
+    """(traces,) the number of each trace's task. A trace without a task is its own; traces outside get -1."""
     number: dict[object, int] = {}
     found = np.full(len(tasks), -1, np.int64)
     for place in np.flatnonzero(taking_part):
@@ -148,11 +148,11 @@ def _design_effect(
     second: NDArray[np.bool_],
     clusters: NDArray[np.int64],
 ) -> float:
-    """By how much the tasks' variance of the difference exceeds that of independent traces; at least 1."""
+    """The tasks' variance of the difference, as a multiple of that of independent traces; at least 1."""
     share, other = holders[first].mean(), holders[second].mean()
     independent = share * (1 - share) / first.sum() + other * (1 - other) / second.sum()
     tasks = int(clusters.max()) + 1
-    if independent == 0:  # all traces of a group agree: a task counts once
+    if independent == 0:  # all traces of a group agree, so a task counts once
         return float((first.sum() + second.sum()) / tasks)
     residuals = np.where(first, (holders - share) / first.sum(), 0.0)
     residuals -= np.where(second, (holders - other) / second.sum(), 0.0)

@@ -1,7 +1,7 @@
-"""From a log to what its page says: figures and records, no markup.
+"""From a log to the content of its page: figures and records, without markup.
 
-The dictionary is fitted to the successes, or to all traces where nobody says which succeeded; the comparisons
-look at a second one that is fitted to all of their traces (``comparison.py`` says why).
+The dictionary is fitted to the successes, or to all traces if the log does not tell successes. The
+comparisons use a second dictionary that is fitted to all of their traces (``comparison.py`` says why).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from skillpress.skills.fit import fit
 
 @dataclass(frozen=True)
 class Settings:
-    """How a log is described."""
+    """Settings for the description of a log."""
 
     search: str = "refined"
     max_phrase_length: int = 6
     """L."""
     longest_trace: int | None = None
-    """T of the certificate; None is the longest trace of the log."""
+    """T of the certificate; None means the longest trace of the log."""
     between: tuple[str, str] | None = None
-    """The versions to compare; None are the two with most traces."""
+    """The versions to compare; None means the two with most traces."""
     seed: int = 0
 
 
@@ -45,13 +45,13 @@ class Routine:
 
     phrase: Skills
     uses: int
-    """In the traces that the dictionary is fitted to."""
+    """Uses in the traces that the dictionary is fitted to."""
     traces: int
-    """How many of these use it."""
+    """Number of these traces that use it."""
     bits_saved: float
-    """What they would need more without it."""
+    """Bits that these traces would need more without it."""
     examples: tuple[int, ...]
-    """Positions of its first traces in the log."""
+    """Positions in the log of the first traces that use it."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class Versions:
 
     comparison: Comparison
     overlap: Overlap
-    """Of the dictionaries of both, each fitted to its own traces."""
+    """Overlap of the two dictionaries, each fitted to its own version's traces."""
     learned: tuple[int, int]
-    """Phrases of each."""
+    """Number of learned phrases per version."""
     others: dict[str, int]
-    """Versions that are not compared, and their traces."""
+    """Versions that are not compared, with their number of traces."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """All that the page says of a log."""
+    """Everything that the page says about a log."""
 
     log: Log
     settings: Settings
@@ -78,34 +78,34 @@ class Content:
     """Positions of the traces that the dictionary is fitted to."""
     savings: Savings
     routines: tuple[Routine, ...]
-    """Most bits first."""
+    """Routines by bits saved, most first."""
     covered: tuple[tuple[str, float], ...]
     """(group of traces, share of its skills that learned phrases cover)."""
     certificate: Certificate | None
     success: Comparison | None
-    """Successes against failures; None where one of them is not there."""
+    """Successes against failures; None if the log lacks either."""
     contrast_examples: dict[Skills, tuple[int, ...]]
-    """First traces of the phrases that comparisons look at."""
+    """The first traces of each phrase in a comparison."""
     over_time: OverTime | None
     order: str
-    """What the traces are ordered by over time."""
+    """What orders the traces over time."""
     versions: Versions | None
 
     @property
     def of_successes(self) -> bool:
-        """Whether the dictionary is of the successes alone."""
+        """Whether the dictionary is fitted to the successes alone."""
         return len(self.fitted) < len(self.log) or all(self.log.success)
 
 
 EXAMPLES = 3
-"""Traces that are named for each phrase."""
+"""The most traces that are named for each phrase."""
 
 
 def describe(log: Log, settings: Settings, compared: Log | None = None) -> Content:
-    """Work out everything.
+    """Compute the whole content of the page.
 
     Args:
-        compared: the log of another version; it enters the comparison of versions and nothing else.
+        compared: the log of another version; only the comparison of versions uses it.
 
     Raises:
         TracesError: the versions to compare are not in the log, or no trace has a skill.
@@ -114,7 +114,7 @@ def describe(log: Log, settings: Settings, compared: Log | None = None) -> Conte
     fitted = np.flatnonzero(succeeded) if succeeded.any() else np.arange(len(log))
     corpus = [log.skills[place] for place in fitted]
     if not any(corpus):
-        raise TracesError("no success has a step with a skill; rules that fit some are needed")
+        raise TracesError("no success has a step with a skill; write rules that fit some of their steps")
     dictionary = _fit(corpus, log.alphabet, settings)
     used = uses(dictionary, corpus)
     everywhere = uses(dictionary, log.skills) if len(fitted) < len(log) else used
@@ -198,7 +198,7 @@ def _success(log: Log, settings: Settings) -> tuple[Comparison | None, dict[Skil
 
 
 def _versions(log: Log, compared: Log | None, settings: Settings) -> Versions | None:
-    """Two versions of one log, or a log and the other that it is compared with."""
+    """Two versions of one log, or a log and the log that it is compared with."""
     named = list(log.version) if compared is None else ["these traces"] * len(log)
     skills, tasks, success = list(log.skills), list(log.task), list(log.success)
     alphabet = log.alphabet
@@ -244,13 +244,13 @@ def _chosen(counts: Counter[str], between: tuple[str, str] | None) -> tuple[str,
 def _corpus(
     skills: Sequence[Skills], success: Sequence[bool | None], group: NDArray[np.bool_]
 ) -> list[Skills]:
-    """A version's successes, or all its traces where it has none."""
+    """A version's successes, or all its traces if it has none."""
     of_group = np.flatnonzero(group)
     return [skills[place] for place in of_group if success[place]] or [skills[place] for place in of_group]
 
 
 def _ordered(log: Log, fitted: NDArray[np.int64]) -> tuple[list[Skills], str]:
-    """The sequences that are fitted to in the order of time, and what gives the order."""
+    """The fitted sequences in the order of time, and what gives the order."""
     times = [log.time[place] for place in fitted]
     known = [time for time in times if time is not None]
     if len(known) < len(times) or len(set(known)) < 2:

@@ -1,7 +1,7 @@
 """The traces behind the phrases, step by step, as the page shows them.
 
-A trace is drawn as its cut: one frame for each phrase, with the steps that it covers. A step without a skill
-stands in the frame that it interrupts, or alone between two.
+A trace is drawn as its cut: one frame per phrase, around the steps that it covers. A step without a skill is
+drawn in the frame that it interrupts, or alone between two frames.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import SkillDictionary
 
 ROUTINES, CONTRASTS = 40, 30
-"""Phrases on the page; the files beside it have all."""
+"""The most phrases on the page; the files beside it list all."""
 STEPS = 60
-"""Of one trace that are shown."""
+"""The most steps of a trace that are shown."""
 ACTION, ANSWER = 400, 300
-"""Characters of a step that are shown."""
+"""The most characters of a step that are shown."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ShownStep:
 
 @dataclass(frozen=True)
 class Frame:
-    """Steps that one phrase covers, or one step between two phrases."""
+    """The steps that one phrase covers, or one step between two phrases."""
 
     steps: tuple[ShownStep, ...]
     learned: bool
@@ -50,7 +50,7 @@ class Episode:
     """One trace."""
 
     position: int
-    """In the log."""
+    """The trace's position in the log."""
     name: str
     place: str
     outcome: str
@@ -58,11 +58,11 @@ class Episode:
     frames: tuple[Frame, ...]
     steps: int
     viewer: str | None
-    """Its id in the viewer, ``<source>-<episode number>``; None where its file is no rollout file."""
+    """The trace's id in the viewer, ``<source>-<episode number>``; None if its file is not a rollout file."""
 
 
 def shown_positions(content: Content) -> list[int]:
-    """The traces that some phrase on the page names, in the log's order."""
+    """The traces that some phrase on the page lists, in the log's order."""
     named: set[int] = set()
     for routine in content.routines[:ROUTINES]:
         named.update(routine.examples)
@@ -73,7 +73,7 @@ def shown_positions(content: Content) -> list[int]:
 
 
 def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> list[Episode]:
-    """Read the named traces once more, in the log's order."""
+    """Read these traces again, in the log's order."""
     log = content.log
     found = {
         position: _episode(log, position, trace, projection, content.dictionary)
@@ -83,7 +83,7 @@ def episodes(content: Content, projection: TraceProjection, wanted: Wanted) -> l
 
 
 def frames(steps: Sequence[ShownStep], dictionary: SkillDictionary) -> list[Frame]:
-    """The cut of some steps; every step is in exactly one frame."""
+    """The steps in frames by their cut; every step is in exactly one frame."""
     waiting = list(steps)
     cut: list[Frame] = []
     for phrase in dictionary.segment([step.skill for step in steps if step.skill is not None]):
@@ -100,13 +100,13 @@ def frames(steps: Sequence[ShownStep], dictionary: SkillDictionary) -> list[Fram
 
 
 def viewer_id(log: Log, position: int) -> str | None:
-    """``<source>-<episode number>``: sources are the rollout files in the order given."""
+    """The id ``<source>-<episode number>``; sources are the rollout files in the order given."""
     place = log.place[position]
     return f"{log.parquet.index(place.file)}-{place.number}" if place.file in log.parquet else None
 
 
 def place_of(log: Log, position: int) -> str:
-    """Where a trace stands, in words."""
+    """The place of a trace, in words."""
     place = log.place[position]
     counted = "episode" if place.file in log.parquet else "line" if place.offset >= 0 else "item"
     return f"{log.files[place.file]}, {counted} {place.number}"
@@ -146,7 +146,7 @@ def _shown(steps: Sequence[TraceStep], skills: Iterable[str | None]) -> Iterator
 
 
 def _first(whole: Sequence[Frame]) -> Iterator[Frame]:
-    """Frames up to ``STEPS`` steps, the last one whole."""
+    """The first frames with ``STEPS`` steps; the last frame is kept whole."""
     count = 0
     for frame in whole:
         if count >= STEPS:

@@ -1,8 +1,8 @@
 """How an agent's routines change from the first traces to the last.
 
-The traces that the dictionary is fitted to are cut into windows of equal size. Each window gets a dictionary
-of its own, and neighbours are compared as those of training steps are (``analysis/drift.py``). Two windows of
-one agent differ by chance too: the same overlap with the order drawn at random says by how much.
+The traces that the dictionary is fitted to are cut into windows of equal size. Each window gets its own
+dictionary, and neighbours are compared in the same way as training steps (``analysis/drift.py``). Two windows
+of one agent differ by chance too; the same overlap with the order drawn at random shows by how much.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 
 MOST_WINDOWS = 10
 SMALLEST_WINDOW = 50
-"""Traces; fewer say little about a dictionary."""
+"""The fewest traces of a window; fewer say little about a dictionary."""
 SHUFFLES = 3
 
 Fit = Callable[[Sequence[Skills]], SkillDictionary]
@@ -32,11 +32,11 @@ class OverTime:
     """A log in windows."""
 
     traces: tuple[int, ...]
-    """Per window, in the order of time."""
+    """Number of traces per window, in the order of time."""
     changes: pl.DataFrame
-    """See ``drift.drift``; ``step`` is the window, from 1 on."""
+    """The table of ``drift.drift``; ``step`` is the window, from 1 on."""
     lives: pl.DataFrame
-    """See ``drift.lifetimes``."""
+    """The table of ``drift.lifetimes``."""
     overlap: float
     """Mean of ``previous``: the share of phrases that neighbouring windows have in common."""
     by_chance: float
@@ -44,7 +44,7 @@ class OverTime:
 
 
 def over_time(sequences: Sequence[Skills], fit: Fit, seed: int) -> OverTime | None:
-    """Windows of sequences that stand in the order of time; None where there are too few for two."""
+    """Windows of sequences in the order of time; None if there are too few for two windows."""
     count = min(MOST_WINDOWS, len(sequences) // SMALLEST_WINDOW)
     if count < 2:
         return None

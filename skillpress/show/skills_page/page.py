@@ -1,6 +1,6 @@
 """From :class:`Content` to the text of one HTML page that loads nothing and runs no script.
 
-Jinja escapes every text, and ``visible.py`` shows what would hide in it. A policy in the page forbids
+Jinja escapes every text, and ``visible.py`` makes hidden characters visible. A policy in the page forbids
 scripts, so that even markup that slipped through could not run.
 """
 
@@ -22,7 +22,7 @@ from skillpress.skills.dictionary import Skills
 
 _HERE = Path(__file__).parent
 COLORS = 8
-"""Fills of cells in ``skills.css``, taken in turn by the alphabet's skills."""
+"""The number of cell fills in ``skills.css``; the alphabet's skills take them in turn."""
 LONGEST_CELL = 28
 BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN = 20, 12, 12
 
@@ -58,10 +58,10 @@ def render(
     """The page, as the text of an HTML file.
 
     Args:
-        episodes: those that it shows.
-        title: what the traces are called.
-        projected_by: what gives a step its skill, in words.
-        viewer: address of a viewer of the same rollout files; None where there is none.
+        episodes: the traces that the page shows.
+        title: the name of the traces.
+        projected_by: the source of the steps' skills, in words.
+        viewer: address of a viewer of the same rollout files; None if there is none.
     """
     log = content.log
     color = {skill: number % COLORS for number, skill in enumerate(log.alphabet)}
@@ -109,7 +109,7 @@ def _cells(phrase: Skills, color: dict[str, int]) -> list[Cell]:
 
 
 def _reach(comparison: Comparison) -> float:
-    """The longest distance from 0 of an interval that is shown."""
+    """The longest distance of a shown interval from 0."""
     shown = comparison.contrasts[:CONTRASTS]
     return max((max(abs(c.low), abs(c.high)) for c in shown), default=1.0) or 1.0
 
@@ -139,6 +139,6 @@ def _percent(share: float, digits: int = 0) -> str:
 
 
 def _points(difference: float) -> str:
-    """A difference of shares, in percentage points with its sign."""
+    """A difference between shares, in percentage points with its sign."""
     text = f"{100 * difference:+.1f}"
     return text.replace("-", "−")

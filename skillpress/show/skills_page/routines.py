@@ -1,8 +1,8 @@
 """Which phrases a log uses or holds, and what each saves.
 
-A trace *uses* a phrase when the phrase is in the trace's minimal segmentation (longest phrase first), and
-*holds* it when its skills stand there in a row. A trace that holds a phrase need not use it: a longer phrase
-may cover the same steps. Equal sequences are looked at once.
+A trace *uses* a phrase if the phrase is in its minimal segmentation (longest phrase first), and *holds* it if
+the phrase's skills occur in it consecutively. A trace that holds a phrase need not use it: a longer phrase
+may cover the same steps. Equal sequences are processed once.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ MOST_TIMES = 65_535
 
 @dataclass(frozen=True)
 class Usage:
-    """The learned phrases of a dictionary in the traces of a log."""
+    """How the traces of a log use (or hold) the learned phrases of a dictionary."""
 
     phrases: tuple[Skills, ...]
     """The learned phrases, in the dictionary's order."""
     rows: NDArray[np.int64]
-    """(traces,) which distinct sequence each trace is."""
+    """(traces,) index of each trace's distinct sequence."""
     times: NDArray[np.uint16]
-    """(distinct sequences, phrases) how often a sequence uses (or holds) a phrase; 65,535 at most."""
+    """(distinct sequences, phrases) how often a sequence uses (or holds) a phrase; at most 65,535."""
 
     @cached_property
     def traces(self) -> NDArray[np.int64]:
-        """(phrases,) how many traces have each."""
+        """(phrases,) number of traces with each phrase."""
         return np.bincount(self.rows, minlength=len(self.times)) @ (self.times > 0)
 
     @cached_property
     def total(self) -> NDArray[np.int64]:
-        """(phrases,) how often each is there in all traces."""
+        """(phrases,) occurrences of each phrase in all traces."""
         return np.bincount(self.rows, minlength=len(self.times)) @ self.times.astype(np.int64)
 
     def having(self, phrase: int) -> NDArray[np.bool_]:
-        """(traces,) whether each has the phrase."""
+        """(traces,) whether each trace has the phrase."""
         return np.asarray(self.times[:, phrase] > 0)[self.rows]
 
 
@@ -85,9 +85,9 @@ def _counted(
 
 
 def bits_saved(dictionary: SkillDictionary, sequences: Sequence[Skills]) -> list[float]:
-    """What all sequences together would need more without each learned phrase, everything cut anew.
+    """Bits that all sequences together would need more without each learned phrase, after a new cut.
 
-    May be negative.
+    A value may be negative.
 
     Raises:
         ValueError: there is no sequence, or a skill is not in the alphabet.

@@ -1,5 +1,6 @@
-"""Leafing through episodes: an index over rollout files, and a page that shows them.
+"""A viewer of episodes: an index over rollout files, and a page that shows them.
 
-``catalogue`` opens files and answers, ``server`` lets a page on this machine ask, ``embedded`` writes a page
-with a sample of episodes in it. What a page is given stands in ``records``; the page is in ``page/``.
+``catalogue`` opens files and answers questions, ``server`` serves a page on this machine, and ``embedded``
+writes a page that contains a sample of episodes. ``records`` defines the page's data; the page is in
+``page/``.
 """

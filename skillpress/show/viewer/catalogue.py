@@ -1,4 +1,4 @@
-"""All episodes that are open, and the answers to whatever the page asks of them."""
+"""All open episodes, and the answers to the page's requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROW = tuple(EpisodeRow.__dataclass_fields__)
 
 
 class NoSuchEpisodeError(UserError):
-    """No episode, or no decision of it, has this number."""
+    """No episode, or no decision of the episode, has this number."""
 
 
 class Catalogue:
@@ -49,11 +49,11 @@ class Catalogue:
     ) -> None:
         """
         Args:
-            note: what the page should say of where the episodes are from.
+            note: a remark for the page on where the episodes are from.
 
         Raises:
             StorageError: a file cannot be read.
-            ParamsError: tasks are of an environment that there is not.
+            ParamsError: tasks belong to an environment that does not exist.
         """
         self._title, self._note, self._phrases = title, note, phrases
         self._sources = [OpenSource(each, phrases.dictionary) for each in files]
@@ -76,11 +76,11 @@ class Catalogue:
         return self._episodes.height
 
     def close(self) -> None:
-        """End what works behind the scenes."""
+        """End the background work."""
         self._skills.close()
 
     def answering(self) -> AbstractContextManager[None]:
-        """While a question is answered, what works behind the scenes rests."""
+        """Pause the background work while a request is answered."""
         return self._skills.resting()
 
     def wait(self) -> None:
@@ -88,7 +88,7 @@ class Catalogue:
         self._skills.wait()
 
     def about(self) -> About:
-        """What is open."""
+        """The open files and their filters."""
         return About(
             title=self._title,
             sources=tuple(
@@ -119,10 +119,10 @@ class Catalogue:
         )
 
     def page(self, query: Query) -> EpisodePage:
-        """Some of the episodes that a query finds.
+        """A page of the episodes that match a query.
 
         Raises:
-            StorageError: a file was replaced since it was opened.
+            StorageError: a file was replaced after it was opened.
         """
         episodes = self.table()
         complete, progress = True, 1.0
@@ -148,8 +148,8 @@ class Catalogue:
         """One episode.
 
         Raises:
-            NoSuchEpisodeError: there is none of this name.
-            StorageError: its file was replaced since it was opened, or its steps are not all there.
+            NoSuchEpisodeError: no episode has this name.
+            StorageError: its file was replaced after it was opened, or some of its steps are missing.
         """
         source, number = self._find(name)
         row = next(_rows(self.table()[int(self._starts[source]) + number]))
@@ -170,26 +170,26 @@ class Catalogue:
         )
 
     def name(self, place: int) -> str:
-        """The id of an episode by its place among all."""
+        """The id of an episode by its place among all episodes."""
         source = int(np.searchsorted(self._starts, place, side="right")) - 1
         return f"{source}-{place - int(self._starts[source])}"
 
     def prompts(self, name: str, limits: Limits) -> tuple[Prompt, ...]:
-        """What the policy saw before each decision of an episode.
+        """The prompts of all decisions of an episode, as the policy saw them.
 
         Raises:
-            NoSuchEpisodeError: there is no such episode.
-            StorageError: its file was replaced since it was opened.
+            NoSuchEpisodeError: no episode has this name.
+            StorageError: its file was replaced after it was opened.
         """
         source, number = self._find(name)
         return tuple(prompt() for prompt in self._sources[source].prompts(number, limits))
 
     def prompt(self, name: str, position: int) -> Prompt:
-        """What the policy saw before one decision of an episode.
+        """The prompt of one decision of an episode, as the policy saw it.
 
         Raises:
             NoSuchEpisodeError: there is no such episode or decision.
-            StorageError: its file was replaced since it was opened.
+            StorageError: its file was replaced after it was opened.
         """
         source, number = self._find(name)
         found = list(self._sources[source].prompts(number, SERVED))
@@ -198,23 +198,23 @@ class Catalogue:
         return found[position]()
 
     def dictionary(self) -> Dictionary:
-        """The phrases."""
+        """The dictionary's phrases."""
         return self._phrases.told(self._skills.counts())
 
     def table(self) -> pl.DataFrame:
-        """The columns of ``EpisodeRow`` (and others) of all episodes, as far as they are known by now."""
+        """The columns of ``EpisodeRow`` (and others) of all episodes, as far as they are known so far."""
         return self._episodes.with_columns(place=pl.int_range(pl.len()), cost=self._skills.costs)
 
     def _values(self, column: str) -> tuple[Any, ...]:
         return tuple(self._episodes[column].drop_nulls().unique().sort())
 
     def _beside(self, row: EpisodeRow, condition: pl.Expr) -> tuple[EpisodeRow, ...]:
-        """Other episodes of the same task."""
+        """The other episodes of the same task."""
         others = pl.col("place") != int(self._starts[row.source]) + self._find(row.id)[1]
         return tuple(_rows(self.table().filter(others, pl.col("task") == row.task, condition)))
 
     def _find(self, name: str) -> tuple[int, int]:
-        """The source and the number of an episode by its id."""
+        """An episode's source and number, by its id."""
         source, _, number = name.partition("-")
         if all(part.isascii() and part.isdigit() and len(part) < 10 for part in (source, number)):
             found = int(source), int(number)
@@ -241,7 +241,7 @@ class Catalogue:
 
 
 def _siblings(row: EpisodeRow) -> pl.Expr:
-    """Those of the same group."""
+    """The condition for episodes of the same group."""
     return pl.all_horizontal(pl.col(name) == getattr(row, name) for name in ("source", "policy", "group"))
 
 

@@ -1,8 +1,8 @@
-"""A sample of episodes as the data of a page that stands alone.
+"""A sample of episodes as the data of a self-contained page.
 
-The data are what the server would answer, with one difference: each token stands once, in a table for all
-episodes, and prompts and responses name it by its place there. What would make the page larger than it may be
-is left out: first the prompts of an episode that is long, then the episode.
+The data are the server's answers, with one difference: each token is stored once, in a table for all
+episodes, and prompts and responses refer to it by its index. If the page would become too large, parts are
+left out: first the prompts of a long episode, then the episode.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from skillpress.show.viewer.records import Limits, Token
 
 LIMITS = Limits(characters=10_000, tokens=4_000)
 PROMPTS_BYTES = 200_000
-"""What the prompts of one episode may take."""
+"""The most bytes for the prompts of one episode."""
 MOST_BYTES = 10_000_000
-"""Of the whole page."""
+"""The most bytes of the whole page."""
 LEFT_OUT_BYTES = 200
-"""What it takes to say that episodes were left out."""
+"""Bytes reserved for the remark that episodes were left out."""
 
 
 @dataclass
 class TokenTable:
-    """The tokens of all episodes, each once."""
+    """The tokens of all episodes, each stored once."""
 
     places: dict[Token, int] = field(default_factory=dict)
 
     def of(self, tokens: Iterable[Token]) -> list[int]:
-        """Where each stands."""
+        """The index of each token."""
         return [self.places.setdefault(token, len(self.places)) for token in tokens]
 
     def forget(self, size: int) -> None:
-        """Leave out all but the first tokens."""
+        """Drop all but the first ``size`` tokens."""
         for token in list(self.places)[size:]:
             del self.places[token]
 
@@ -46,7 +46,7 @@ class TokenTable:
 def episodes_page(
     catalogue: Catalogue, groups: Sequence[Sequence[int]], note: str, most_bytes: int = MOST_BYTES
 ) -> str:
-    """The page with these episodes, as many as it has room for.
+    """The page with these episodes, as many as fit.
 
     Args:
         groups: places of episodes that are shown together or not at all; earlier ones matter more.
@@ -88,7 +88,7 @@ def _data(
 
 
 def _told(catalogue: Catalogue, place: int, table: TokenTable) -> dict[str, Any]:
-    """One episode; it waits until costs are known."""
+    """One episode as data. Blocks until costs are known."""
     catalogue.wait()
     name = catalogue.name(place)
     episode = catalogue.episode(name, LIMITS)
@@ -116,16 +116,16 @@ def _add_prompts(catalogue: Catalogue, name: str, decisions: list[dict[str, Any]
 
 
 def _short(logprob: float | None) -> float | None:
-    """As many digits as a colour needs."""
+    """A log-probability with the digits that a colour needs."""
     return None if logprob is None else round(logprob, 4)
 
 
 def _size(value: Any) -> int:
-    """Bytes in the page, where ``<`` is written as six."""
+    """Size in the page in bytes, where ``<`` takes six."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return len(text.encode()) + 5 * text.count("<") + 1
 
 
 def _plain(record: Any) -> Any:
-    """As JSON says it; a number that JSON cannot say is null."""
+    """A record as JSON values; a number that JSON cannot write becomes null."""
     return orjson.loads(orjson.dumps(record))

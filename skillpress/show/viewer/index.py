@@ -1,8 +1,8 @@
-"""One row per episode of a rollout file, and where its rows stand in it.
+"""One row per episode of a rollout file, and the place of the episode's rows in the file.
 
-The index is worked out in one pass over the narrow columns, some row groups at a time: texts and tokens stay
-on disk, and a file of 10^6 steps is indexed in less than a second. One episode is then read by the place of
-its rows, which takes the row groups that hold them and no other.
+One pass over the narrow columns computes the index, some row groups at a time. Texts and tokens stay on disk,
+and a file of 10^6 steps is indexed in less than a second. An episode is later read by the place of its rows,
+which loads only the row groups that hold them.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from skillpress.learn.training.trained_episodes import scan_advantages
 NARROW = (
     *TRAJECTORY_KEY, "policy", "run", "won", "outcome", "policy_version", "action", "invalid", "reward",
 )  # fmt: skip
-"""The columns that are read of every row."""
+"""The columns that are read for every row."""
 
 
 @dataclass(frozen=True)
 class IndexedFile:
-    """A rollout file that is open."""
+    """An open rollout file."""
 
     path: Path
     episodes: pl.DataFrame
-    """In the file's order: ``first_row`` and ``rows``, and the columns of ``EpisodeRow`` that follow from the
-    file alone."""
+    """Episodes in the file's order: ``first_row`` and ``rows``, and the columns of ``EpisodeRow`` that follow
+    from the file alone."""
     identity: tuple[int, int, int]
-    """Device, number and time of the file; another file of the same name has others."""
+    """Device, inode and time of the file. Another file of the same name has different values."""
     advantages: pl.Series | None
-    """What training took each row to be worth, null where it did not learn from it; None where the file is of
-    no training."""
+    """The advantage of each row in training, null if training did not use the row. None if the file does not
+    come from training."""
 
     def rows(self, episode: int, columns: Sequence[str] | pl.Expr) -> pl.DataFrame:
         """The rows of one episode.
 
         Raises:
-            StorageError: the file was replaced since it was opened.
+            StorageError: the file was replaced after it was opened.
         """
         first, count = self.episodes.select("first_row", "rows").row(episode)
         return self.slice(first, count).select(columns).collect()
 
     def slice(self, first: int, count: int) -> pl.LazyFrame:
-        """Some rows, lazily.
+        """A range of rows, lazily.
 
         Raises:
-            StorageError: the file was replaced since it was opened.
+            StorageError: the file was replaced after it was opened.
         """
         if _identity(self.path) != self.identity:
             raise StorageError(f"{self.path}: has changed since it was opened; start the viewer again")
@@ -64,8 +64,8 @@ def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
         advantages: the file beside a training's rollouts (``skillpress.learn.training.trained_episodes``).
 
     Raises:
-        StorageError: missing, truncated, of another schema, replaced while it was read, or the advantages
-            are those of other rows.
+        StorageError: the file is missing, truncated, of another schema, or was replaced while it was read, or
+            the advantages belong to other rows.
     """
     rows = scan_rollouts(path)
     identity = _identity(path)
@@ -81,8 +81,8 @@ def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
 
 
 def joined(files: Iterable[IndexedFile], tasks: Sequence[Mapping[str, Task]]) -> pl.DataFrame:
-    """The episodes of all files, one file after the other, with ``source``, ``number`` (in its file), and the
-    ``split`` and ``stratum`` of their tasks."""
+    """The episodes of all files, file by file, with ``source``, ``number`` (in its file), and the ``split``
+    and ``stratum`` of their tasks."""
     parts = [
         file.episodes.with_columns(source=pl.lit(source, pl.Int32), number=pl.int_range(pl.len())).join(
             _task_table(known), on="task", how="left", maintain_order="left"
@@ -120,14 +120,14 @@ def _episodes(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _wrong(rows: pl.DataFrame) -> pl.DataFrame:
-    """``episode``, ``wrong``: what was wrong with most of its invalid steps (first by name of equals)."""
+    """``episode``, ``wrong``: the most common error of its invalid steps (ties: the first by name)."""
     counts = rows.filter(pl.col("invalid").is_not_null() & TAKEN).group_by("episode", "invalid").len()
     ranked = counts.sort("episode", "len", "invalid", descending=[False, True, False])
     return ranked.group_by("episode", maintain_order=True).agg(wrong=pl.col("invalid").first())
 
 
 def _advantages(rows: pl.LazyFrame, path: Path, advantages: Path) -> pl.Series:
-    """One per row of the rollouts."""
+    """One advantage per row of the rollouts."""
     lessons = scan_advantages(advantages).select(*TRAJECTORY_KEY, "advantage").collect()
     if not lessons.select(TRAJECTORY_KEY).equals(rows.select(TRAJECTORY_KEY).collect()):
         raise StorageError(f"{advantages}: its rows are not those of {path}; train again")

@@ -1,9 +1,8 @@
-"""The page as one document, whether a server answers its questions or the document holds the answers itself.
+"""The page as one document; either a server answers its requests, or the document holds the answers.
 
-Both have the same style and the same script, and both begin with a policy for the browser: it runs the one
-script and applies the one style whose hashes the policy names, and nothing else. Whatever an episode's text
-says can therefore not run even if it became markup; and it cannot, since the policy also forbids scripts to
-make markup of a string.
+Both kinds have the same style and the same script, and both begin with a policy for the browser. It allows
+only the one script and the one style whose hashes it names. So a text in an episode could not run even if it
+became markup. It cannot become markup either, since the policy forbids scripts to make markup from strings.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ PAGE = Path(__file__).parent / "page"
 ENTRY = "app.js"
 
 _UNSAFE_IN_DATA = re.compile("[<\u2028\u2029\ud800-\udfff]")
-"""What would end the element that the data stand in, or could not be written as UTF-8."""
+"""Characters that would end the data's element, or that UTF-8 cannot write."""
 _ENDS_ELEMENT = re.compile(r"</(?:script|style)|<!--", re.IGNORECASE)
 
 
 def live_page() -> str:
-    """The page that asks a server."""
+    """The page that sends requests to a server."""
     return _document(None)
 
 
 def self_contained(data: Mapping[str, Any]) -> str:
-    """The page that holds its data and asks nobody.
+    """The page that contains its data and needs no server.
 
     Args:
         data: ``about``, ``episodes``, ``tokens`` and ``dictionary``, as ``EmbeddedSource`` reads them.
 
     Raises:
-        ValueError: a number is not finite, which JSON cannot say.
+        ValueError: a number is not finite, which JSON cannot write.
     """
     return _document(data)
 
@@ -48,7 +47,7 @@ def _document(data: Mapping[str, Any] | None) -> str:
     style, script = (PAGE / "style.css").read_text(encoding="utf-8"), linked(PAGE, ENTRY)
     for name, text in {"style.css": style, "the script": script}.items():
         if ends := _ENDS_ELEMENT.search(text):
-            raise PageError(f"{PAGE}: {name} holds {ends[0]!r}, which ends the element that it stands in")
+            raise PageError(f"{PAGE}: {name} holds {ends[0]!r}, which ends its element")
     document = Template((PAGE / "index.html").read_text(encoding="utf-8"))
     return document.substitute(
         policy=_policy(style, script, alone=data is not None),
@@ -59,7 +58,7 @@ def _document(data: Mapping[str, Any] | None) -> str:
 
 
 def _policy(style: str, script: str, *, alone: bool) -> str:
-    """What the browser may do for this document; all that is not named is forbidden."""
+    """The browser's permissions for this document; everything not listed is forbidden."""
     allowed = {
         "default-src": "'none'",
         "script-src": _hash(script),

@@ -1,9 +1,9 @@
 """The page's modules as one script.
 
-A page that is opened from a disk may import nothing, and a policy that names one script by its hash lets
-no other run. So the modules are linked into one script, each within a function of its own so that their names
-do not meet. That takes the few forms of ``import`` and ``export`` that the page's modules keep to; any other
-form is refused here, before a browser sees it.
+A page opened from a disk must not import anything, and a policy that names one script by its hash lets no
+other script run. So the modules are linked into one script, each inside its own function so that their names
+do not collide. The linker supports only the few forms of ``import`` and ``export`` that the page's modules
+use; it refuses any other form before a browser sees it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _UNKNOWN = re.compile(r"^\s*(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE
 
 
 class PageError(UserError):
-    """A module of the page that cannot be linked."""
+    """A module of the page cannot be linked."""
 
 
 def linked(folder: Path, entry: str) -> str:
-    """One script that does what the module ``entry`` and all that it imports do.
+    """One script that does the work of the module ``entry`` and everything that it imports.
 
     Raises:
-        PageError: a module is missing, two import each other, or a form is not known here.
+        PageError: a module is missing, two modules import each other, or a form is not supported here.
     """
     scripts: dict[str, str] = {}
     _add(folder, entry, scripts, ())
@@ -56,14 +56,14 @@ def _add(folder: Path, module: str, scripts: dict[str, str], importers: tuple[st
 
 
 def _resolved(importer: str, module: str) -> str:
-    """A module's path from the page's folder."""
+    """A module's path, relative to the page's folder."""
     if module in BARE:
         return BARE[module]
     return PurePosixPath(importer).parent.joinpath(module).as_posix()
 
 
 def _wrapped(module: str, text: str) -> str:
-    """A module as a function that is called once and leaves what it exports under the module's path."""
+    """A module as a function that is called once and stores its exports under the module's path."""
     exported = dict.fromkeys(_DECLARED.findall(text))
     pairs = [f"{name}" for name in exported]
     if listed := _LISTED.search(text):
@@ -76,13 +76,13 @@ def _wrapped(module: str, text: str) -> str:
     text = _IMPORT.sub(lambda found: _taken(module, found), text)
     if unknown := _UNKNOWN.search(text):
         raise PageError(
-            f"{module}: {unknown[0].strip()[:80]!r} is no form of import or export that is linked here"
+            f"{module}: {unknown[0].strip()[:80]!r} is not a form of import or export that can be linked"
         )
     return f'modules["{module}"] = (() => {{\n{text}\nreturn {{ {", ".join(pairs)} }};\n}})();'
 
 
 def _taken(importer: str, found: re.Match[str]) -> str:
-    """An import as a declaration."""
+    """An import statement as a declaration."""
     source = f'modules["{_resolved(importer, found["module"])}"]'
     if found["default"]:
         return f"const {found['default']} = {source}.default;"
@@ -91,7 +91,7 @@ def _taken(importer: str, found: re.Match[str]) -> str:
 
 
 def _renamed(name: str, *, exporting: bool) -> str:
-    """``a as b`` within an object (exported: ``b: a``) or a pattern (imported: ``a: b``)."""
+    """``a as b`` in an object (exported: ``b: a``) or a pattern (imported: ``a: b``)."""
     own, _, other = (part.strip() for part in name.partition(" as "))
     if not other:
         return own

@@ -1,4 +1,4 @@
-"""The dictionary as the page browses it: every phrase with its uses, its bits, and its life over training."""
+"""The dictionary as the page shows it: every phrase with its uses, its bits, and its life over training."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from skillpress.skills.history import History
 
 @dataclass(frozen=True)
 class KnownPhrases:
-    """What an experiment left of its dictionaries."""
+    """The phrases in an experiment's dictionaries."""
 
     dictionary: SkillDictionary | None = None
-    """By which episodes are cut."""
+    """The dictionary that cuts the episodes."""
     history: History = field(default_factory=dict)
-    """Of training; empty where there was none."""
+    """The phrases over training; empty if there was no training."""
     bits: Mapping[Skills, float] = field(default_factory=dict)
-    """What a learned phrase saves; one that is not there is not known."""
+    """The bits that each learned phrase saves; a missing phrase has no known saving."""
 
     @property
     def phrases(self) -> tuple[Skills, ...]:
-        """The dictionary's, whose numbers they have, then those that training alone had, in their order."""
+        """The dictionary's phrases, numbered as in it, then those that only training had, in their order."""
         own = self.dictionary.phrases if self.dictionary else ()
         later = dict.fromkeys(phrase for step in sorted(self.history) for phrase in self.history[step])
         known = set(own)
         return (*own, *(phrase for phrase in later if phrase not in known))
 
     def told(self, episodes: Sequence[int]) -> Dictionary:
-        """All of them.
+        """All phrases as records.
 
         Args:
-            episodes: how many of those that are open have each of the dictionary's phrases.
+            episodes: for each of the dictionary's phrases, the number of open episodes that use it.
         """
         counts = self.dictionary.counts if self.dictionary else ()
         found = [

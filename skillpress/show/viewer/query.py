@@ -1,4 +1,4 @@
-"""Which episodes are asked for, and in which order: from an address's parameters to rows of the index."""
+"""Which episodes to show, and in which order: from an address's parameters to rows of the index."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import polars as pl
 from skillpress.core.errors import UserError
 
 MOST = 500
-"""Episodes of one page, at most."""
+"""The most episodes of one page."""
 LONGEST_TEXT = 1000
-"""Characters that are searched for, at most."""
+"""The most characters of a search text."""
 TEXTS = ("task", "group", "policy", "split", "stratum", "outcome", "reason")
-"""Columns that are filtered by equality; an empty value stands for none as well."""
+"""Columns that are filtered by equality; an empty value also matches null."""
 NUMBERS = ("source", "version", "run")
-"""The same for whole numbers."""
+"""Whole-number columns that are filtered by equality."""
 RANGES = ("steps", "invalid", "reward", "cost", "version", "advantage")
-"""Columns that ``min_`` and ``max_`` bound, both inclusive; none lies within no bounds."""
+"""Columns that ``min_`` and ``max_`` bound, both inclusive; null never matches."""
 SORTS = (
     "source", "task", "group", "policy", "run", "rollout", "version", "split", "stratum", "won", "outcome",
     "steps", "invalid", "reason", "reward", "cost", "advantage",
@@ -28,35 +28,35 @@ SORTS = (
 
 
 class QueryError(UserError):
-    """The address asks for something that there is not; the message names the parameter."""
+    """The address asks for something that does not exist; the message names the parameter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """All filters hold at once; a filter with several values holds for any of them."""
+    """All filters must hold. A filter with several values holds if any of them matches."""
 
     equal: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     least: dict[str, float] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
     won: bool | None = None
     phrases: tuple[int, ...] = ()
-    """Episodes whose cut has one of these."""
+    """Episodes whose cut has any of these phrases."""
     text: str | None = None
-    """In lower case."""
+    """The search text in lower case."""
     sort: str | None = None
-    """None is the order of the files."""
+    """The column to sort by; None keeps the order of the files."""
     descending: bool = False
     offset: int = 0
     limit: int = 50
 
     @property
     def needs_skills(self) -> bool:
-        """Whether it depends on how episodes are cut."""
+        """Whether the query depends on the cuts of episodes."""
         return bool(self.phrases) or "cost" in {self.sort, *self.least, *self.most}
 
     @property
     def condition(self) -> pl.Expr:
-        """Of the filters that columns of the index answer."""
+        """The condition of the filters that the index alone can answer."""
         holds = pl.lit(True)
         for name, values in self.equal.items():
             column = pl.col(name).fill_null("") if name in TEXTS else pl.col(name)
@@ -68,17 +68,17 @@ class Query:
         return holds if self.won is None else holds & (pl.col("won") == self.won)
 
     def ordered(self, episodes: pl.DataFrame) -> pl.DataFrame:
-        """Episodes in the order asked for: none last, equals in the order of the files."""
+        """Episodes in the requested order: nulls last, ties in the order of the files."""
         if self.sort is None:
             return episodes
         return episodes.sort(self.sort, descending=self.descending, nulls_last=True, maintain_order=True)
 
 
 def parse(parameters: Iterable[tuple[str, str]]) -> Query:
-    """From the parameters of an address, in their order.
+    """The query in the parameters of an address, in their order.
 
     Raises:
-        QueryError: a parameter is unknown, stands twice or has a wrong value.
+        QueryError: a parameter is unknown, given twice, or has a wrong value.
     """
     equal: dict[str, tuple[Any, ...]] = {}
     found: dict[str, Any] = {"equal": equal, "least": {}, "most": {}}
@@ -92,7 +92,7 @@ def parse(parameters: Iterable[tuple[str, str]]) -> Query:
         elif name == "phrase":
             found["phrases"] = (*found.get("phrases", ()), _whole(name, value))
         elif name in seen:
-            raise QueryError(f"{name}: stands twice; give it once")
+            raise QueryError(f"{name}: is given twice; give it once")
         elif bound in ("min", "max") and column in RANGES:
             found["least" if bound == "min" else "most"][column] = _number(name, value)
         elif name in _SINGLE:
@@ -106,7 +106,7 @@ def parse(parameters: Iterable[tuple[str, str]]) -> Query:
 
 def _whole(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise QueryError(f"{name}: {value[:40]!r} is no whole number from 0 on")
+        raise QueryError(f"{name}: {value[:40]!r} is not a whole number from 0 on")
     return int(value)
 
 
@@ -116,7 +116,7 @@ def _number(name: str, value: str) -> float:
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise QueryError(f"{name}: {value[:40]!r} is no number")
+        raise QueryError(f"{name}: {value[:40]!r} is not a number")
     return number
 
 
@@ -135,7 +135,7 @@ def _limit(name: str, value: str) -> int:
 
 def _column(name: str, value: str) -> str:
     if value not in SORTS:
-        raise QueryError(f"{name}: {value[:40]!r} is none of {', '.join(SORTS)}")
+        raise QueryError(f"{name}: {value[:40]!r} is not one of {', '.join(SORTS)}")
     return value
 
 

@@ -1,9 +1,9 @@
-"""What the page is given: one episode as a row of a table, one episode whole, a dictionary's phrases.
+"""The page's data: an episode as a row of a table, a whole episode, a dictionary's phrases.
 
-The records are the contract between the page and whoever feeds it, which is the server of ``skillpress view``
-or the data within ``episodes.html``. As JSON a record is an object with the same names, and a tuple a list.
-Texts beyond :class:`Limits` are cut, and the field of the same name with ``_cut`` then tells how long the
-whole is; it is None where nothing was cut.
+The records are the contract between the page and its source of data: the server of ``skillpress view``, or
+the data inside ``episodes.html``. In JSON a record is an object with the same names, and a tuple is a list.
+Texts longer than :class:`Limits` are cut. The field of the same name with ``_cut`` then has the full length;
+it is None if nothing was cut.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SAME_TASK = 50
-"""Episodes of the same task beside an episode, at most."""
+"""The most episodes of the same task that are listed with an episode."""
 
 Token = tuple[str | None, int]
-"""A token's text and its number. The texts of a sequence follow each other without a gap and make up its
-whole text; they are None where no tokenizer is at hand."""
+"""A token's text and its number. The texts of a sequence join to its whole text without a gap. They are None
+if there is no tokenizer."""
 SampledToken = tuple[str | None, int, float | None]
 """The same with the log-probability (nats) under the distribution that it was sampled from."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the page is given at most."""
+    """The limits of the page's data."""
 
     characters: int = 100_000
-    """Of one text."""
+    """The most characters of one text."""
     tokens: int = 20_000
-    """Of one prompt or response."""
+    """The most tokens of one prompt or response."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,29 +37,29 @@ class Source:
     source: int
     """Its number, counted from 0 in the order of the command line."""
     name: str
-    """What tells it from the others, as short as that can be."""
+    """A name that separates it from the other sources, as short as possible."""
     path: str
     environment: str | None
-    """Whose episodes they are; None where no tasks are known."""
+    """The name of the episodes' environment; None if no tasks are known."""
     episodes: int
     steps: int
-    """Steps that environments answered; summaries are none."""
+    """Steps that environments answered; summaries do not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Has:
-    """What can be shown of some of the episodes."""
+    """Which data some of the episodes have."""
 
     skills: bool
     dictionary: bool
     advantages: bool
     tokens: bool
-    """Texts of tokens; their numbers and log-probabilities need no tokenizer."""
+    """Texts of tokens. Their numbers and log-probabilities need no tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What is open, and the values that episodes may be filtered by."""
+    """The open files, and the values that filters may take."""
 
     title: str
     sources: tuple[Source, ...]
@@ -71,9 +71,9 @@ class About:
     versions: tuple[int, ...]
     has: Has
     note: str | None = None
-    """What the page should say of where the episodes are from, such as how a sample was drawn."""
+    """A remark for the page on where the episodes are from, such as how a sample was drawn."""
     skills_progress: float | None = None
-    """The share of episodes whose costs are known; None where there is no dictionary."""
+    """The share of episodes whose costs are known; None if there is no dictionary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,44 +85,44 @@ class EpisodeRow:
     source: int
     task: str
     group: str
-    """Episodes of a source with the same group are judged against each other."""
+    """Training compares the episodes of a source that share a group."""
     policy: str
-    """Empty where the file does not say."""
+    """Empty if the file does not say."""
     run: int
     rollout: int
     version: int
     """The training step whose weights played."""
     split: str | None
-    """Of the task; None where no tasks are known. The same holds for ``stratum``."""
+    """The task's split; None if no tasks are known. The same holds for ``stratum``."""
     stratum: str | None
     won: bool
     outcome: str
     steps: int
     invalid: int
-    """Steps that were refused or could not be read."""
+    """Steps whose action was refused or could not be read."""
     reason: str | None
-    """Why it was lost: what was wrong with most of its invalid steps (the first by name among equals), or
-    its outcome where none was; None where it was won."""
+    """Why it was lost: the most common error of its invalid steps (ties: the first by name), or its outcome
+    if it has none. None if it was won."""
     reward: float | None
-    """The sum over all its decisions, without shaping; None where that is no finite number."""
+    """The sum over all its decisions, without shaping; None if the sum is not finite."""
     cost: int | None
-    """Phrases that its skills are cut into; None without a dictionary, and without skills."""
+    """Number of phrases in the cut of its skills; None without a dictionary, or without skills."""
     advantage: float | None
-    """The mean over its decisions, where it was trained on."""
+    """The mean over its decisions, if training used it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodePage:
-    """Some episodes of those that a query finds."""
+    """A page of the episodes that match a query."""
 
     total: int
-    """Found in all, so far."""
+    """Number of matches so far."""
     rows: tuple[EpisodeRow, ...]
     complete: bool
-    """Whether all episodes were looked at. A text is searched and skills are worked out while one asks; until
-    then the same question brings more."""
+    """Whether all episodes were examined. Text search and skills are computed while the page asks; until they
+    are complete, repeating the request brings more."""
     progress: float
-    """How much was looked at, from 0 to 1."""
+    """The share that was examined, from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class RewardPart:
 
     name: str
     value: float | None
-    """None where it is no finite number; so with all rewards and advantages."""
+    """None if it is not finite; the same holds for all rewards and advantages."""
     credit: str
 
 
@@ -149,17 +149,17 @@ class Decision:
     """One step of an episode, or a summary between two of them."""
 
     step: int
-    """Counted from 0; a summary has the number of the step that it stands before."""
+    """Counted from 0. A summary has the number of the step that follows it."""
     summary: bool
     prompt_length: int | None
-    """Tokens of the prompt, 0 where there is none. None where it was not read: prompts are most of a file,
-    and are asked for by themselves (:class:`Prompt`)."""
+    """Tokens in the prompt, 0 if there is none. None if the prompt was not read: prompts are most of a file,
+    and have their own request (:class:`Prompt`)."""
     response_tokens: tuple[SampledToken, ...]
     response_tokens_cut: int | None
     thought: str
     thought_cut: int | None
     action: str | None
-    """None of a summary."""
+    """None for a summary."""
     action_cut: int | None
     observation: str
     observation_cut: int | None
@@ -168,52 +168,52 @@ class Decision:
     reward: float | None
     advantage: float | None
     weight_spans: tuple[WeightSpan, ...]
-    """Empty where the episode's ``version`` says all, or nothing was sampled."""
+    """Empty if the episode's ``version`` holds for all tokens, or if nothing was sampled."""
     skill: str | None
-    """None where the rules give none, and of a summary."""
+    """None if the rules give no skill, and for a summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutPhrase:
-    """One phrase of an episode's cut. Steps without a skill stand in none."""
+    """One phrase of an episode's cut. Steps without a skill are in no phrase."""
 
     phrase: int
     """Its number in the dictionary."""
     skills: tuple[str, ...]
     first_step: int
     last_step: int
-    """Inclusive; between the two there may be steps without a skill."""
+    """Inclusive; steps without a skill may lie between the two."""
     cost: float
-    """1: seg(s, 𝒞) counts phrases."""
+    """Always 1: seg(s, 𝒞) counts phrases."""
     bits: float
-    """log2 |𝒞|, what naming one phrase takes."""
+    """log2 |𝒞|, the bits to name one phrase."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Episode(EpisodeRow):
-    """One episode, whole."""
+    """One whole episode."""
 
     first_observation: str
     first_observation_cut: int | None
     description: str | None
-    """The task's spec as indented JSON; None where no tasks are known."""
+    """The task's spec as indented JSON; None if no tasks are known."""
     description_cut: int | None
     decisions: tuple[Decision, ...]
     cut: tuple[CutPhrase, ...] | None
-    """None without a dictionary; empty where no step has a skill."""
+    """None without a dictionary; empty if no step has a skill."""
     siblings: tuple[EpisodeRow, ...]
     """The other episodes of its group, by rollout."""
     same_task: tuple[EpisodeRow, ...]
-    """Episodes of the same task that are no siblings, ``SAME_TASK`` at most."""
+    """Other episodes of the same task, outside its group; at most ``SAME_TASK``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What the policy saw before one decision, exactly."""
+    """The exact prompt that the policy saw before one decision."""
 
     tokens: tuple[Token, ...]
     tokens_cut: int | None
-    """How many there are, where fewer are here."""
+    """The full number of tokens, if fewer are here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,24 +221,24 @@ class Phrase:
     """One phrase of the dictionary."""
 
     phrase: int
-    """Its number: single skills first, in the alphabet's order, then learned ones as they were found."""
+    """Its number: single skills first, in the alphabet's order, then learned phrases in the order found."""
     skills: tuple[str, ...]
     uses: int
-    """In the corpus that the dictionary was fitted to."""
+    """Uses in the corpus that the dictionary was fitted to."""
     episodes: int
-    """Episodes that are open here whose cut has it."""
+    """Number of open episodes whose cut has it."""
     bits: float | None
-    """What it saves in bits beside its skills one by one (over the corpus); None of a single skill."""
+    """Bits that it saves over the corpus compared with its single skills; None for a single skill."""
     history: tuple[tuple[int, int], ...] | None
-    """(training step, uses) of every training step's dictionary, 0 where it was not in it; None where there
-    was no training, and of single skills."""
+    """(training step, uses) for every training step's dictionary, 0 if the phrase was not in it. None if
+    there was no training, and for single skills."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dictionary:
-    """The dictionary's phrases; both are empty where there is no dictionary."""
+    """The dictionary's phrases; both are empty if there is no dictionary."""
 
     phrases: tuple[Phrase, ...]
-    """Learned ones of the dictionary that episodes are cut by, then those that only training's had
-    (``phrase`` counts on; they have no uses, no episodes)."""
+    """Phrases of the dictionary that cuts the episodes, then phrases that only training's dictionaries had
+    (``phrase`` continues counting; they have no uses and no episodes)."""
     singles: tuple[Phrase, ...]

@@ -1,7 +1,7 @@
-"""Which episodes a page shows that cannot show all: losses, wins, and groups that differ most.
+"""The choice of episodes for a page that cannot show all: losses, wins, and groups that differ most.
 
-A third of the room is for each, as far as there are so many: the first losses of every policy; wins of every
-policy, drawn at random; and whole groups, those first whose rewards vary most.
+Each kind gets a third of the room if it has enough episodes: the first losses of every policy; wins of every
+policy, drawn at random; and whole groups, starting with those whose rewards vary most.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import polars as pl
 from skillpress.core.seeds import generator
 
 MOST = 300
-"""Episodes of a sample."""
+"""The most episodes of a sample."""
 
 Groups = list[list[int]]
-"""Places of episodes; those of an inner list are taken together."""
+"""Places of episodes; an inner list is taken as a whole."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was chosen."""
+    """The episodes that were chosen."""
 
     groups: Groups
-    """Places of episodes, those that matter more first."""
+    """Places of episodes, the most important groups first."""
     note: str
-    """How, in a sentence or two."""
+    """How they were chosen, in a sentence or two."""
 
 
 def sample(episodes: pl.DataFrame, seed: int, most: int = MOST) -> Sample:
-    """Choose some episodes; the same ones for the same table and seed.
+    """Choose some episodes; the same table and seed give the same choice.
 
     Args:
         episodes: ``place`` and columns of ``EpisodeRow``, in the order of the files.
@@ -55,7 +55,7 @@ def sample(episodes: pl.DataFrame, seed: int, most: int = MOST) -> Sample:
 
 
 def _chosen(queues: Sequence[Groups], most: int) -> tuple[Groups, set[int]]:
-    """From each queue in turns, so that each has as many episodes as it can while all are alike."""
+    """Take from each queue in turn, so that all get the same number as long as they can."""
     waiting: list[Iterator[list[int]]] = [iter(queue) for queue in queues]
     counts, groups, taken = [0] * len(queues), [], set[int]()
     open_queues = set(range(len(queues)))
@@ -74,13 +74,13 @@ def _chosen(queues: Sequence[Groups], most: int) -> tuple[Groups, set[int]]:
 
 
 def _by_turns(episodes: pl.DataFrame) -> Groups:
-    """Each by itself, the policies by turns."""
+    """Single episodes, alternating between policies."""
     turns = episodes.with_columns(turn=pl.int_range(pl.len()).over("source", "policy"))
     return [[place] for place in turns.sort("turn", maintain_order=True)["place"]]
 
 
 def _most_varied(episodes: pl.DataFrame, draw: np.random.Generator) -> Groups:
-    """Groups whose rewards vary, those that vary most first; equal ones in an order that is drawn."""
+    """Groups whose rewards vary, the most varied first; ties are in random order."""
     groups = episodes.group_by("source", "policy", "group", maintain_order=True).agg(
         "place", variance=pl.col("reward").var(ddof=0)
     )

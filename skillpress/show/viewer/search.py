@@ -1,8 +1,7 @@
-"""Text search over the wide columns, a stretch of rows at a time.
+"""Text search over the wide columns, a chunk of rows at a time.
 
-A file of 10^6 steps holds some hundred megabytes of text, which take a second or two to read. So a search
-goes on for a moment whenever its answer is asked for, and says how far it has come; nothing is searched that
-nobody waits for.
+A file of 10^6 steps holds some hundred megabytes of text, which take a second or two to read. So each request
+continues the search for a moment and reports the progress; the search pauses when no request waits for it.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from numpy.typing import NDArray
 from skillpress.show.viewer.index import IndexedFile
 
 STRETCH = 16_384
-"""Rows that are searched before the clock is looked at."""
+"""Rows that are searched before the clock is checked."""
 MOMENT = 0.1
-"""Seconds that a search goes on for, whenever it is asked for."""
+"""Seconds that one request continues the search."""
 SEARCHED = ("thought", "action", "observation")
-"""Columns of steps; the first observation is searched once per episode."""
+"""Columns of steps. The first observation is searched once per episode."""
 
 
 class TextSearch:
-    """The episodes in which a text stands, upper and lower case alike."""
+    """The episodes that contain a text, in upper or lower case."""
 
     def __init__(self, text: str, files: Sequence[IndexedFile]) -> None:
         """
         Args:
-            text: in lower case.
+            text: the text in lower case.
         """
         self._text = text
         self._rows = sum(int(file.episodes["rows"].sum()) for file in files)
@@ -51,10 +50,10 @@ class TextSearch:
         return self._done == self._rows
 
     def go_on(self) -> NDArray[np.bool_]:
-        """Search for a moment longer; returns for each episode whether the text was found in it by now.
+        """Continue the search for a moment; returns for each episode whether the text was found so far.
 
         Raises:
-            StorageError: a file was replaced since it was opened.
+            StorageError: a file was replaced after it was opened.
         """
         with self._lock:
             until = time.monotonic() + MOMENT
@@ -65,7 +64,7 @@ class TextSearch:
             return self._found.copy()
 
     def _stretches(self, files: Sequence[IndexedFile]) -> Iterator[int]:
-        """Search row after row; yields how many more were searched."""
+        """Search row by row; yields the number of rows searched since the last yield."""
         before = 0
         for file in files:
             starts = file.episodes["first_row"].to_numpy()
@@ -80,7 +79,7 @@ class TextSearch:
     def _hits(
         self, file: IndexedFile, first: int, count: int, starts: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """The rows of a stretch in which the text stands."""
+        """The rows of a chunk that contain the text."""
         begin, end = np.searchsorted(starts, [first, first + count])
         beginnings = pl.Series(starts[begin:end] - first)
         rows = file.slice(first, count)

@@ -1,7 +1,7 @@
-"""The viewer's server: the page and its questions, for browsers on this machine and pages of its own alone.
+"""The viewer's server: the page and its requests, for browsers on this machine and its own pages only.
 
-It listens on loopback, and refuses requests whose ``Host`` or ``Origin`` is not the address that was printed
-(``PageGuard``). Nothing can be changed through it: it answers GET, from an index that is open.
+It listens on loopback, and refuses requests whose ``Host`` or ``Origin`` is not the printed address
+(``PageGuard``). It changes nothing: it only answers GET requests from an open index.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skillpress.show.viewer.query import QueryError, parse
 
 LOOPBACK = "127.0.0.1"
 PORT = 8765
-"""Where the viewer is when nobody says otherwise and nothing else is there."""
+"""The default port if it is free."""
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -36,18 +36,18 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Of every answer; the page says itself which scripts and styles are its own."""
+"""Headers of every answer. The page itself says which scripts and styles belong to it."""
 
 
 class ServeError(UserError):
-    """The viewer cannot be served there."""
+    """The viewer cannot be served at this address."""
 
 
 def application(catalogue: Catalogue, port: int) -> ASGIApp:
-    """What answers.
+    """The ASGI application of the viewer.
 
     Args:
-        port: where it listens, which a request must name.
+        port: the port that it listens on, which requests must name.
     """
     page = live_page()
 
@@ -75,7 +75,7 @@ def application(catalogue: Catalogue, port: int) -> ASGIApp:
 
 
 class Protected:
-    """Gives every answer, refusals too, the headers that protect it."""
+    """Adds the protective headers to every answer, including refusals."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -118,7 +118,7 @@ def listen(port: int | None) -> socket.socket:
     """A socket on loopback.
 
     Args:
-        port: None is ``PORT``, or a free one where that is taken.
+        port: None means ``PORT``, or a free one if that is taken.
 
     Raises:
         ServeError: the port is taken.
@@ -134,10 +134,10 @@ def listen(port: int | None) -> socket.socket:
         except OSError as error:
             opened.close()
             trouble = error
-    raise ServeError(f"--port: {port} cannot be had ({trouble.strerror}); name another")
+    raise ServeError(f"--port: {port} cannot be used ({trouble.strerror}); name another port")
 
 
 def serve(catalogue: Catalogue, opened: socket.socket) -> None:
-    """Answer until the process is told to end."""
+    """Serve until the process has to end."""
     port = opened.getsockname()[1]
     server_of(application(catalogue, port), lifespan="off").run(sockets=[opened])

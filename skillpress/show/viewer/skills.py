@@ -1,8 +1,8 @@
-"""What the skills of episodes are, how the dictionary cuts them, and which episodes use a phrase.
+"""The skills of episodes, how the dictionary cuts them, and which episodes use a phrase.
 
 Labels come from the environment's own projection, which looks at a whole trajectory, so the costs of all
-episodes take half a minute for 10^6 steps. They are worked out behind the scenes, file by file; until an
-episode's turn has come its cost is not known.
+episodes take half a minute for 10^6 steps. They are computed in the background, file by file; an episode's
+cost is unknown until its turn has come.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 UNKNOWN = -1
 """The cost of an episode that has none, or whose turn has not come."""
 SEQUENCES_KEPT = 65_536
-"""Cuts of different sequences of skills that are kept, since episodes repeat each other."""
+"""The most cuts of different skill sequences that are cached, since episodes repeat each other."""
 
 
 class SkillsOf:
@@ -39,7 +39,7 @@ class SkillsOf:
         """
         Args:
             projection: φ of the episodes.
-            dictionary: it is laid aside where it does not know all of the environment's skills.
+            dictionary: ignored if it does not know all of the environment's skills.
         """
         self.projection = projection
         known = dictionary is not None and set(self.projection.alphabet) <= set(dictionary.alphabet)
@@ -48,7 +48,7 @@ class SkillsOf:
         self._segment = lru_cache(SEQUENCES_KEPT)(self._segment_anew)
 
     def labels(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step; None where the rules give none."""
+        """One label per step; None if the rules give no skill."""
         return tuple(self.projection(task, trajectory))
 
     def phrases(self, labels: Sequence[str | None]) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class Projected:
 
     file: IndexedFile
     first: int
-    """The place of its first episode among those of all files."""
+    """The place of its first episode among the episodes of all files."""
     tasks: Mapping[str, Task]
     skills: SkillsOf
 
@@ -108,15 +108,15 @@ class SkillIndex:
         self._quiet.set()
         self._thread = threading.Thread(target=self._work, name="skills of episodes", daemon=True)
         self.trouble: str | None = None
-        """Why it ended before all was done, in a sentence."""
+        """Why it ended before everything was done, in a sentence."""
 
     def start(self) -> None:
-        """Begin to work everything out, in a thread of its own."""
+        """Start computing everything in a separate thread."""
         self._thread.start()
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """The thread rests, so that whoever asks something meanwhile has the interpreter alone."""
+        """Pause the thread, so that a request has the interpreter for itself."""
         with self._lock:
             self._asked += 1
             self._quiet.clear()
@@ -135,39 +135,39 @@ class SkillIndex:
             self._thread.join()
 
     def wait(self) -> None:
-        """Return when everything is known that will be."""
+        """Block until everything that can be known is known."""
         self._thread.join()
 
     @property
     def progress(self) -> float | None:
-        """The share of episodes that are done; None where no episode is cut."""
+        """The share of episodes that are done; None if no episode is cut."""
         return self._done / self._expected if self._expected else None
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more will be known."""
+        """Whether everything is known that will be."""
         return not self._thread.is_alive()
 
     @property
     def costs(self) -> pl.Series:
-        """One per episode; null where it is not known."""
+        """One cost per episode; null if it is not known."""
         costs = pl.Series("cost", self._costs.copy())
         return costs.set(costs == UNKNOWN, None)
 
     def episodes(self, phrases: Sequence[int]) -> NDArray[np.int64]:
-        """The places of those whose cut has one of the phrases."""
+        """The places of the episodes whose cut has any of these phrases."""
         known = (list(self._uses[number]) for number in phrases if number < len(self._uses))
         return np.unique(np.fromiter(chain.from_iterable(known), np.int64))
 
     def counts(self) -> list[int]:
-        """Episodes of each phrase."""
+        """Number of episodes per phrase."""
         return [len(uses) for uses in self._uses]
 
     def _work(self) -> None:
         try:
             for each in self._files:
                 self._index(each)
-        except UserError as error:  # a task that is not there, a file that was replaced
+        except UserError as error:  # a missing task, a replaced file
             self.trouble = str(error)
 
     def _index(self, each: Projected) -> None:

@@ -1,4 +1,4 @@
-"""One rollout file with all that is known beside it: tasks, skills, the policy's tokenizer."""
+"""One rollout file with everything known about it: tasks, skills, the policy's tokenizer."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from skillpress.show.viewer.tokens import TokenTexts, sampled, tokens
 from skillpress.skills.dictionary import SkillDictionary
 
 PROJECTED = tuple(name for name in ROLLOUT_SCHEMA if name not in TRAINING_COLUMNS)
-"""What a projection may look at."""
+"""The columns that a projection may read."""
 EPISODES_KEPT = 4
-"""Episodes whose prompts stay in memory, since they are asked for one after the other."""
+"""The most episodes whose prompts stay in memory, since a page asks for them one after the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFiles:
-    """Where a source and what belongs to it lie."""
+    """The files of a source."""
 
     name: str
-    """What tells it from the others."""
+    """A name that separates it from the other sources."""
     rollouts: Path
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    """By their ids; empty where none are known."""
+    """Tasks by id; empty if none are known."""
     projection: Projection | None = None
-    """φ by the rules that the experiment's parameters state; None takes the environment's own."""
+    """φ by the rules in the experiment's parameters; None uses the environment's own."""
     tokenizer: Path | None = None
     """The folder of the policy's tokenizer."""
     advantages: Path | None = None
-    """What training made of the rows, a file as ``skillpress.learn.training.trained_episodes`` has it."""
+    """Training's values for the rows, in a file of ``skillpress.learn.training.trained_episodes``."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """An episode beyond its row."""
+    """The parts of an episode that its row does not have."""
 
     first_observation: str
     decisions: tuple[Decision, ...]
@@ -54,13 +54,13 @@ class Told:
 
 
 class OpenSource:
-    """A source whose file is indexed."""
+    """A source with an indexed file."""
 
     def __init__(self, files: SourceFiles, dictionary: SkillDictionary | None) -> None:
         """
         Raises:
             StorageError: the rollouts or the tokenizer cannot be read.
-            ParamsError: the tasks are of an environment that there is not.
+            ParamsError: the tasks belong to an environment that does not exist.
         """
         self.files = files
         self.texts = TokenTexts(files.tokenizer) if files.tokenizer else None
@@ -70,22 +70,23 @@ class OpenSource:
 
     @property
     def environment(self) -> str | None:
-        """Whose episodes they are."""
+        """The name of the episodes' environment."""
         return next((task.environment for task in self.files.tasks.values()), None)
 
     @cached_property
     def skills(self) -> SkillsOf | None:
-        """How its episodes are labelled and cut; None where no tasks are known."""
+        """The labels and cuts of its episodes; None if no tasks are known."""
         if self.environment is None:
             return None
         projection = self.files.projection or bundle(self.environment).projection
         return SkillsOf(projection, self._dictionary)
 
     def told(self, episode: int, limits: Limits) -> Told:
-        """What an episode's rows tell.
+        """The content of an episode's rows.
 
         Raises:
-            StorageError: the file was replaced since it was opened, or the episode's steps are not all there.
+            StorageError: the file was replaced after it was opened, or some of the episode's steps are
+                missing.
         """
         rows = self._rows(episode)
         labels = self._labels(rows)
@@ -98,10 +99,10 @@ class OpenSource:
         return Told(rows["first_observation"][0], decisions, cut)
 
     def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
-        """What the policy saw before each decision, decoded when it is called.
+        """The prompts of an episode's decisions, as functions that decode them.
 
         Raises:
-            StorageError: the file was replaced since it was opened.
+            StorageError: the file was replaced after it was opened.
         """
         return (partial(self._prompt, ids, limits) for ids in self._prompt_ids(episode))
 
@@ -113,7 +114,7 @@ class OpenSource:
         return self.index.rows(episode, ["prompt_ids"])["prompt_ids"]
 
     def _rows(self, episode: int) -> pl.DataFrame:
-        """An episode's rows without its prompts, with ``advantage``."""
+        """An episode's rows without their prompts, with ``advantage``."""
         rows = self.index.rows(episode, pl.exclude("prompt_ids"))
         if self.index.advantages is None:
             return rows.with_columns(advantage=pl.lit(None, pl.Float64))
@@ -129,7 +130,7 @@ class OpenSource:
 
 
 def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None, limits: Limits) -> Decision:
-    """A row of a rollout file as the page shows it."""
+    """A row of a rollout file in the form that the page shows."""
     response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
     thought, thought_cut = shortened(row["thought"], limits)
     action, action_cut = shortened(row["action"], limits)
@@ -161,8 +162,8 @@ def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None
 def weight_spans(row: Mapping[str, Any]) -> tuple[WeightSpan, ...]:
     """Which weights sampled which tokens of a row's response.
 
-    An engine that is given its weights once, as in an evaluation, counts them as version 0 whatever training
-    step they are of. Such spans say nothing; the episode's own ``version`` does.
+    An engine that gets its weights once, as in an evaluation, counts them as version 0, whichever training
+    step they come from. Such spans carry no information; the episode's own ``version`` does.
     """
     spans = tuple(WeightSpan(**span) for span in row["weight_spans"])
     uncounted = row["policy_version"] > 0 and all(span.version == 0 for span in spans)
@@ -173,7 +174,7 @@ Text = TypeVar("Text", str, "str | None")
 
 
 def shortened(text: Text, limits: Limits) -> tuple[Text, int | None]:
-    """The beginning of a text, and how long the whole is where that is longer."""
+    """The beginning of a text, and its full length if the text was cut."""
     if text is None or len(text) <= limits.characters:
         return text, None
     return text[: limits.characters], len(text)
@@ -187,5 +188,5 @@ def described(task: Task | None) -> str | None:
 
 
 def finite(value: float | None) -> float | None:
-    """The number, or None where it is none that can be shown."""
+    """The number, or None if it is not finite."""
     return value if value is not None and isfinite(value) else None

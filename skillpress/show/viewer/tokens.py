@@ -1,7 +1,8 @@
-"""Texts of tokens, one by one, such that those of a sequence make up exactly what the tokenizer decodes.
+"""The text of each token, such that the texts of a sequence join to exactly what the tokenizer decodes.
 
-A token may be part of a letter, and what it says may depend on the token before it. So each is decoded behind
-those before it, and its text is what it adds; what is no whole letter yet is added by the token that ends it.
+A token may be part of a letter, and its text may depend on the token before it. So each token is decoded
+together with the tokens before it, and its text is what it adds. An incomplete letter belongs to the token
+that completes it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from skillpress.core.storage import read_json
 from skillpress.show.viewer.records import SampledToken, Token
 
 INCOMPLETE = "\ufffd"
-"""What a decoder says of bytes that are no letter, or not yet."""
+"""The decoder's mark for bytes that are not a letter, or not yet."""
 WINDOW = 32
-"""Tokens without a whole letter after which the rest is left to the last token."""
+"""After so many tokens without a whole letter, their bytes go to the last token."""
 
 
 class TokenTexts:
@@ -28,7 +29,7 @@ class TokenTexts:
     def __init__(self, folder: Path) -> None:
         """
         Raises:
-            StorageError: the folder holds no tokenizer, or its file holds something else.
+            StorageError: the folder holds no tokenizer, or its file is not a tokenizer.
         """
         file = folder / "tokenizer.json"
         if not file.is_file():
@@ -42,7 +43,7 @@ class TokenTexts:
             ) from error
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
-        """The text of each token; together they are the decoded sequence, special tokens included."""
+        """The text of each token; joined, they are the decoded sequence, special tokens included."""
         whole, place = self._decode(ids), 0
         start = read = 0
         texts = [""] * len(ids)
@@ -64,7 +65,7 @@ class TokenTexts:
 
 
 def tokens(texts: TokenTexts | None, ids: Sequence[int], most: int) -> tuple[tuple[Token, ...], int | None]:
-    """Tokens with their texts, so many at most, and how many there are where that is fewer."""
+    """At most ``most`` tokens with their texts, and their full number if there are more."""
     shown = ids[:most]
     cut = len(ids) if len(ids) > most else None
     return tuple(zip(texts(shown) if texts else [None] * len(shown), shown, strict=True)), cut
@@ -73,7 +74,7 @@ def tokens(texts: TokenTexts | None, ids: Sequence[int], most: int) -> tuple[tup
 def sampled(
     texts: TokenTexts | None, ids: Sequence[int], logprobs: Sequence[float], most: int
 ) -> tuple[tuple[SampledToken, ...], int | None]:
-    """The same with their log-probabilities, None where a token has none."""
+    """The same with their log-probabilities; None for a token without one."""
     shown, cut = tokens(texts, ids, most)
     known = [*logprobs[: len(shown)], *[None] * (len(shown) - len(logprobs))]
     return tuple((text, number, logprob) for (text, number), logprob in zip(shown, known, strict=True)), cut

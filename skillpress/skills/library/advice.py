@@ -1,8 +1,9 @@
-"""Retrieved skills in the words that a rendering has: knowledge that an agent is given at an episode's start
+"""Retrieved skills in the words of a rendering: the knowledge that an agent gets at an episode's start
 (``AgentState.knowledge``).
 
-Text prompts show a line per skill. A policy made from nothing has a word per atomic skill (Σ), a mark in
-front of every phrase and a filler: it reads phrases of the dictionary and nothing else, so no teacher's.
+Text prompts show a line per skill. A policy trained from scratch has a word per atomic skill (Σ), a mark
+before every phrase and a filler word. It can read phrases of the dictionary only, so a teacher's skills are
+left out.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ from skillpress.skills.library.retrieval import FILLER, Query, Retrieval, words_
 HEADING = "Skills learned in earlier tasks:"
 MARK = "<skill>"
 LONGEST_PHRASE = 16
-"""``skills.max_phrase_length`` is not larger."""
+"""No phrase is longer: the upper limit of ``skills.max_phrase_length``."""
 
 
 @dataclass(frozen=True)
 class SkillAdvice:
-    """Tells an agent skills when an episode begins (``rollout.collector.Advise``)."""
+    """Gives an agent its skills when an episode begins (``rollout.collector.Advise``)."""
 
     skills: Callable[[int], Sequence[Skill]]
-    """Version of the weights that play to the library's skills: those known when they were made. So what is
-    played ahead (``training.lag``) shows the same, however far training has come meanwhile."""
+    """Version of the playing weights to the library's skills at the time when these weights were made. So
+    episodes that are played ahead (``training.lag``) show the same skills, however far training has come
+    meanwhile."""
     retrieve: Retrieval
     top_k: int
     seed: int
     compact: bool
-    """Whether the prompts are a compact rendering's."""
+    """Whether the prompts come from a compact rendering."""
 
     def __call__(self, task: Task, observation: str, version: int) -> str:
-        """The advice for a task; empty where the library has nothing for it."""
+        """The advice for a task; empty if the library has no skill for it."""
         query = Query(
             task_class=task_class(task),
             words=words_of(observation),
@@ -54,18 +56,18 @@ def label_word(label: str) -> str:
 
 
 def advice_words(alphabet: Iterable[str]) -> tuple[str, ...]:
-    """Every word of a compact rendering's advice."""
+    """Every word that advice in a compact rendering can use."""
     return (MARK, FILLER, *map(label_word, alphabet))
 
 
 def with_advice_words(
     vocabulary: ScratchVocabulary, alphabet: Iterable[str], top_k: int
 ) -> ScratchVocabulary:
-    """A vocabulary, behind whose own words stand those of advice, with room for the longest.
+    """A vocabulary with the advice words after its own, and with room for the longest advice.
 
     Args:
         alphabet: Σ.
-        top_k: skills in an advice at most.
+        top_k: the most skills in one advice.
     """
     new = [word for word in dict.fromkeys(advice_words(alphabet)) if word not in vocabulary.words]
     longest = vocabulary.state_words + top_k * (1 + LONGEST_PHRASE)

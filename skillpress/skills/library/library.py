@@ -1,7 +1,7 @@
-"""The skill library: what was added to it, when, and because of which failures.
+"""The skill library: which skills were added, when, and because of which failures.
 
-Skills are only ever added (ReuseRL, Appendix B), so the library is the history of its additions, and what it
-was after any training step can be read off: all that was added until then.
+Skills are only ever added (ReuseRL, Appendix B), so the library is the history of its additions. Its state
+after any training step is everything added until then.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from skillpress.core.trajectory import Task
 
 SCHEMA = "skillpress.library/1"
 GENERAL = ""
-"""The class of skills that are for every task: S_g."""
+"""The class of skills that suit every task: S_g."""
 FILE = "library.json"
-"""A policy's folder holds the library that it acts with under this name."""
+"""The file in a policy's folder that holds the policy's library."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class Skill:
     """One rule in words."""
 
     text: str
-    """As text prompts show it; one line."""
+    """The skill in one line, as text prompts show it."""
     task_class: str
-    """The class of tasks that it is for (S_k); :data:`GENERAL` for all (S_g)."""
+    """The class of tasks that the skill is for (S_k); :data:`GENERAL` for all (S_g)."""
     uses: int = 0
-    """How often the successes that it was made from used its phrase; 0 for a teacher's."""
+    """How often the successes that it was made from used its phrase; 0 for a teacher's skill."""
     phrase: tuple[str, ...] = ()
-    """The dictionary's phrase that it puts into words; empty for a teacher's."""
+    """The dictionary's phrase that the skill puts into words; empty for a teacher's skill."""
     why: str = ""
-    """What made it worth adding, in a sentence."""
+    """The reason for adding it, in a sentence."""
     failures: tuple[str, ...] = ()
-    """The failed training episodes that it was added for: ``train/17/<task>/<rollout>``."""
+    """The failed training episodes that led to it: ``train/17/<task>/<rollout>``."""
 
     @property
     def name(self) -> tuple[str, str]:
-        """What tells it from the library's other skills."""
+        """The key that separates it from the library's other skills."""
         return self.task_class, self.text
 
 
@@ -51,11 +51,11 @@ class Version:
     """One evolution of the library."""
 
     step: int
-    """The training step after which it was made; prompts show it from the next one on."""
+    """The training step that it was made after; prompts show it from the next step on."""
     failures: tuple[str, ...]
-    """Every failure that was looked at."""
+    """All failures of this step, whether or not they led to a skill."""
     added: tuple[Skill, ...]
-    """Empty where the failures taught nothing new."""
+    """The new skills; empty if the failures taught nothing new."""
 
 
 @dataclass(frozen=True)
@@ -74,30 +74,30 @@ class SkillLibrary:
             raise ValueError(f"versions must follow each other, got those of steps {steps}")
         names = [skill.name for skill in self.skills]
         if len(set(names)) < len(names):
-            raise ValueError("a skill stands in the library twice")
+            raise ValueError("the library holds a skill twice")
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """All of them, the oldest first."""
+        """All skills, the oldest first."""
         return tuple(skill for version in self.versions for skill in version.added)
 
     def at(self, step: int) -> SkillLibrary:
-        """As it stood after a training step."""
+        """The library after a training step."""
         return SkillLibrary(tuple(version for version in self.versions if version.step <= step))
 
     def lacks(self, skills: Iterable[Skill]) -> list[Skill]:
-        """Those that are not in it yet, neither for their class nor for every task."""
+        """The given skills that it does not hold yet, neither for their class nor for every task."""
         known = {skill.name for skill in self.skills}
         return [s for s in skills if not {s.name, (GENERAL, s.text)} & known]
 
     def evolved(self, version: Version) -> SkillLibrary:
-        """With one version more."""
+        """The library with one more version."""
         return replace(self, versions=(*self.versions, version))
 
 
 def task_class(task: Task) -> str:
-    """What a task-specific skill is for: the last part of the stratum, so that a test task is of the class
-    of the training tasks like it (``train/look_at_obj_in_light`` and ``ood/look_at_obj_in_light``)."""
+    """The class of a task-specific skill: the last part of the stratum. A test task is thus in the same class
+    as the training tasks like it (``train/look_at_obj_in_light`` and ``ood/look_at_obj_in_light``)."""
     return task.stratum.rpartition("/")[2]
 
 
@@ -111,7 +111,7 @@ def read_library(path: str | Path) -> SkillLibrary:
     """Read a library.
 
     Raises:
-        StorageError: missing, damaged, or of another schema.
+        StorageError: the file is missing, damaged, or of another schema.
     """
     content = read_schema(path, SCHEMA, "train again")
     try:

@@ -1,10 +1,11 @@
-"""New skills without a teacher: phrases of a step's dictionary, put into words.
+"""New skills without a teacher: phrases of a step's dictionary, in words.
 
-What a class of tasks lacks is what its successes do and its failures do not. Both are cut into the fitted
-dictionary's phrases (Eq. 4); a phrase of two skills or more is worth adding where it is a larger part of the
-successes' segments than of the failures' (parts, not counts: a failure that runs out of steps holds a
-little of everything). A phrase is general (S_g) where the successes of every class that has any use it; where
-one class of several has, nothing tells that yet. Any other is for the classes that have failed (S_k).
+A class of tasks lacks what its successes do and its failures do not. Both are cut into the fitted
+dictionary's phrases (Eq. 4). A phrase of two or more skills is worth adding if its share of the successes'
+segments exceeds its share of the failures' segments. Shares are compared, not counts, because a failure that
+runs out of steps holds a little of everything. A phrase is general (S_g) if the successes of every class that
+has any use it. If only one class of several has successes, nothing shows that yet. All other phrases go to
+the classes that have failed (S_k).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary
 
 @dataclass(frozen=True)
 class Experience:
-    """One training episode, as far as the library looks at it."""
+    """The part of a training episode that the library looks at."""
 
     episode: str
     """``train/17/<task>/<rollout>``."""
@@ -29,7 +30,7 @@ class Experience:
     skills: Skills
     """s = φ(τ)."""
     told: str = ""
-    """What happened, for a teacher; empty where there is none."""
+    """The episode in words, for a teacher; empty if the library has no teacher."""
 
 
 def phrase_skills(
@@ -52,7 +53,7 @@ def phrase_skills(
 
 
 def _better(cuts: dict[str, list[Skills]], played: Sequence[Experience], name: str) -> list[Skill]:
-    """What these successes do more than these failures, the largest difference first."""
+    """The phrases that these successes use more than these failures, the largest difference first."""
     failures = tuple(sorted(each.episode for each in played if not each.won))
     won, lost = (_uses(cuts, played, GENERAL, won=side) for side in (True, False))
     if not failures or not won.total():
@@ -74,13 +75,13 @@ def _learned(dictionary: SkillDictionary, skills: Skills) -> list[Skills]:
 def _uses(
     cuts: dict[str, list[Skills]], played: Sequence[Experience], name: str, won: bool
 ) -> Counter[Skills]:
-    """How often each phrase stands in the cuts of a class's successes or failures."""
+    """How often each phrase occurs in the cuts of a class's successes or failures."""
     those = (each for each in played if each.won == won and name in (GENERAL, each.task_class))
     return Counter(phrase for each in those for phrase in cuts[each.episode])
 
 
 def in_words(phrase: Skills) -> str:
-    """``explore, then take, then transport``."""
+    """A phrase as text: ``explore, then take, then transport``."""
     return ", then ".join(label_in_words(label) for label in phrase)
 
 

@@ -1,13 +1,14 @@
-"""Which skills of the library an episode is shown: at most K, the same for every rollout of a task.
+"""Which skills of the library an episode shows: at most K, the same for every rollout of a task.
 
-``by_task`` is SkillRL's: skills of the task's class and general ones. Of K places half (rounded up) are for
-the class and the others for S_g; what one of them leaves empty the other takes. Within each, the skills come
-first that have most of their words in the task's first observation, then those that successes used most,
-then by their text: what is retrieved does not hang on the order in which the library holds them.
+``by_task`` is SkillRL's choice: skills of the task's class and general ones. Half of the K places (rounded
+up) are for the class and the others for S_g; places that one of them leaves empty go to the other. Within
+each, skills are sorted by the share of their words in the task's first observation, then by how often
+successes used them, then by their text. The result does not depend on the order in which the library holds
+the skills.
 
-Two controls show whether words or structure help. ``random`` draws as many skills as ``by_task`` would
-show, from the whole library. ``filler`` shows the same skills with every word replaced by a word without a
-meaning: an empty library of the same length.
+Two controls show whether words or structure help. ``random`` draws as many skills as ``by_task`` would show,
+from the whole library. ``filler`` shows the same skills with every word replaced by a word without meaning:
+an empty library of the same length.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 @dataclass(frozen=True)
 class Query:
-    """What retrieval knows of a task."""
+    """The facts about a task that retrieval uses."""
 
     task_class: str
     words: frozenset[str]
-    """Of the first observation, see :func:`words_of`."""
+    """The words of the first observation, see :func:`words_of`."""
     seed: int
-    """For a retrieval that draws."""
+    """The seed of a retrieval that draws at random."""
 
 
 Retrieval = Callable[[Sequence[Skill], Query, int], tuple[Skill, ...]]
@@ -54,7 +55,7 @@ def by_task(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, .
 
 
 def random(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, ...]:
-    """As many as ``by_task`` shows, drawn from the whole library by the query's seed."""
+    """As many skills as ``by_task`` shows, drawn from the whole library with the query's seed."""
     count = len(by_task(skills, query, top_k))
     ordered = sorted(skills, key=lambda skill: skill.name)
     drawn = generator(query.seed, "random skills").permutation(len(ordered))[:count]
@@ -62,7 +63,7 @@ def random(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, ..
 
 
 def filler(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, ...]:
-    """What ``by_task`` shows, without a meaning: as many words, all the same."""
+    """The skills of ``by_task`` without their meaning: as many words, all the same."""
     return tuple(blank(skill) for skill in by_task(skills, query, top_k))
 
 
@@ -76,11 +77,11 @@ def blank(skill: Skill) -> Skill:
 
 
 def overlap(skill: Skill, query: Query) -> float:
-    """The share of the skill's words that the task's first observation has too."""
+    """The share of the skill's words that also occur in the task's first observation."""
     words = words_of(skill.text)
     return len(words & query.words) / len(words) if words else 0.0
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of four letters and more, which say something, in small letters."""
+    """The words of four or more letters, in lower case. Shorter words carry little meaning."""
     return frozenset(_WORD.findall(text.lower()))

@@ -1,8 +1,9 @@
-"""New skills by a teacher: a model that is shown failures, and a success beside them, and answers with rules.
+"""New skills by a teacher: a model that sees failures beside a success and answers with rules.
 
-One question for each class of tasks that has failed. What is shown is what the agent wrote and what the
-environment answered, as JSON strings, so that no text of an episode can end the question. The answer's lines
-``Rule: ...`` become skills of the class, ``General rule: ...`` general ones; other lines are thought.
+The teacher gets one question for each class of tasks that has failed. A question shows what the agent wrote
+and what the environment answered, as JSON strings, so that the text of an episode cannot end the question.
+The answer's lines ``Rule: ...`` become skills of the class, ``General rule: ...`` general ones; other lines
+count as thought.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from skillpress.skills.library.phrases import Experience
 
 FAILURES_SHOWN = 3
 LONGEST_RULE = 300
-"""Characters; a longer one is no rule and is left out."""
+"""The most characters of a rule; longer lines are left out."""
 STEPS_TOLD, CHARACTERS_TOLD = 30, 300
-"""Of an episode: its last steps, and the beginning of each action and observation."""
+"""What a question shows of an episode: its last steps, and the beginning of each action and observation."""
 
 PROMPT = """\
 You teach an agent that acts in an environment step by step. It failed at tasks of the class {task_class}.
@@ -67,7 +68,7 @@ def taught_skills(
 
 
 def prompt_of(library: SkillLibrary, name: str, episodes: Sequence[Experience], most: int) -> str:
-    """What the teacher is asked about one class."""
+    """The question about one class."""
     known = [skill.text for skill in library.skills if skill.task_class in (GENERAL, name)]
     told = (f"{'Success' if each.won else 'Failure'}: {json.dumps(each.told)}\n" for each in episodes)
     return PROMPT.format(
@@ -76,7 +77,7 @@ def prompt_of(library: SkillLibrary, name: str, episodes: Sequence[Experience], 
 
 
 def rules(response: str) -> list[tuple[str, bool]]:
-    """(rule, whether it is general) of every line that is one; what stands in ``<think>`` does not count."""
+    """(rule, whether it is general) for every line that states one; text in ``<think>`` does not count."""
     if "<think>" in response and "</think>" not in response:
         return []
     lines = response.rpartition("</think>")[2].splitlines()
@@ -86,7 +87,7 @@ def rules(response: str) -> list[tuple[str, bool]]:
 
 
 def transcript(task: Task, trajectory: Trajectory) -> str:
-    """What happened in an episode, in words, from what the agent saw first."""
+    """An episode in words, from the first observation on."""
     lines = [trajectory.first_observation[:CHARACTERS_TOLD]]
     for number, step in enumerate(trajectory.steps, 1):
         if number > len(trajectory.steps) - STEPS_TOLD:
@@ -96,8 +97,8 @@ def transcript(task: Task, trajectory: Trajectory) -> str:
 
 
 def remembering(ask: Ask, file: Path) -> Ask:
-    """Asks each question once: what was answered is kept in a file, so that a run that was killed and goes on
-    is told what it was told before."""
+    """Ask each question once and keep the answer in a file, so that a run that was killed gets the same
+    answers when it continues."""
 
     def remembered(prompts: Sequence[str]) -> list[str]:
         answers = dict(read_json(file)) if file.exists() else {}
@@ -112,7 +113,7 @@ def remembering(ask: Ask, file: Path) -> Ask:
 
 
 def _shown(episodes: Sequence[Experience]) -> list[Experience]:
-    """The first failures in the order of their names, and the first success."""
+    """The first failures by name, and the first success."""
     ordered = sorted(episodes, key=lambda each: each.episode)
     failed = [each for each in ordered if not each.won][:FAILURES_SHOWN]
     return failed + [each for each in ordered if each.won][:1]

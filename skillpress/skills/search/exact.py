@@ -1,16 +1,16 @@
 """The best dictionary with a certificate, by mixed-integer programming.
 
-𝓛_BDL is not linear in the dictionary because of log2 |𝒞|; for a fixed number m of learned phrases it
-is. So one program is solved per m, with a binary variable per n-gram of the corpus (is it a phrase?)
-and a flow of one unit through every distinct sequence, along single skills for free and along an
-n-gram only if that is a phrase:
+Because of log2 |𝒞|, 𝓛_BDL is not linear in the dictionary; for a fixed number m of learned phrases it is. So
+one program is solved per m. It has a binary variable per n-gram of the corpus (is it a phrase?). It also has
+a flow of one unit through every distinct sequence, along single skills for free and along an n-gram only if
+that is a phrase:
 
     minimise   Σ_p (|p| log2 K + log2 L) x_p + log2(K + m) Σ_s w_s * (flow on all arcs of s)
     subject to Σ_p x_p <= m,   one unit from the first place of s to its last,   flow on an arc <= x_p
 
-A program whose floor (a bound that needs no solver) or whose optimum cannot beat the best dictionary
-known proves that none of its size can. What is not settled when the time is up keeps its proven
-bound, and the gap is reported instead of hidden. Proofs hold to the solver's tolerances, about 1e-6
+A program proves that no dictionary of its size is better if its floor (a bound that needs no solver) or its
+optimum cannot beat the best dictionary known. If the time ends before a program is settled, it keeps its
+proven bound, and the gap is reported instead of hidden. Proofs hold to the solver's tolerances, about 1e-6
 bits in the whole corpus.
 """
 
@@ -33,7 +33,7 @@ from skillpress.skills.search.refined import search_refined
 from skillpress.skills.segmentation import segmentation_cost
 
 TIME_LIMIT = 60.0
-"""Seconds until the best dictionary so far is returned with the bound proven by then."""
+"""Seconds until the search stops and returns the best dictionary and the bound proven so far."""
 
 TOLERANCE = 1e-7
 """Bits in total by which a program must beat the best dictionary known."""
@@ -56,7 +56,7 @@ def search_within(
 ) -> Found:
     """See :func:`search_exactly`; ``time_limit`` in seconds.
 
-    ``coded_length`` is L in the description length alone; 1 stores no lengths. None is L.
+    ``coded_length`` is L in the description length alone. 1 stores no lengths; None means L.
     """
     deadline = monotonic() + time_limit
     coded_length = coded_length or max_phrase_length
@@ -92,12 +92,12 @@ def search_within(
 
 
 def best_without_singletons(corpus: Corpus, max_phrase_length: int, coded_length: int | None = None) -> Found:
-    """The optimum over *all* dictionaries that can cut the corpus, whether or not they hold Σ.
+    """The optimum over *all* dictionaries that can cut the corpus, with or without Σ.
 
-    This is the paper's BF-original (appendix F.1). It lies outside the class 𝒜 of Eq. 4: such a
-    dictionary cannot cut every future sequence, so it serves to compare, not to shape rewards. The
-    phrases found include the singletons that are needed. For small corpora; there is no time limit.
-    ``coded_length`` as in :func:`search_within`.
+    This is the paper's BF-original (appendix F.1). It lies outside the class 𝒜 of Eq. 4: such a dictionary
+    cannot cut every future sequence, so it is useful for comparison but not for shaping rewards. The phrases
+    found include the singletons that are needed. It suits small corpora, as there is no time limit.
+    ``coded_length`` is the same as in :func:`search_within`.
     """
     coded_length = coded_length or max_phrase_length
     grams = number_grams(corpus, max_phrase_length)
@@ -142,10 +142,10 @@ def _price(grams: Grams, coded_length: int) -> NDArray[np.float64]:
 def _candidates(
     corpus: Corpus, grams: Grams, learned: int, coded_length: int
 ) -> tuple[NDArray[np.int64], float]:
-    """Grams that can pay among K + ``learned`` phrases, and bits that no such dictionary goes below.
+    """Grams that can pay among K + ``learned`` phrases, and a lower bound in bits for such dictionaries.
 
-    A phrase saves at most uses * (|p| - 1) segments. The floor lets the ``learned`` best grams save
-    all of that, and alternatively cuts every sequence into ceil(|s| / L) segments.
+    A phrase saves at most uses * (|p| - 1) segments. The lower bound lets the ``learned`` best grams save all
+    of that, and alternatively cuts every sequence into ceil(|s| / L) segments.
     """
     size, longest = corpus.alphabet_size, grams.longest
     index_bits = log2(size + learned)
@@ -170,11 +170,11 @@ def _solve(
     time_limit: float,
     integral: bool,
 ) -> tuple[NDArray[np.int64] | None, float]:
-    """The cheapest choice of at most ``most`` candidates at these prices, and bits proven to be needed.
+    """The cheapest choice of at most ``most`` candidates at these prices, and a proven lower bound in bits.
 
-    Segments cost log2 ``size`` bits. Single skills are free phrases unless they are candidates. No
-    choice is returned when none costs at most ``bar`` bits or when time is up before one is found.
-    Without ``integral`` phrases may be had in part, which proves less in less time.
+    Segments cost log2 ``size`` bits. Single skills are free phrases unless they are candidates. The choice is
+    empty if every choice costs more than ``bar`` bits, or if time runs out first. Without ``integral``, a
+    part of a phrase may be chosen, which proves less in less time.
     """
     arcs = _arcs(grams, candidates)
     objective = np.concatenate((price, corpus.weights[grams.row[arcs.start]] * log2(size)))
@@ -201,7 +201,7 @@ def _solve(
 
 @dataclass(frozen=True)
 class _Arcs:
-    """Ways over a sequence: single skills first, then candidates; one array entry each."""
+    """Steps through a sequence: single skills first, then candidates; one array entry each."""
 
     start: NDArray[np.int64]
     """Place where the arc starts."""
@@ -225,7 +225,7 @@ def _arcs(grams: Grams, candidates: NDArray[np.int64]) -> _Arcs:
 
 
 def _flow(corpus: Corpus, arcs: _Arcs, candidates: int) -> LinearConstraint:
-    """What leaves a place less what enters it: 1 at a sequence's start, -1 at its end, else 0."""
+    """Outflow minus inflow of each place: 1 at a sequence's start, -1 at its end, else 0."""
     column = candidates + np.arange(len(arcs.start))
     entries = np.concatenate((np.ones(len(column)), -np.ones(len(column))))
     where = (np.concatenate((arcs.start, arcs.start + arcs.length)), np.concatenate((column, column)))

@@ -1,6 +1,6 @@
 """A control: as many phrases as greedy finds, chosen by frequency alone.
 
-If shaping with this dictionary works as well, having phrases is enough and choosing them by MDL adds nothing.
+If shaping with this dictionary works as well, phrases alone are enough and choosing them by MDL adds nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from skillpress.skills.search.greedy import merge_pairs
 
 
 def search_by_frequency(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """Plain byte-pair encoding: the most frequent pair is merged, whether or not that pays.
+    """Plain byte-pair encoding: the most frequent pair is merged, whether or not that saves bits.
 
-    Ranking and limits are the greedy search's; there may be fewer phrases when no pair is left.
+    Ranking and limits are the greedy search's. The result has fewer phrases if no pair is left.
     """
     grams = number_grams(corpus, max_phrase_length)
     size = len(merge_pairs(grams, True, -1))

@@ -1,14 +1,14 @@
 """The greedy search of ``reference.py``, bit for bit, made fast.
 
-- Token lists are one array: the length of the token that starts at each place, 0 inside a token. A
-  pair of neighbouring tokens is then a gram and the length of its left part. Pair counts are kept up
-  to date at the places that a merge touches, found through the inverted index.
-- The change of 𝓛_BDL is computed by the same formula from the same whole numbers (see
-  ``description_length.py``), the segments saved by ``cover.py``.
-- A candidate is left out when it could not be accepted even at best. Both parts of a pair are
-  phrases, so putting them for their merge turns any cut with the merge into a cut without it at one
-  more segment per use: a merge saves at most as many segments as it has occurrences that do not
-  overlap. (The general bound, for a phrase that now costs seg(p) segments, is uses * (seg(p) - 1).)
+- Token lists are one array: the length of the token that starts at each place, 0 inside a token. A pair of
+  neighbouring tokens is then a gram and the length of its left part. A merge updates the pair counts only at
+  the places it touches, which the inverted index lists.
+- The change of 𝓛_BDL is computed with the same formula from the same whole numbers (see
+  ``description_length.py``); ``cover.py`` counts the saved segments.
+- A candidate is skipped if it could not be accepted even at best. Both parts of a pair are phrases. Replacing
+  the merge by its two parts turns any cut with the merge into one without it, at one more segment per use. So
+  a merge saves at most as many segments as it has occurrences that do not overlap. (The general bound, for a
+  phrase that now costs seg(p) segments, is uses * (seg(p) - 1).)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from skillpress.skills.reference import MINIMAL_GAIN
 
 
 class Pairs(NamedTuple):
-    """Neighbouring tokens and how often they stand side by side; rows are never removed."""
+    """Neighbouring tokens and how often each pair occurs; rows are never removed."""
 
     token: NDArray[np.uint8]
     """(places,) length of the token that starts here; 0 inside one and at a sequence's end."""
@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
     times: NDArray[np.int64]
     """(capacity,) per pair: its merge, the length of its left part, count with overlap, by ``ranking``."""
     first: NDArray[np.int32]
-    """(G,) a pair that merges to the gram; -1 where there is none."""
+    """(G,) a pair that merges to the gram; -1 if there is none."""
     following: NDArray[np.int32]
     """(capacity,) another pair with the same merge; -1 after the last."""
     used: NDArray[np.int64]
@@ -64,9 +64,9 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
     """Merge pairs in the reference's order; returns the accepted grams.
 
     Args:
-        grams: of the corpus.
-        must_pay: accept a merge only when it lowers 𝓛_BDL; otherwise the first in the ranking.
-        limit: stop after so many merges; -1 for no limit.
+        grams: the grams of the corpus.
+        must_pay: accept a merge only if it lowers 𝓛_BDL; otherwise accept the first in the ranking.
+        limit: the most merges; -1 for no limit.
     """
     cover = cover_with_singletons(grams)
     pairs = _count_pairs(grams)
@@ -85,7 +85,7 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
 
 @compiled
 def _next_pair(grams: Grams, cover: Cover, pairs: Pairs, must_pay: bool) -> int:
-    """The first pair in the ranking that is accepted; -1 when none is."""
+    """The first pair in the ranking that is accepted; -1 if none is."""
     current = bits(grams, cover)
     size, skills, segments = cover.totals
     candidates = np.empty(pairs.used[0], np.int32)
@@ -162,7 +162,7 @@ def _count(pairs: Pairs, gram: int, left: int, change: int) -> None:
 
 @compiled
 def _merge(grams: Grams, pairs: Pairs, gram: int, left: int) -> None:
-    """Replace a pair by its merge in all token lists, left to right, and recount at the borders."""
+    """Replace a pair by its merge in all token lists, from left to right, and recount at the borders."""
     length = grams.lengths[gram]
     right = length - left
     token = pairs.token

@@ -1,7 +1,7 @@
 """A control: as many phrases of each length as greedy finds, drawn at random from the corpus.
 
-The dictionary costs exactly as many bits as the greedy one, so that a difference between the two is
-what choosing the phrases by description length gains.
+The dictionary costs exactly as many bits as the greedy one. A difference between the two shows what choosing
+the phrases by description length gains.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skillpress.skills.search.greedy import merge_pairs
 
 
 def search_randomly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """As many phrases of each length as greedy finds, drawn from the corpus's n-grams of that length."""
+    """Draw as many phrases of each length as greedy finds, from the corpus's n-grams of that length."""
     grams = number_grams(corpus, max_phrase_length)
     lengths = grams.lengths[merge_pairs(grams, True, -1)]
     drawn: list[int] = []

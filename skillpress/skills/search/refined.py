@@ -1,7 +1,7 @@
 """Local search: add, prune and swap phrases until no move helps.
 
-The greedy search only ever merges two neighbouring phrases and keeps both parts. Here any n-gram of
-the corpus may be added, any phrase may go, and one may go for another:
+The greedy search only ever merges two neighbouring phrases and keeps both parts. Here any n-gram of the
+corpus may be added, any phrase removed, and any phrase replaced by another:
 
     while adding helps, add the gram that lowers 𝓛_BDL most
     for every phrase in turn, until as many turns as there are phrases went by without a change:
@@ -9,16 +9,16 @@ the corpus may be added, any phrase may go, and one may go for another:
         keep the change when 𝓛_BDL is lower than before, otherwise undo it
         after a change, again add while that helps
 
-One local optimum may be a percent or two above the next. So there are two starts, the greedy dictionary
-and what ``pruning.py`` leaves of all phrases; the second is given up when it does not look like winning.
-The result is never worse than greedy.
+One local optimum may be a percent or two above the next. So there are two starts: the greedy dictionary, and
+the phrases that remain after ``pruning.py``. The second is given up if it does not look like winning. The
+result is never worse than greedy.
 
-Equal gains are decided by the phrases' lexicographic order, so the corpus's order plays no part.
+Equal gains are decided by the phrases' lexicographic order, so the corpus's order has no effect.
 
-Few grams have to be evaluated, because what one saved before bounds what it can save now. With S(𝒞)
-segments of a sequence under 𝒞 and gain(g) = S(𝒞) - S(𝒞 + g), in every sequence that holds both: taking
-p out raises no gain by more than S(𝒞 - p) - S(𝒞), and putting q in raises none by more than its most
-uses * (|q| - 1) less what q itself saved. In other sequences gains stay as they are.
+Few grams have to be evaluated, because what one saved before bounds what it can save now. With S(𝒞) segments
+of a sequence under 𝒞 and gain(g) = S(𝒞) - S(𝒞 + g), two bounds hold in every sequence that holds both grams.
+Removing p raises no gain by more than S(𝒞 - p) - S(𝒞). Adding q raises none by more than its most uses * (|q|
+- 1) minus what q itself saved. In other sequences gains stay the same.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from skillpress.skills.reference import MINIMAL_GAIN
 from skillpress.skills.search.greedy import merge_pairs
 
 HOPELESS = 1.1
-"""A start whose bits are so many times those to beat is not improved at all."""
+"""A start is not improved at all if its bits exceed this multiple of the bits to beat."""
 
 PATIENCE = 5
-"""Turns in a row without a change after which a dictionary above the bits to beat is given up."""
+"""Turns in a row without a change before a dictionary above the bits to beat is given up."""
 
 
 class Progress(NamedTuple):
-    """The dictionary in hand; the functions of this module change it in place."""
+    """The current dictionary; the functions of this module change it in place."""
 
     cover: Cover
     learned: NDArray[np.int64]
-    """(G,) its grams of two skills and more, in the order added; the rest is room."""
+    """(G,) its grams of two or more skills, in the order added; the rest is spare room."""
     most: NDArray[np.int64]
-    """(G,) no gram can save more segments than this now."""
+    """(G,) upper bound on the segments that each gram can save now."""
     seen: NDArray[np.int64]
-    """(G,) the count of raised sequences at which a gram's bound was raised last; entry 0, which belongs
-    to a single skill, is that count."""
+    """(G,) the count of raised sequences at which each gram's bound was last raised. Entry 0, which belongs
+    to a single skill, is that count itself."""
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
@@ -79,8 +79,8 @@ def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
 def improve(grams: Grams, start: NDArray[np.int64], rival: float) -> tuple[float, NDArray[np.int64]]:
     """𝓛_BDL and learned grams of a local optimum reached from the grams ``start``.
 
-    ``rival`` is the 𝓛_BDL to beat, infinite where a local optimum is wanted in any case: a search that
-    does not look like beating it ends early.
+    ``rival`` is the 𝓛_BDL to beat; a search that does not look like beating it ends early. Pass infinity to
+    get a local optimum in any case.
     """
     progress = _start(grams, start)
     cover = progress.cover
@@ -112,7 +112,7 @@ def _add_while_it_helps(grams: Grams, progress: Progress) -> None:
 
 @compiled
 def _take_out_or_swap(grams: Grams, progress: Progress, position: int) -> bool:
-    """Try to do without one learned gram, or with another in its place; whether that helped."""
+    """Try to remove one learned gram or to replace it by another; returns whether that helped."""
     cover = progress.cover
     before = bits(grams, cover) - MINIMAL_GAIN
     most, totals = progress.most.copy(), cover.totals.copy()

@@ -6,5 +6,5 @@ from skillpress.skills.corpus import Corpus, Found
 
 
 def no_phrases(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """Nothing beside the alphabet."""
+    """No phrases beyond the alphabet."""
     return Found([])

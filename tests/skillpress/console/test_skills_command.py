@@ -59,10 +59,10 @@ def test_a_log_becomes_a_page_and_tables(
     assert pl.read_csv(folder / "bad_lines.csv").row(0) == (
         str(log),
         61,
-        "no format that is known here; its keys are other",
+        "not a known format; its keys are other",
     )
     told = capsys.readouterr()
-    assert "log.jsonl, line 61: no format" in told.err and "1 bad line was passed over" in told.err
+    assert "log.jsonl, line 61: not a known format" in told.err and "1 bad line was passed over" in told.err
     assert "60 traces, 200 steps, 3 skills" in told.out and "skills.html" in told.out
 
 
@@ -102,7 +102,7 @@ def test_versions_of_one_log_are_chosen(skills: Run, tmp_path: Path) -> None:
         (["--task", "nowhere"], "--task nowhere: none of 1 traces has it; the first has"),
         (["--version", "modle"], "--version modle: none of 1 traces has it; .*did you mean 'model'"),
         (["--time", "model"], "--time model: none of 1 traces has it as a time that can be read"),
-        (["--rules", "chess"], "--rules chess: no such file, and no table of ours"),
+        (["--rules", "chess"], "--rules chess: no such file, and not one of our tables"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(

@@ -1,8 +1,8 @@
-"""How a policy plays ALFWorld: needless walks, and what was still missing when time ran out.
+"""How a policy plays ALFWorld: needless walks, and what failed episodes still lacked.
 
-A failed episode always ran out of steps, so the paper labels it by what the agent had not done
-(Table 7): it never took an object of the wanted kind, it brought one of two, or it took the object
-and never cleaned, heated or cooled one as asked. Only actions that the environment carried out count.
+A failed episode always ran out of steps, so the paper labels it by what the agent had not done (Table 7): it
+never took an object of the wanted kind, it brought one of two, or it took the object and never cleaned,
+heated or cooled one as asked. Only actions that the environment carried out count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LABELS = {
     "picked_no_transform": "Failures with the target not transformed",
     "other": "Other failures",
 }
-"""Failure mode to its label, as a count over all tasks."""
+"""Failure mode to its label; the figure counts over all tasks."""
 FAILURE_MODES = tuple(LABELS)
 TRANSFORMS = {
     "pick_clean_then_place_in_recep": "clean",
@@ -40,19 +40,19 @@ VERBS = (
 
 
 def failure_mode(task: Task, actions: Sequence[str], observations: Sequence[str]) -> str:
-    """What a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`.
+    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`.
 
     Args:
         task: an ALFWorld task.
         actions: the episode's actions, in either grammar.
-        observations: the environment's answer to each.
+        observations: the environment's answer to each action.
     """
     done = (a for a, o in zip(actions, observations, strict=True) if o.strip() != NOTHING_HAPPENS)
     return missing(describe(str(task.spec["game"])), done)
 
 
 def missing(game: Game, effective: Iterable[str]) -> str:
-    """The failure mode of an episode in which these actions, and no others, were carried out."""
+    """The failure mode of an episode in which exactly these actions were carried out."""
     wanted, destination = game.target_object.lower(), game.destination.lower()
     picked = transformed = False
     delivered: set[str] = set()
@@ -82,7 +82,7 @@ def alfworld_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
 
 
 def redundant_visits(steps: EvaluationSteps) -> BehaviorFigure:
-    """Mean number of ``go to`` in won episodes to where the agent had been before (Table 6)."""
+    """Mean number of ``go to`` in won episodes to a place where the agent had been before (Table 6)."""
     walks = pl.col("action").filter(carried_out() & pl.col("action").str.starts_with("go to "))
     again = walks.len().cast(pl.Int64) - walks.n_unique()
     episodes = steps.filter(pl.col("won")).per_episode(lambda won: won.group_by(EPISODE_KEY).agg(again=again))
@@ -90,7 +90,7 @@ def redundant_visits(steps: EvaluationSteps) -> BehaviorFigure:
 
 
 def failure_counts(steps: EvaluationSteps) -> tuple[BehaviorFigure, ...]:
-    """Number of failed episodes of each mode, of all tasks; Table 7 has those out of distribution."""
+    """Number of failed episodes of each mode, over all tasks; Table 7 counts those out of distribution."""
     modes = steps.filter(~pl.col("won")).per_episode(_failure_modes)
     return tuple(
         count(f"failures_{mode}", LABELS[mode], modes, pl.col("mode") == mode, "Table 7")
@@ -107,7 +107,7 @@ def _failure_modes(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def action_mix(steps: EvaluationSteps) -> dict[str, int]:
-    """Steps of won episodes by their verb; what was not carried out is ``Invalid``."""
+    """Steps of won episodes by their verb; steps that were not carried out are ``Invalid``."""
     verb = pl.col("action").str.extract(r"^(\w+)")
     kind = pl.when(~carried_out()).then(pl.lit("Invalid")).otherwise(verb)
     counts = steps.filter(pl.col("won")).counts(kind)

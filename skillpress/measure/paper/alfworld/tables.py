@@ -1,7 +1,7 @@
 """ALFWorld's rows of the paper's tables.
 
-Table 7 labels a failed out-of-distribution episode by what it lacked, within two task types and over
-all; an episode that fits no label counts among the failures alone.
+Table 7 labels a failed out-of-distribution episode by what it lacked, within two task types and over all. An
+episode that fits no label counts only among the failures.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 def table_6(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """The same, and walks to where the agent had been before."""
+    """The same, and walks to a place where the agent had been before."""
     return *table_2(played), redundant_visits(played.where(lambda task: within(task.stratum, "iid")).steps)
 
 
 def table_7(played: MethodEpisodes, stratum: str, part: str) -> tuple[BehaviorFigure, ...]:
-    """Failed episodes of a class of tasks, and how many of them lacked what."""
+    """Failed episodes of a class of tasks, and their number by what they lacked."""
     episodes = with_failure_modes(played.where(lambda task: within(task.stratum, stratum)))
     return (
         count(f"{part}_fails", "total fails", episodes, ~pl.col("won"), "Table 7"),

@@ -1,4 +1,4 @@
-"""Code repair: its behaviour figures. ReuseRL's and L0's tables have no rows of it."""
+"""Code repair: its behaviour figures. ReuseRL's and L0's tables have no rows for it."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from skillpress.measure.paper.code_repair.behavior import repair_behavior
 from skillpress.measure.paper.figures import EnvironmentFigures
 
 FIGURES = EnvironmentFigures(behavior=repair_behavior)
-"""What ``skillpress.measure.paper`` looks up."""
+"""The entry that ``skillpress.measure.paper`` looks up."""

@@ -1,4 +1,4 @@
-"""How a policy repairs programs: whether it hands anything in, and how much it edits and tests on the way."""
+"""How a policy repairs programs: whether it submits a solution, and how much it edits and tests before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {
     "test": "Test",
     "submit": "Submit",
 }
-"""Calls as the action mix names them; commands are ``Command``, what is no call is ``Other``."""
+"""The names of calls in the action mix; commands are ``Command``, steps without a call are ``Other``."""
 
 
 def repair_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
@@ -37,7 +37,7 @@ def repair_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
 
 
 def action_mix(steps: EvaluationSteps) -> dict[str, int]:
-    """Steps of won episodes by what they do."""
+    """Steps of won episodes by their kind."""
     counts = steps.filter(pl.col("won")).counts(_kind())
     return {name: counts[name] for name in (*dict.fromkeys(KINDS.values()), "Command", "Other")}
 

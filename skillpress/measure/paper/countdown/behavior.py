@@ -1,8 +1,8 @@
 """How a policy plays Countdown: resets, and which operations it uses (Tables 2, 4 and 9).
 
-Only actions that were carried out count: an invalid operation changed nothing. Operations are
-looked at in won episodes, as in the paper; ``zero_reset_success`` alone is a share of all
-episodes, since a share of successes rises when hard tasks are simply given up.
+Only actions that were carried out count, because an invalid operation changed nothing. Operations are counted
+in won episodes, as in the paper. ``zero_reset_success`` alone is a share of all episodes, since a share of
+successes rises if a policy simply gives up hard tasks.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def closing_operations(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
 
 
 def action_mix(steps: EvaluationSteps) -> dict[str, int]:
-    """Steps of won episodes by kind: the four operations, rollback, reset, and invalid ones."""
+    """Steps of won episodes by kind: the four operations, rollback, reset, and invalid steps."""
     operator = pl.col("action").str.extract(r"^op\(([-+*/]),").replace_strict(OPERATIONS, default=None)
     kind = (
         pl.when(~carried_out())

@@ -1,7 +1,7 @@
 """Countdown-Stepwise's rows of the paper's tables.
 
-Table 9 tells failures apart by their length, as the paper's labels do: whether an episode took all T steps.
-An episode that gets stuck at step T did, though its outcome is ``stuck``. So these two rows have labels of
+Table 9 separates failures by their length, as the paper's labels do: whether an episode took all T steps. An
+episode that gets stuck at step T did, although its outcome is ``stuck``. So these two rows have labels of
 their own, beside the shares of outcomes that ``evaluation/behavior.py`` counts.
 """
 
@@ -30,13 +30,13 @@ from skillpress.measure.paper.method_episodes import MethodEpisodes
 
 
 def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """Straight solving, and the operations that few use."""
+    """Solving without detours, and the operations that few policies use."""
     episodes = episode_actions(played.steps)
     return zero_reset_share(episodes), multiply_divide_share(episodes)
 
 
 def table_4(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """Which operation closed each success."""
+    """The operation that closed each success."""
     return closing_operations(episode_actions(played.steps))
 
 
@@ -56,9 +56,9 @@ def table_9(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 def failures_by_length(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """Shares of the failures that took all T steps and that got stuck before; they add up to 1.
+    """Shares of the failures that took all T steps and of those that got stuck before; they add up to 1.
 
-    The keys are those under which the paper's figures are kept.
+    The keys are the paper's keys for its figures.
     """
     failed = played.episodes.filter(~pl.col("won"))
     stuck_before = (pl.col("outcome") == "stuck") & (pl.col("length") < played.max_steps)

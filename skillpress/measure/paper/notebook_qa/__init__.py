@@ -1,6 +1,7 @@
-"""L0's tables of question answering: what it printed, with its slips, and the same figures of answers.
+"""L0's tables of question answering: its printed figures with their errors, and the same figures of answers.
 
-The tables of the report are ReuseRL's, so question answering has no row in them, only behaviour of its own.
+The tables of the report are ReuseRL's, so question answering has no row in them. It has only its own
+behaviour figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a policy answers questions: whether it answers at all, and how much it looks up on the way."""
+"""How a policy answers questions: whether it answers at all, and how much it looks up before."""
 
 from __future__ import annotations
 

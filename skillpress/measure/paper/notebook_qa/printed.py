@@ -1,8 +1,8 @@
-"""L0's Tables 1 and 2 as printed, and where its text says something else.
+"""L0's Tables 1 and 2 as printed, and the places where its text says something else.
 
 ``printed_l0.csv`` has a row per figure, in percent with the paper's decimals. *average* is the mean over the
-data sets of the same metric; every printed one is right to the last digit. Table 1 names no metric: its rows
-of L0 are the exact match of Table 2's 7B model, and its other rows were "adopted from those reported in
+data sets of the same metric; every printed average is right to the last digit. Table 1 names no metric: its
+rows for L0 are the exact match of Table 2's 7B model, and its other rows were "adopted from those reported in
 ZeroSearch", not run by L0.
 """
 
@@ -16,10 +16,10 @@ import polars as pl
 
 TABLES = (1, 2)
 METRICS = {"em": "EM", "f1": "F1", "judge": "LJ"}
-"""Metric to the paper's heading of it."""
+"""Metric to its heading in the paper."""
 AVERAGE = "average"
 FIGURE = ("method", "dataset", "metric")
-"""What names a figure of one backbone."""
+"""The columns that identify a figure of one backbone."""
 
 _FILE = Path(__file__).with_name("printed_l0.csv")
 
@@ -31,7 +31,7 @@ class Slip:
     where: str
     said: str
     printed: str
-    """What stands in the table; the tables are what we compare with."""
+    """The figure in the table; comparisons use the tables."""
     note: str
 
 
@@ -40,13 +40,13 @@ SLIPS = (
         where="section 4.4, the average of L0-Scaffold",
         said="18.57",
         printed="20.52",
-        note="Table 1's average is the mean of its row; the text's figure stands nowhere in the tables",
+        note="Table 1's average is the mean of its row; the text's figure is nowhere in the tables",
     ),
     Slip(
         where="section 4.4, exact match of the 32B model's L0-Scaffold",
         said="43.50",
         printed="41.00",
-        note="Table 2's average is the mean of its row; the text's figure stands nowhere in the tables",
+        note="Table 2's average is the mean of its row; the text's figure is nowhere in the tables",
     ),
     Slip(
         where="abstract, SimpleQA from 30 to 80 percent",
@@ -56,7 +56,7 @@ SLIPS = (
         "exact match (its judge's score is not printed)",
     ),
 )
-"""Found by recomputing every average and looking up every figure of the text."""
+"""Found by recomputing every average and looking up every figure in the text."""
 
 
 @cache
@@ -66,11 +66,11 @@ def printed() -> pl.DataFrame:
 
 
 def beside(ours: pl.DataFrame, table: int, backbone: str) -> pl.DataFrame:
-    """Every figure that a table prints of a backbone, with ``ours``; null where we have none.
+    """Every figure that a table prints for a backbone, with ``ours``; null if we have none.
 
     Args:
-        ours: ``method`` (as the paper calls it), ``dataset``, ``metric`` and ``percent``, each figure once.
-        backbone: as the table calls it.
+        ours: ``method`` (the paper's name), ``dataset``, ``metric`` and ``percent``, each figure once.
+        backbone: the table's name for it.
     """
     rows = printed().filter(pl.col("table") == table, pl.col("backbone") == backbone)
     return rows.join(

@@ -1,7 +1,8 @@
-"""The figures of L0's tables from answers: EM and F1 per data set, and their averages.
+"""The figures of L0's tables, computed from answers: EM and F1 per data set, and their averages.
 
-L0 says how it counts EM and nothing of F1. Each data set is scored by the rule of its own evaluation program
-(2WikiMultihopQA's is HotpotQA's); those that have none by MuSiQue's, which is the common one of SQuAD.
+L0 says how it counts EM but not how it counts F1. Each data set is scored by the rule of its own evaluation
+program (2WikiMultihopQA's is HotpotQA's). Data sets without one use MuSiQue's rule, which is SQuAD's common
+one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ def answer_figures(answered: pl.DataFrame) -> pl.DataFrame:
     """``method``, ``dataset``, ``metric`` (``em``, ``f1``), ``percent`` and ``answers``.
 
     Args:
-        answered: a row per episode with ``method``, ``dataset``, ``predicted`` (null where nothing was
-            submitted, which is scored as blank) and ``answers`` (aliases).
+        answered: a row per episode with ``method``, ``dataset``, ``predicted`` (null if nothing was
+            submitted, which scores as blank) and ``answers`` (aliases).
     """
     rows = answered.select("dataset", pl.col("predicted").fill_null(""), "answers").iter_rows()
     scores = [
@@ -35,8 +36,8 @@ def answer_figures(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_averages(figures: pl.DataFrame, datasets: tuple[str, ...]) -> pl.DataFrame:
-    """The figures and, as the paper's column *Avg.*, the mean over these data sets of each method's metric,
-    where it has a figure of every one of them."""
+    """The figures and, like the paper's column *Avg.*, the mean of each method's metric over these data sets,
+    if it has a figure for all of them."""
     means = (
         figures.filter(pl.col("dataset").is_in(datasets))
         .group_by("method", "metric")

@@ -1,8 +1,8 @@
-"""How a policy cooks: what failures look like, and when it cooks food that was cooked already.
+"""How a policy cooks: how it fails, and when it cooks food that was cooked already.
 
-Tables 2 and 8 look at failed episodes; how they ended (``burned``, ``wrong_processing``, ``timeout``)
-is their outcome and counted for every environment alike. Table 5 needs to know which games the cookbook's
-word is a trap in, which a task says: :func:`trap_table`, to be joined by ``task_id``.
+Tables 2 and 8 look at failed episodes. How they ended (``burned``, ``wrong_processing``, ``timeout``) is
+their outcome, which is counted for every environment alike. Table 5 depends on the games in which the
+cookbook's wording is a trap. Tasks tell this: :func:`trap_table`, to be joined by ``task_id``.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ COOKING_THOUGHT = re.compile(r"cook|roast|fry|grill|stove|oven", re.IGNORECASE)
 
 
 def mentions_cooking(thought: str) -> bool:
-    """Table 5: whether a thought references a cooking verb or appliance."""
+    """Table 5: whether a thought mentions a cooking verb or appliance."""
     return COOKING_THOUGHT.search(thought) is not None
 
 
 def is_cook_action(action: str) -> bool:
-    """Table 5: whether an action is a cook action."""
+    """Table 5: whether an action cooks something."""
     return PROJECTION.skill(action) == "Cook"
 
 
 def trap_table(tasks: Iterable[Task]) -> pl.DataFrame:
     """One row per task: ``task_id``, ``cook_off`` (food arrives as the recipe wants it cooked) and
-    ``says_cook`` (the cookbook asks for cooking all the same); both true is the paper's trap."""
+    ``says_cook`` (the cookbook still asks for cooking). If both are true, the game is the paper's trap."""
     rows = [
         (
             task.task_id,
@@ -48,8 +48,8 @@ def trap_table(tasks: Iterable[Task]) -> pl.DataFrame:
 
 
 def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool) -> BehaviorFigure:
-    """Share of episodes with a cook action, of games without cooking whose cookbook mentions it or not
-    (Table 5's last two columns)."""
+    """Share of episodes with a cook action, over games without cooking whose cookbook does or does not
+    mention it (Table 5's last two columns)."""
     wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
@@ -97,14 +97,14 @@ def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
 
 
 def cooking_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
-    """The figures that need no tasks."""
+    """The figures that do not need the tasks."""
     episodes = cooking_table(steps)
     figures = (failure_length(episodes), read_recipe_share(episodes), cook_actions_per_success(episodes))
     return EnvironmentBehavior(figures, action_mix(steps))
 
 
 def action_mix(steps: EvaluationSteps) -> dict[str, int]:
-    """Steps of won episodes by skill, then those that changed nothing."""
+    """Steps of won episodes by skill, then the steps that changed nothing."""
     skill = pl.col("action").map_elements(PROJECTION.skill, pl.String, skip_nulls=True)
     kind = pl.when(~carried_out()).then(pl.lit("Invalid")).otherwise(skill)
     counts = steps.filter(pl.col("won")).counts(kind)

@@ -19,7 +19,7 @@ from skillpress.measure.paper.textworld_cooking.behavior import (
 
 
 def table_1_with_settings(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """Success on all games, then on those of each setting (the paper's section 6.2)."""
+    """Success on all games, then on the games of each setting (the paper's section 6.2)."""
     return (
         *table_1(played),
         *(
@@ -40,7 +40,7 @@ def table_2(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 def table_5(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
-    """How often steps of trap games think of cooking and then cook; how many episodes ever cook."""
+    """How often steps of trap games think of cooking and then cook, and how many episodes ever cook."""
     trapped = thought_table(played.where(lambda task: bool(task.spec["trap"])).steps)
     thinking, both = pl.col("thinking"), pl.col("thinking_and_cooking")
     tasks = list(played.tasks.values())
@@ -62,7 +62,7 @@ def table_8(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
 
 
 def thought_table(steps: EvaluationSteps) -> pl.DataFrame:
-    """One row per episode: key, ``length``, steps ``thinking`` of cooking, and those of them that cook."""
+    """One row per episode: key, ``length``, steps ``thinking`` of cooking, and how many of these cook."""
     return steps.per_episode(_thoughts)
 
 

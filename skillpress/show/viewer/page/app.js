@@ -1,4 +1,4 @@
-// The page: which view the address asks for, the search, the help, and where the reader came from.
+// The page: it picks the view for the address, and holds the search, the help and the previous list.
 
 import { render } from "./vendor/preact.mjs";
 import { useEffect, useRef, useState } from "./vendor/preact-hooks.mjs";
@@ -48,7 +48,7 @@ function View({ route }) {
   }
 }
 
-// Typed words narrow the list at once where it is shown; elsewhere Enter goes to it.
+// Typing filters the list at once if it is on screen; elsewhere Enter opens it.
 function Search({ route, field }) {
   const inList = route.view === "episodes";
   const [text, setText] = useState(route.filters.get("text") ?? "");
@@ -107,7 +107,7 @@ function Head({ about, route, field, help }) {
   </header>`;
 }
 
-// A new view begins at its heading; another step of the same episode does not move the reader.
+// A new view starts at its heading; another step of the same episode keeps the scroll position.
 function useViewFocus(route) {
   const place = route.view + "/" + (route.view === "episode" ? route.parts[0] : route.parts.join("/"));
   const before = useRef(place);
@@ -153,7 +153,7 @@ async function known(source) {
   return { about, dictionary };
 }
 
-// Asked again and again while the server works out skills, whose costs and uses it does not know yet.
+// Repeats its request while the server computes skills, since costs and uses are unknown until then.
 function Start({ source }) {
   const [again, setAgain] = useState(0);
   const loaded = useLoaded(() => known(source), [again]);

@@ -1,4 +1,4 @@
-// Episodes side by side, step beside step: the rollouts of a group, or two policies on the same task.
+// Episodes side by side, step by step: the rollouts of a group, or two policies on the same task.
 
 import { html } from "./html.js";
 import { figure, signed, whole } from "./format.js";
@@ -11,7 +11,7 @@ import { Outcome, rolloutName, stepsAndInvalid } from "./table.js";
 import { Line } from "./text.js";
 
 const MOST = 32;
-// [name, value, the field that it needs]
+// [name, value, the field that the row needs]
 const FACTS = [
   ["Outcome", (episode) => html`<${Outcome} row=${episode} />`],
   ["Policy", (episode) => html`<${Line} text=${episode.policy} length=${60} />`],
@@ -25,7 +25,7 @@ const FACTS = [
 
 const stepsOf = (episode) => episode.decisions.filter((decision) => !decision.summary);
 
-// The first step at which not all of them did the same.
+// The first step at which the episodes differ.
 export function parting(played) {
   const longest = Math.max(...played.map((steps) => steps.length));
   for (let i = 0; i < longest; i += 1) {
@@ -47,9 +47,9 @@ function Cell({ episode, step }) {
 }
 
 function Parting({ at }) {
-  if (at === null) return html`<p class="note">They did the same at every step.</p>`;
-  if (at === 0) return html`<p class="note">They part at the first step.</p>`;
-  return html`<p class="note">They did the same up to step ${at - 1} and part at step ${at}.</p>`;
+  if (at === null) return html`<p class="note">All steps are the same.</p>`;
+  if (at === 0) return html`<p class="note">They differ from the first step on.</p>`;
+  return html`<p class="note">They are the same up to step ${at - 1} and differ from step ${at} on.</p>`;
 }
 
 function Beside({ episodes, left, title }) {
@@ -107,7 +107,7 @@ async function group(source, id) {
   return { episodes: episodes.sort((a, b) => a.run - b.run || a.rollout - b.rollout), left };
 }
 
-// `group`: whether `ids` is one episode whose whole group is meant.
+// `group`: whether `ids` is one episode that stands for its whole group.
 export function CompareView({ ids, ofGroup }) {
   const { source } = useShared();
   const asked = [ofGroup, ...ids].join("/");

@@ -1,4 +1,4 @@
-// The dictionary: its phrases, how often each is used, and how it came and went over training.
+// The dictionary: its phrases, their uses, and in which training steps each was part of it.
 
 import { useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
@@ -12,7 +12,7 @@ import { EpisodeTable } from "./table.js";
 import { plain } from "./text.js";
 
 const SHOWN = 200;
-const NONE = "None has such a skill.";
+const NONE = "No phrase has such a skill.";
 const ORDERS = [
   ["uses", "Uses", (phrase) => phrase.uses],
   ["episodes", "Episodes", (phrase) => phrase.episodes],
@@ -21,7 +21,7 @@ const ORDERS = [
   ["life", "Training steps", (phrase) => (phrase.history ?? []).filter(([, uses]) => uses > 0).length],
 ];
 
-// Whether episodes are cut by it; phrases that training's dictionaries alone had are listed too.
+// Whether the phrase can be in a cut; phrases that only training's dictionaries had are listed too.
 const inUse = (phrase) => phrase.uses > 0 || phrase.bits !== null;
 
 export function lifetime(history) {
@@ -123,7 +123,7 @@ export function DictionaryView() {
         onInput=${(event) => setSought(event.target.value)} /></label>
     </div>
     <${Phrases} title="Learned phrases" phrases=${chosen(learned)} history=${true}
-      none=${learned.length === 0 ? "Nothing longer than a single skill was learned." : NONE} />
+      none=${learned.length === 0 ? "No phrase longer than a single skill was learned." : NONE} />
     ${former.length > 0 &&
     html`<${Phrases} title="Phrases of training's dictionaries alone" phrases=${chosen(former)} history=${true} none=${NONE} />`}
     <${Phrases} title="Single skills" phrases=${chosen(singles)} history=${false} none=${NONE} />`;

@@ -13,7 +13,7 @@ import { Strip } from "./strip.js";
 import { EpisodeTable, Outcome, rolloutName, stepsAndInvalid } from "./table.js";
 import { Line, plain, Text } from "./text.js";
 
-// What a step is called in an address: its number; of summaries "s" and the number; ".2" for a second one.
+// A step's name in an address: its number; for a summary "s" and the number; ".2" for a second summary.
 export function stepNames(decisions) {
   const seen = new Map();
   return decisions.map((decision) => {
@@ -44,7 +44,7 @@ function Header({ episode }) {
   </dl>`;
 }
 
-// Scrolls the list alone: the page stays where the reader has it.
+// Scrolls only the list, not the page.
 function keepInSight(list, item) {
   const above = item.offsetTop - list.scrollTop;
   if (above < 0 || above + item.offsetHeight > list.clientHeight) {
@@ -99,7 +99,7 @@ function Related({ episode }) {
     </section>`}`;
 }
 
-// The next episode of the list that one came from, whatever page it is on.
+// The next episode in the list that the reader came from, on whatever page of it.
 function useNeighbours(id) {
   const { source, cameFrom } = useShared();
   const from = cameFrom.current;

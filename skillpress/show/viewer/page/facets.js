@@ -1,4 +1,4 @@
-// What a list of episodes is filtered by: values to tick and ranges to type.
+// The filters of a list of episodes: values to tick and ranges to type.
 
 import { html } from "./html.js";
 import { Line } from "./text.js";
@@ -81,7 +81,7 @@ function described(name, value, about) {
   return `${name} ${value === "" ? "(none)" : value}`;
 }
 
-// What is filtered by now, each with a button that takes it away.
+// The active filters, each with a button that removes it.
 export function Chips({ about, filters, change, clear }) {
   const active = activeFilters(filters);
   if (active.length === 0) return null;

@@ -1,4 +1,4 @@
-// Numbers as people read them: a minus sign, thousands apart, no digits that say nothing.
+// Numbers for readers: a real minus sign, separated thousands, no meaningless digits.
 
 const GROUPED = new Intl.NumberFormat("en");
 

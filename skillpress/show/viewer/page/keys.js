@@ -1,4 +1,4 @@
-// One key, one action. A key that is typed into a field, scrolls a table, or is held with another is none of ours.
+// One key, one action. Keys typed into a field, keys that scroll a table and combinations are ignored.
 
 import { useLayoutEffect, useRef } from "./vendor/preact-hooks.mjs";
 
@@ -18,7 +18,7 @@ export const KEYS = [
   ["?", "this help"],
 ];
 
-// `actions`: key to function, as the browser names keys.
+// `actions`: key, by the browser's name, to function.
 export function useKeys(actions) {
   const latest = useRef(actions);
   latest.current = actions;

@@ -1,4 +1,4 @@
-// The list of episodes: filters beside it, fifty rows a page, an address for every state.
+// The list of episodes, with filters beside it, fifty rows per page and an address for every state.
 
 import { useEffect, useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
@@ -48,7 +48,7 @@ function Pages({ total, offset, filters }) {
   </nav>`;
 }
 
-// A long search answers with what it has found so far; the same question again says how far it has come.
+// A long search returns its matches so far; repeating the request returns the progress.
 function usePage(query) {
   const { source, about } = useShared();
   const asked = query.toString();
@@ -116,7 +116,7 @@ export function ListView({ filters }) {
       <h1 tabindex="-1">Episodes</h1>
       ${about.note && html`<div class="note"><${Text} text=${about.note} /></div>`}
       ${!settled(about) &&
-      html`<p class="note">Skills are being worked out: ${percent(about.skills_progress)} …</p>`}
+      html`<p class="note">Computing skills: ${percent(about.skills_progress)} …</p>`}
       <div class="bar">
         <p class="total" role="status">
           <${Total} found=${found.value} />
@@ -135,7 +135,7 @@ export function ListView({ filters }) {
   </div>`;
 }
 
-// Beside the list where there is room; folded above it where there is not.
+// Beside the list if there is room; otherwise folded above it.
 function FilterPanel({ active, children }) {
   const wide = window.matchMedia("(min-width: 1000px)").matches;
   return html`<aside class="filters" aria-label="Filters">

@@ -1,12 +1,12 @@
-// What is asked for, while it is on its way, when it has come, and when it did not.
+// A request's result: while it loads, when it has arrived, and when it failed.
 
 import { useEffect, useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
 import { QueryError } from "./query.js";
 import { SourceError } from "./source.js";
 
-// {value, error, loading}; the last value stays until the next has come, so that nothing flickers.
-// `asked`: what the answer depends on.
+// {value, error, loading}; the last value stays until the next one arrives, so that nothing flickers.
+// `asked`: the values that the answer depends on.
 export function useLoaded(load, asked) {
   const key = asked.join("\n");
   const [state, setState] = useState({ key: null, value: null, error: null });

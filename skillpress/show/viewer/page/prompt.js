@@ -1,6 +1,6 @@
 // The prompt of one decision exactly as the policy saw it: as text or token by token.
 //
-// Most of a prompt is the prompt before once more. That part is folded, so that what is new is seen first.
+// Most of a prompt repeats the previous prompt. That part is folded, so that the new part comes first.
 
 import { useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
@@ -25,7 +25,7 @@ function shared(text, before) {
   return clipped(text, length).length;
 }
 
-// A prompt that cannot be had is no reason not to show the next.
+// If a prompt fails to load, the next one is still shown.
 async function previous(source, id, position) {
   if (position === 0) return null;
   try {

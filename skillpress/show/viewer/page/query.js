@@ -1,6 +1,6 @@
-// Filters, order and text search over episodes that are all at hand.
+// Filters, order and text search over episodes that are all in memory.
 //
-// The server does the same over files (skillpress/show/viewer); a test holds the two to the same answers.
+// The server does the same over files (skillpress/show/viewer); a test checks that their answers agree.
 
 const EQUAL = ["source", "policy", "outcome", "stratum", "reason", "version", "task", "group", "split"];
 const RANGED = ["steps", "reward", "cost", "version"];
@@ -35,7 +35,7 @@ function compared(a, b) {
   return typeof a === "string" ? byCodePoint(a, b) : Number(a) - Number(b);
 }
 
-// What the text search looks at, each on its own, in lower case.
+// The texts that the search looks at, each separately, in lower case.
 function texts(episode) {
   const steps = episode.decisions.flatMap((step) => [step.thought, step.action ?? "", step.observation]);
   return [episode.first_observation, ...steps].map((text) => text.toLowerCase());
@@ -54,7 +54,7 @@ function within(name, value, most) {
 
 function test(name, values) {
   const last = values.at(-1);
-  if (values.length > 1 && !REPEATED.includes(name)) throw new QueryError(`${name}: stands twice; give it once`);
+  if (values.length > 1 && !REPEATED.includes(name)) throw new QueryError(`${name}: is given twice; give it once`);
   if (EQUAL.includes(name)) return equalTo(name, values);
   if (name.startsWith("min_") && RANGED.includes(name.slice(4))) return within(name, last, false);
   if (name.startsWith("max_") && RANGED.includes(name.slice(4))) return within(name, last, true);
@@ -83,7 +83,7 @@ export function row(episode) {
   return Object.fromEntries(COLUMNS.map((name) => [name, episode[name] ?? null]));
 }
 
-// The page of rows that a query asks for, and how many it finds in all.
+// The page of rows that a query requests, and its total number of matches.
 export function answer(episodes, query) {
   const names = [...new Set(query.keys())];
   const tests = names.map((name) => test(name, query.getAll(name))).filter(Boolean);

@@ -1,4 +1,4 @@
-// Where the reader is, as the address after "#": every view, filter and step has an address of its own.
+// The reader's position as the address after "#": every view, filter and step has its own address.
 
 const at = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");
 
@@ -30,7 +30,7 @@ export function parse(hash) {
   return { view: view || "episodes", parts, filters: new URLSearchParams(query) };
 }
 
-// Go somewhere without a new entry in the browser's history, as from step to step.
+// Change the address without a new entry in the browser's history, as from step to step.
 export function turnTo(hash) {
   window.location.replace(hash);
 }

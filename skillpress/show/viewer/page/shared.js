@@ -1,11 +1,11 @@
-// What every view may use: the source, what is known of all episodes, the dictionary, the list one came from.
+// Shared by all views: the source, the facts about all episodes, the dictionary, the list before this view.
 
 import { createContext } from "./vendor/preact.mjs";
 import { useContext } from "./vendor/preact-hooks.mjs";
 
 export const Shared = createContext(null);
 
-// Whether all skills are worked out: costs and uses are known, or there are none to know.
+// Whether all skills are computed: costs and uses are known, or do not exist.
 export const settled = (about) => (about.skills_progress ?? 1) >= 1;
 
 export const useShared = () => useContext(Shared);

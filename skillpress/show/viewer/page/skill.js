@@ -16,7 +16,7 @@ export function color(skill) {
   return "family-" + families.get(name);
 }
 
-// Colours in the order of the dictionary, so that they do not depend on what is opened first.
+// Colours in the order of the dictionary, so that they do not depend on which episode is opened first.
 export function colorAll(dictionary) {
   for (const phrase of [...dictionary.singles, ...dictionary.phrases]) phrase.skills.forEach(color);
 }

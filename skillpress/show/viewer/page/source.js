@@ -1,4 +1,4 @@
-// Where episodes come from: a server on this machine, or the document itself. Both answer alike.
+// The source of episodes: a server on this machine, or the document itself. Both have the same interface.
 
 import { answer, row } from "./query.js";
 
@@ -27,7 +27,7 @@ export class HttpSource {
   dictionary = () => fetched("api/dictionary");
 }
 
-// Tokens stand once in the document's table; an episode names them by their place there.
+// The document's table holds each token once; an episode refers to tokens by their index there.
 export class EmbeddedSource {
   constructor(data) {
     this.data = data;

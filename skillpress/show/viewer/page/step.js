@@ -1,4 +1,4 @@
-// One decision: what the policy saw, thought and did, what the environment answered, what it was worth.
+// One decision: the policy's prompt, thought and action, the environment's answer, and the rewards.
 
 import { html } from "./html.js";
 import { figure, signed, whole } from "./format.js";

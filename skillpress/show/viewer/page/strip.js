@@ -1,6 +1,6 @@
 // An episode as a strip: one cell per step in its skill's colour, one box per phrase of the cut.
 //
-// The number of boxes is what the segmentation costs. A step without a skill stands in the box that it
+// The number of boxes is the cost of the segmentation. A step without a skill is in the box that it
 // interrupts, or alone with a dashed line.
 
 import { html } from "./html.js";
@@ -9,7 +9,7 @@ import { link } from "./route.js";
 import { color, family } from "./skill.js";
 import { plain } from "./text.js";
 
-// [{part, steps}] in order; `part` is null for a step that stands in no phrase.
+// [{part, steps}] in order; `part` is null for a step outside all phrases.
 export function boxes(episode) {
   const cut = episode.cut ?? [];
   const found = [];
@@ -36,12 +36,12 @@ function Cell({ id, step, current }) {
   >${step.skill === null ? "·" : plain(short(family(step.skill)), 8)}</a>`;
 }
 
-// "OP_Add" -> "Add": room is scarce, and the colour and title say the rest.
+// "OP_Add" -> "Add": there is little room, and colour and title tell the rest.
 function short(name) {
   return name.split("_").at(-1);
 }
 
-// What a phrase costs in words; `same`: whether the summary has already said what all of them do.
+// A phrase's cost in words; `same`: whether the summary has already given the cost of all phrases.
 function price(part, bits) {
   return `costs ${figure(part.cost)}${bits === null ? "" : `, ${figure(bits, 1)} bits`}`;
 }

@@ -60,7 +60,7 @@ function Heading({ name, title, kind, order }) {
   </th>`;
 }
 
-// `order`: {sort, descending, by(column)}, or nothing where the order is given. `extra`: one more cell a row.
+// `order`: {sort, descending, by(column)}, or nothing if the order is fixed. `extra`: one more cell per row.
 export function EpisodeTable({ rows, order, label, extra }) {
   const { about } = useShared();
   const shown = columns(about);

@@ -1,18 +1,18 @@
-// Text that a model or an environment wrote, shown so that it can do nothing but be read.
+// Text from a model or an environment, shown as text that cannot do anything.
 //
-// What a browser would obey or hide (control characters, terminal escapes, marks of direction,
-// characters without width, a fifth accent on one letter) is shown as a small box with its name.
+// Characters that a browser would obey or hide (control characters, terminal escapes, marks of direction,
+// characters without width, a fifth accent on one letter) are shown as a small box with their name.
 // Every text is isolated from the direction of its surroundings, wraps anywhere, and is drawn in
-// portions, so that a megabyte costs no more than a page. No text is ever made a link.
+// portions, so that a megabyte costs no more than a page. Text never becomes a link.
 
 import { createContext } from "./vendor/preact.mjs";
 import { useContext, useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
 import { whole } from "./format.js";
 
-// A terminal's escape sequence; control characters but newline and tab; formatting and ignorable
-// characters but the two that choose an emoji's form; line and paragraph separators; halves of a
-// surrogate pair, and what is no character or a private one; marks on one letter from the fifth on.
+// Unsafe characters: a terminal's escape sequence; control characters except newline and tab; formatting
+// and ignorable characters except the two that choose an emoji's form; line and paragraph separators;
+// halves of a surrogate pair; unassigned and private characters; marks on a letter from the fifth on.
 const UNSAFE = new RegExp(
   [
     /\x1b\[[0-?]{0,40}[ -/]{0,4}[@-~]/u,
@@ -45,7 +45,7 @@ function mark(found) {
   return { mark: name + found.slice(found.codePointAt(0) > 0xffff ? 2 : 1), name: codePoint(found) };
 }
 
-// The text as an array of strings that are safe to show and {mark, name} for what is not.
+// The text as an array of safe strings, with {mark, name} for every unsafe piece.
 export function pieces(text) {
   const found = [];
   let from = 0;
@@ -90,8 +90,8 @@ function drawn(text, sought) {
   );
 }
 
-// One line of a text: for tables, labels and anything that must not grow. `seek`: whether what was searched
-// for is marked in it.
+// One line of a text: for tables, labels and anything of fixed height. `seek`: whether to mark the
+// searched words in it.
 export function Line({ text, length = 160, seek = false }) {
   const sought = useContext(Sought);
   const short = clipped(text, length);
@@ -99,7 +99,7 @@ export function Line({ text, length = 160, seek = false }) {
   return html`<bdi class="line">${drawn(flat, seek && sought)}${short.length < text.length && "…"}</bdi>`;
 }
 
-// A whole text, in portions. `total` is its length before whoever sent it cut it.
+// A whole text, in portions. `total` is its length before the sender cut it.
 export function Text({ text, total = null, empty = "(empty)" }) {
   const sought = useContext(Sought);
   const [shown, setShown] = useState({ text, length: FIRST });

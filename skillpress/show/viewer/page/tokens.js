@@ -1,6 +1,6 @@
-// Tokens: a response's coloured by how likely each was, a prompt's told apart from their neighbours.
+// Tokens: in a response, coloured by their probability; in a prompt, in alternating shades.
 //
-// Colour is never the only sign: unlikely tokens are underlined too, and the same figures stand in a table.
+// Colour is never the only sign: unlikely tokens are also underlined, and a table has the same figures.
 
 import { useState } from "./vendor/preact-hooks.mjs";
 import { html } from "./html.js";
@@ -73,7 +73,7 @@ function Legend() {
   </ul>`;
 }
 
-// In words what the colours show.
+// The information of the colours, in words.
 export function summary(tokens) {
   const known = tokens.filter(([, , logprob]) => logprob !== null);
   if (known.length === 0) return count(tokens.length, "token");

@@ -97,7 +97,7 @@ def test_a_missing_field_leaves_the_outcome_unknown() -> None:
         ("r", 0.4, "r>=NUMBER"),
         ("r", "perhaps", "r=VALUE"),
         ("r", [1], "neither yes nor no"),
-        ("r>=1", "x", "no number"),
+        ("r>=1", "x", "not a number"),
     ],
 )
 def test_a_field_that_says_neither_yes_nor_no_is_refused(field: str, value: Any, said: str) -> None:
@@ -134,7 +134,7 @@ def test_a_path_goes_through_names_with_dots_and_lists() -> None:
         (chat(messages=[{"role": "user"}, "text"]), "without a role"),
         (chat(messages=[{"role": "assistant", "tool_calls": [{"id": 1}]}]), "damaged chat completions"),
         (mlflow_trace(data={}), "without spans"),
-        ({"trace_id": "x", "trace": "{"}, "'trace' is no JSON"),
+        ({"trace_id": "x", "trace": "{"}, "'trace' is not JSON"),
     ],
 )
 def test_a_damaged_record_says_what_is_wrong(record: Any, said: str) -> None:

@@ -85,7 +85,7 @@ def test_bad_lines_are_counted_named_and_passed_over(read_lines, tmp_path: Path)
     found = read_lines(chat(), '{"messages": [', "", {"other": 1}, later, chat(), deep, most_bad=0.9)
     assert found.skills == [RUN] * 2 and found.bad_lines == 4
     assert [bad.number for bad in found.bad] == [2, 4, 5, 7], "an empty line is not bad"
-    assert found.bad[1] == Bad(path, 4, "no format that is known here; its keys are other")
+    assert found.bad[1] == Bad(path, 4, "not a known format; its keys are other")
     assert found.bad[0].why.startswith("not JSON") and "ATIF-v9.1" in found.bad[2].why
     assert "nested too deeply" in found.bad[3].why or "not JSON" in found.bad[3].why
 
@@ -108,7 +108,7 @@ def test_a_line_without_end_is_passed_over(tmp_path: Path, monkeypatch: pytest.M
 
 def test_too_many_bad_lines_end_the_reading(read_lines) -> None:
     with pytest.raises(
-        TracesError, match=r"2 of 3 lines are no traces, more than --most-bad 0\.1 allows.*line 1"
+        TracesError, match=r"2 of 3 lines are not traces, more than --most-bad 0\.1 allows.*line 1"
     ):
         read_lines("x", chat(), "y", most_bad=0.1)
 

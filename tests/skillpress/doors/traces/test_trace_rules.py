@@ -82,7 +82,7 @@ def test_the_alphabet_is_the_tables_skills_in_its_order(table) -> None:
         ("rules: [[a, b], {tool: x}]", "rule 2: .* is neither .*tool, words, finds"),
         ("rules: [{tool: x, skil: y}]", "rule 1: .* is neither"),
         ("rules: [[1, b]]", "rule 1: words: 1 must be a text"),
-        ("rules: [{finds: '(', skill: x}]", r"rule 1: finds: '\(' is no regular expression"),
+        ("rules: [{finds: '(', skill: x}]", r"rule 1: finds: '\(' is not a regular expression"),
         ("rules: [{argument: a, skill: x}]", "there is no finds"),
         ("rules: [{until: x, skill: x}]", "there is no after"),
         ("rules: [{after: y, skill: x}]", "rule 1: after: no rule gives the skill 'y'"),

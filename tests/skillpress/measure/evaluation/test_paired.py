@@ -123,5 +123,5 @@ def test_seeds_may_have_tasks_of_their_own(outcomes):
 
 def test_a_seed_without_its_pair_is_refused(outcomes):
     frame = outcomes({"a": "1"})
-    with pytest.raises(ValueError, match="pairs of trainings are needed, got 2 and 1"):
+    with pytest.raises(ValueError, match="trainings must come in pairs, got 2 and 1"):
         compare_trainings([frame, frame], [frame], max_steps=3, seed=0)

@@ -77,7 +77,7 @@ def test_an_even_number_of_votes_is_refused_because_it_can_tie(outcomes):
         ({"a": "11", "b": "1"}, ["a", "b"], 2, r"task b has 0 episodes in run-1, must have 1 \(1 such"),
         ({"a": "1"}, ["a", "z"], 1, "task z has 0 episodes in run-0"),
         ({"a": "1", "x": "1"}, ["a"], 1, "task x was run but is not in the task list"),
-        ({"a": "11"}, ["a"], 3, "3 runs were asked for, the rollouts hold 2: run-0, run-1"),
+        ({"a": "11"}, ["a"], 3, "3 runs were asked for, but the rollouts hold 2: run-0, run-1"),
     ],
 )
 def test_an_evaluation_that_is_not_every_task_in_every_run_is_refused(outcomes, wins, tasks, runs, message):
@@ -112,7 +112,7 @@ def test_steps_are_read_a_few_episodes_at_a_time_to_the_same_table(outcomes, mon
 def test_an_episode_in_two_places_is_refused(outcomes, monkeypatch):
     monkeypatch.setattr(trajectory, "ROW_GROUP", 1)
     frame = outcomes({"a": "1", "b": "0"})
-    with pytest.raises(EvaluationError, match="task a of run-0, rollout 0 stands in several places"):
+    with pytest.raises(EvaluationError, match="task a of run-0, rollout 0 is in several places"):
         table(pl.concat([frame, frame]))
 
 

@@ -124,7 +124,7 @@ def test_the_page_says_what_it_found(tmp_path: Path) -> None:
     html = page_from(made_log(tmp_path / "log", ("look", "edit", "test"), ("x",), traces=180))
     for sentence in (
         "120 successes, 60 failures",
-        "18 of 198 lines are no traces",
+        "18 of 198 lines are not traces",
         "Bonferroni",
         "ordered by time",
     ):
@@ -135,7 +135,7 @@ def test_the_page_says_what_it_found(tmp_path: Path) -> None:
 def test_without_outcomes_the_comparison_is_left_out_and_said_so(tmp_path: Path) -> None:
     path = made_log(tmp_path / "log", ("look", "edit"), ("x",))
     html = page_from(path, success=None)
-    assert "nothing in these traces says which succeeded" in html and "Bonferroni" not in html
+    assert "these traces do not say which succeeded" in html and "Bonferroni" not in html
     assert "fitted to all 120 traces" in html
     assert "are successes, so there is nothing to compare" in page_from(path, success="created>=0")
 

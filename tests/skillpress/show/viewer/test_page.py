@@ -300,6 +300,6 @@ def test_skills_that_are_being_worked_out_are_said_to_be_and_then_shown(served, 
 
     watched.page.route("**/api/about", hold_back)
     page = watched.go("episodes")
-    expect(page.get_by_text("Skills are being worked out: 50% …")).to_be_visible()
-    expect(page.get_by_text("Skills are being worked out")).to_have_count(0)
+    expect(page.get_by_text("Computing skills: 50% …")).to_be_visible()
+    expect(page.get_by_text("Computing skills")).to_have_count(0)
     assert early == []

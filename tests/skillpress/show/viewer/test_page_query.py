@@ -88,5 +88,5 @@ def test_pages_of_filtered_and_sorted_episodes_are_the_same(catalogue, asked):
 def test_what_the_one_refuses_the_other_refuses(asked, query):
     with pytest.raises(QueryError):
         parse(items(query))
-    with pytest.raises(Error, match=r"QueryError|must be|there is no|stands twice"):
+    with pytest.raises(Error, match=r"QueryError|must be|there is no|is given twice"):
         asked(items(query))

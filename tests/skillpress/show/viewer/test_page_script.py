@@ -50,7 +50,7 @@ def test_a_module_stands_once_however_many_import_it(tmp_path):
             "import each other: a.js -> b.js -> a.js",
         ),
         ({"a": 'import * as all from "./b.js";\n'}, "a.js: 'import * as all"),
-        ({"a": 'const b = await import("./b.js");\n'}, "no form of import or export"),
+        ({"a": 'const b = await import("./b.js");\n'}, "not a form of import or export"),
         ({"a": "export let state = 1;\n"}, "a.js: 'export let state = 1;'"),
     ],
     ids=["missing", "in a circle", "a namespace", "while it runs", "a variable"],

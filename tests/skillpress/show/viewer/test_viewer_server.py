@@ -91,13 +91,13 @@ def test_there_is_nothing_else(path: str, client: TestClient) -> None:
 def test_a_bad_parameter_is_named(client: TestClient) -> None:
     refused = client.get("/api/episodes?limit=many")
     assert refused.status_code == 400
-    assert refused.json() == {"error": "limit: 'many' is no whole number from 0 on"}
+    assert refused.json() == {"error": "limit: 'many' is not a whole number from 0 on"}
 
 
 def test_a_port_that_is_taken_is_refused_by_its_number() -> None:
     taken = listen(0)
     port = taken.getsockname()[1]
-    with pytest.raises(ServeError, match=f"--port: {port} cannot be had"):
+    with pytest.raises(ServeError, match=f"--port: {port} cannot be used"):
         listen(port)
     taken.close()
     again = listen(port)
