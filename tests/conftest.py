@@ -5,7 +5,6 @@ Importing ``skillpress.pipeline`` applies infra/settings.env; it must come befor
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,14 +23,9 @@ import skillpress.pipeline  # noqa: E402, F401
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-# Modules beside tests that serve tests in other folders too.
-_HERE = Path(__file__).parent
-for shared in sorted(
-    {file.parent for file in _HERE.rglob("*.py") if not file.name.startswith(("test_", "conftest"))}
-):
-    sys.path.append(str(shared))
+pytest.register_assert_rewrite("tests.support")
 
-from clone import Clone, reproduced_clone  # noqa: E402
+from tests.support.clone import Clone, reproduced_clone  # noqa: E402
 
 
 @pytest.fixture(scope="session")

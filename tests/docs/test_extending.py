@@ -62,11 +62,10 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator:
 
 
 def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
-    from training_program import job, prepare
-
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
     from skillpress.learn.algorithms.batch import one_process
+    from tests.support.programs.training_program import job, prepare
 
     folder = install("An algorithm", "ALGORITHMS")
     overlay = yaml.safe_load((folder / "params" / "batch_baseline.yaml").read_text())
@@ -76,7 +75,7 @@ def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
     (row,) = train(job(folder, "trained"))
     assert 0 < row["taught"] <= 1 and np.isfinite(row["loss"])
 
-    from batches import of_returns
+    from tests.support.learn.batches import of_returns
 
     method = Experiment(job(folder, "trained").params).algorithm
     played = of_returns([10.0, 0.0], [0, 1], [1, 3])
@@ -108,11 +107,10 @@ def test_the_engine_samples_for_an_agent_evenly_and_by_seed(install) -> None:
 
 def test_the_environment_is_learned_by_imitation_and_played(install, tmp_path: Path) -> None:
     folder = install("An environment", "ENVIRONMENTS")
-    from training_program import job, prepare
-
     from skillpress.environments import bundle
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
+    from tests.support.programs.training_program import job, prepare
 
     overlay = yaml.safe_load((folder / "params" / "number_line.yaml").read_text())
     overlay |= {"imitation": {"epochs": 4}, "training": {"steps": 2, "learning_rate": 0.001}}

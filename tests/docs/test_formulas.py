@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from pages import NAMES, PAGES
 
 from docs.build.formulas import FormulaError, mathml
 from docs.build.markdown import SPAN, prose
+from tests.support.pages import NAMES, PAGES
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 UNDRAWN = re.compile(r"[αβγδηθλπρτφΔΣ𝓑𝒞𝒢𝓛𝒯√∑∈∪≤≥←⌈]|\w_\w+ [=−·] |\^\(")

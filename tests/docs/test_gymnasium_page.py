@@ -50,10 +50,9 @@ def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_theirs_is_imitated_and_trained_on(doors: Path) -> None:
-    from training_program import job, parameters, prepare
-
     from skillpress.environments import bundle
     from skillpress.experiment.training import train
+    from tests.support.programs.training_program import job, parameters, prepare
 
     overlay = yaml.safe_load(the_block("# params/doors.yaml"))
     overlay["tasks"] = {"train": 64, "validation": 16, "test": 1}

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from served import TASKS, served
 
 from skillpress.console.serve import PORT, _parser
 from skillpress.doors.serving import ServingLimits
@@ -18,6 +17,7 @@ from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, load_params, merge
 from skillpress.play.rollout import requests
+from tests.support.doors.served import TASKS, served
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "openenv.md").read_text()

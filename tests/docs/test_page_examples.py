@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import NAMES, PAGES, ROOT
 
 from docs.build.command_line import MODULES, parser_of
 from docs.build.markdown import Block, blocks, spans
 from skillpress.console.command import COMMANDS
 from skillpress.experiment.params import check_params, merge, read_yaml
+from tests.support.pages import NAMES, PAGES, ROOT
 
 LEFT_TO = re.compile(r"run by (tests/\S+\.py)")
 SAID = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)

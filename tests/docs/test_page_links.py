@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from pages import NAMES, PAGES, ROOT
 
 from docs.build import llms
 from docs.build.contents import MADE, MORE, sections
 from docs.build.links import wrong_links
 from docs.build.markdown import links, prose, spans
 from docs.build.sources import BrokenLinkError, for_the_site
+from tests.support.pages import NAMES, PAGES, ROOT
 
 FILE = re.compile(r"(skillpress|tasks|flows|tests|benchmarks|infra|params|docs)(/[\w.-]+)+/?")
 GYMNASIUM = re.compile(r"-v\d+$")

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from pages import ROOT
 
 from docs.build import api
 from docs.build.command_line import options, parser_of
@@ -24,6 +23,7 @@ from docs.build.variables import read_by_code
 from docs.figures import FIGURES
 from skillpress.console.command import COMMANDS
 from skillpress.core import registry
+from tests.support.pages import ROOT
 
 METHODS = (ROOT / "docs" / "methods.md").read_text()
 VARIABLES = (ROOT / "docs" / "environment_variables.md").read_text()

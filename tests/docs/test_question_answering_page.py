@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pages import ROOT
 
 from docs.build.markdown import blocks
+from tests.support.pages import ROOT
 
 
 def test_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

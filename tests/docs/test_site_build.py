@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pages import ROOT
-
 from docs.build.contents import sections
+from tests.support.pages import ROOT
 
 
 def test_it_is_built_without_a_warning_all_links_lead_somewhere_and_every_page_is_listed(

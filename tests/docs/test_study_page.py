@@ -10,7 +10,6 @@ from statistics import stdev
 
 import polars as pl
 import pytest
-from small_study import outcomes, recorded, runs_of, write_plan
 
 from docs.made import UnknownPartError, made_anew
 from docs.study.__main__ import files
@@ -24,6 +23,7 @@ from skillpress.measure.study.compression import MODEL
 from skillpress.measure.study.contrasts import OPEN, YES, Finding
 from skillpress.measure.study.plan import Claim, read_plan
 from skillpress.pipeline.study.store import FOLDER, Record
+from tests.support.pipeline.small_study import outcomes, recorded, runs_of, write_plan
 
 
 def test_page_and_figures_are_what_the_record_gives(repository: Path) -> None:

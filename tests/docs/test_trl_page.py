@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tool_caller import save_tool_caller
 from transformers import AutoModelForCausalLM
 
 from skillpress.doors.integrations.trl import BUFFER, ToolEnvironments
+from tests.support.doors.tool_caller import save_tool_caller
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "trl.md"

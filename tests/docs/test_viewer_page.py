@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from viewer_samples import ordinary
 
 from skillpress.core.trajectory import write_rollouts
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
+from tests.support.show.viewer_samples import ordinary
 
 PAGE = Path(__file__).parents[2] / "docs" / "viewer.md"
 

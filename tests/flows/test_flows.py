@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from clone import Clone
 from mlflow import MlflowClient
+
+from tests.support.clone import Clone
 
 pytestmark = pytest.mark.slow
 

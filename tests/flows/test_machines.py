@@ -16,15 +16,15 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from clone import Clone
 from mlflow import MlflowClient
-from simulated_cluster import SimulatedCluster
 
 from flows.machines import Machines
 from skillpress.core.errors import UserError
 from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 from skillpress.play.workers.ranks import free_port
+from tests.support.clone import Clone
+from tests.support.play.simulated_cluster import SimulatedCluster
 
 GRPO, SEGCOST = ("--params", "params/grpo.yaml"), ("--params", "params/segcost.yaml")
 OF_METHOD = ["train_policy", "evaluate_policy", "report"]

@@ -15,14 +15,14 @@ from urllib.request import urlopen
 
 import httpx
 import pytest
-from clone import Clone
 from mlflow import MlflowClient
-from postgresql import cluster
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from flows.secret import OF_CLIENT, OF_SERVER
+from tests.support.clone import Clone
+from tests.support.postgresql import cluster
 
 STAGES = dict.fromkeys(
     (

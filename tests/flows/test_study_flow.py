@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from clone import Clone
-from small_study import write_plan
 
 from skillpress.pipeline.study import store
+from tests.support.clone import Clone
+from tests.support.pipeline.small_study import write_plan
 
 pytestmark = pytest.mark.slow
 

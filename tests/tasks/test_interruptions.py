@@ -16,7 +16,8 @@ from pathlib import Path
 import polars as pl
 import psutil
 import pytest
-from clone import Clone
+
+from tests.support.clone import Clone
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,9 @@ import os
 from pathlib import Path
 
 import pytest
-from clone import Clone
-from kills import Killed, outputs
+
+from tests.support.clone import Clone
+from tests.support.kills import Killed, outputs
 
 KILLS = int(os.environ.get("SKILLPRESS_KILLS", "2"))
 SEED = int(os.environ.get("SKILLPRESS_KILL_SEED", "0"))

@@ -10,8 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from clone import SAID, Clone
-from recorded import tracked
 
 from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts
 from skillpress.learn.training.trained_episodes import scan_advantages
@@ -23,6 +21,8 @@ from skillpress.pipeline.files import (
 )
 from skillpress.pipeline.reproduce.workspace import FOLDER
 from skillpress.skills.history import read_history
+from tests.support.clone import SAID, Clone
+from tests.support.recorded import tracked
 
 pytestmark = pytest.mark.slow
 

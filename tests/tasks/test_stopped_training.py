@@ -11,8 +11,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from clone import Clone
-from recorded import tracked
+
+from tests.support.clone import Clone
+from tests.support.recorded import tracked
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from clone import Clone
 
 from skillpress.experiment.params import read_yaml
+from tests.support.clone import Clone
 
 pytestmark = pytest.mark.slow
 

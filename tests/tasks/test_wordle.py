@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from clone import Clone
 
 from skillpress.environments.gymnasium_text.wordle import opening
 from skillpress.experiment.params import read_yaml
+from tests.support.clone import Clone
 
 pytestmark = pytest.mark.thorough
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import datasets
 import pytest
-from playing import episode, write_tokenizer
 
 from skillpress.console import command
 from skillpress.console.exporting import FORMATS, tokenizer_beside
 from skillpress.core.trajectory import write_rollouts
 from skillpress.pipeline import exit_codes
+from tests.support.doors.playing import episode, write_tokenizer
 
 PLAYED = [episode(number, f"task-{number}") for number in range(3)]
 

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 from mlflow.entities import SpanType
 from mlflow.entities.trace_location import MlflowExperimentLocation
-from trace_records import atif, chat
 
 from skillpress.console.command import main
 from skillpress.core.trajectory import Task, Trajectory, write_rollouts
@@ -24,6 +23,7 @@ from skillpress.pipeline import exit_codes
 from skillpress.play.agents import OutcomeReward, RandomExplorer
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 from skillpress.skills.dictionary import load_dictionary
+from tests.support.doors.trace_records import atif, chat
 
 Run = Callable[..., Path]
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
-from walking import Walker
 
 from skillpress.core.interface import Decision, DecisionRequest, Info, ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.environments.sandboxed import EpisodeSandbox, PooledEnvironments, SandboxedEnvironment
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 from skillpress.play.sandbox import Execution, Limits, Sandbox
+from tests.support.play.walking import Walker
 
 TASKS = [Task(f"to-{goal}", "counting", 0, {"goal": goal}) for goal in (2, 3, 4)]
 LIMITS = Limits(seconds=20)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
-from training_program import job, prepare
 
 from skillpress.core.registry import ALGORITHMS, SHAPINGS
 from skillpress.experiment.params import merge, read_yaml
 from skillpress.experiment.training import train
 from skillpress.learn.training.mismatch import MismatchError
+from tests.support.programs.training_program import job, prepare
 
 ROOT = Path(__file__).parents[3]
 SMALL = {

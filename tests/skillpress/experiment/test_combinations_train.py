@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from small_training import train_small
-from training_program import prepare
 
 from skillpress.experiment.params import merge, read_yaml
+from tests.support.experiment.small_training import train_small
+from tests.support.programs.training_program import prepare
 
 pytestmark = pytest.mark.thorough
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from memory_program import CASES
 
-PROGRAM = Path(__file__).parent / "memory_program.py"
+from tests.support.programs import PROGRAMS, importing
+from tests.support.programs.memory_program import CASES
 
+PROGRAM = PROGRAMS / "memory_program.py"
 
 USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed", "imitation"}
 """Cases of every run; the others, of which bfloat16 takes a CPU minutes, are thorough."""
@@ -22,7 +22,12 @@ USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed", "imit
 )
 def test_a_pass_takes_at_most_what_the_estimate_says_and_not_far_less(case: str) -> None:
     finished = subprocess.run(
-        [sys.executable, str(PROGRAM), case], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, str(PROGRAM), case],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=importing(),
     )
     assert finished.returncode == 0, finished.stderr[-2000:]
     found: dict[str, int] = json.loads(finished.stdout.splitlines()[-1])

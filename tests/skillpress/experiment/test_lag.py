@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from training_program import job, prepare
 
 from skillpress.experiment.training import train
 from skillpress.learn.training.mismatch import MismatchError
+from tests.support.programs.training_program import job, prepare
 
 SMALL = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3},

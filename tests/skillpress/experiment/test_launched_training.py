@@ -3,7 +3,6 @@ itself."""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -13,12 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from simulated_cluster import SimulatedCluster, process_of_rank
-from training_program import prepare
 
 from skillpress.play.workers.ranks import free_port
+from tests.support.play.simulated_cluster import SimulatedCluster, process_of_rank
+from tests.support.programs import PROGRAMS, importing
+from tests.support.programs.training_program import prepare
 
-PROGRAM = Path(__file__).parent / "training_program.py"
+PROGRAM = PROGRAMS / "training_program.py"
 OVERLAY = """
 processes: 2
 training: {steps: 6, learning_rate: 0.01, checkpoint_every: 2}
@@ -45,7 +45,9 @@ def torchrun(folder: Path, output: str, *options: str) -> list[str]:
 
 
 def run(command: list[str]) -> list[str]:
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=600, env=importing()
+    )
     assert finished.returncode == 0, finished.stderr[-3000:]
     return finished.stdout.splitlines()
 
@@ -64,7 +66,9 @@ def test_the_weights_are_those_of_two_processes_started_here_byte_for_byte(folde
 
 def test_a_killed_rank_is_named_and_a_new_start_goes_on_from_the_checkpoint(folder: Path) -> None:
     command = torchrun(folder, "killed", "--pause-after", "3")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=importing()
+    ) as launcher:
         assert launcher.stdout is not None
         for line in launcher.stdout:
             if line.startswith("step 3 "):
@@ -86,9 +90,8 @@ def test_a_killed_rank_is_named_and_a_new_start_goes_on_from_the_checkpoint(fold
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, repository: Path) -> Iterator[SimulatedCluster]:
-    modules = os.pathsep.join(map(str, (repository, PROGRAM.parent)))
-    started = SimulatedCluster(tmp_path, os.environ | {"PYTHONPATH": modules})
+def cluster(tmp_path: Path) -> Iterator[SimulatedCluster]:
+    started = SimulatedCluster(tmp_path, importing())
     for node in ("left", "right"):
         started.add(node)
     yield started

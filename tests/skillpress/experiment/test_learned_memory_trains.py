@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from training_program import job, parameters, prepare
 
 from skillpress.core.trajectory import Trajectory, read_tasks
 from skillpress.experiment.experiment import Experiment
@@ -22,6 +21,8 @@ from skillpress.models.policy import Policy, load_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.rollout import requests
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.programs import PROGRAMS, importing
+from tests.support.programs.training_program import job, parameters, prepare
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}
@@ -86,15 +87,16 @@ def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
 def test_a_training_that_is_killed_ends_with_the_weights_of_an_undisturbed_one(folder: Path) -> None:
     rows = train(job(folder, "whole"))
     assert [int(row["step"]) for row in rows] == [1, 2] and rows[-1]["mismatch/largest"] < 1e-3
-    file = Path(__file__).with_name("training_program.py")
-    program = [sys.executable, str(file), str(folder), "cut", "--smoke"]
-    with subprocess.Popen([*program, "--pause-after", "2"], stdout=subprocess.PIPE, text=True) as first:
+    program = [sys.executable, str(PROGRAMS / "training_program.py"), str(folder), "cut", "--smoke"]
+    with subprocess.Popen(
+        [*program, "--pause-after", "2"], stdout=subprocess.PIPE, text=True, env=importing()
+    ) as first:
         assert first.stdout is not None
         for line in first.stdout:
             if line.startswith("step 2"):
                 break
         first.kill()
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=importing())
     assert done.returncode == 0 and "step 1 " not in done.stdout, done.stderr[-2000:]
     whole, cut = (load_policy(folder / name).model.state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)

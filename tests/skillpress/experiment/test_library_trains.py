@@ -6,8 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_training_job import run, run_and_kill, same_files, same_weights
-from training_program import parameters, prepare
 
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
@@ -19,6 +17,8 @@ from skillpress.models.policy import load_policy
 from skillpress.play.rollout import requests
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.library import FILE, GENERAL, SkillLibrary, read_library, task_class
+from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights
+from tests.support.programs.training_program import parameters, prepare
 
 OVERLAY = """
 processes: 1

@@ -10,10 +10,10 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from small_training import Curve, StoppedError, train_small
-from training_program import prepare
 
 from skillpress.models.policy import load_policy
+from tests.support.experiment.small_training import Curve, StoppedError, train_small
+from tests.support.programs.training_program import prepare
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 4, "learning_rate": 0.01, "checkpoint_every": 2, "keep": "best"},

@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from folders import IN_PARTS, THINKING, gemma3, llama, tokenizer_with, write_folder
-from training_program import job, prepare
 
 from skillpress.core.trajectory import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.models.policy import load_policy
+from tests.support.models.folders import IN_PARTS, THINKING, gemma3, llama, tokenizer_with, write_folder
+from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 environment: {{max_steps: 2, max_numbers: 3}}

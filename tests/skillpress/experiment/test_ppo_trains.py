@@ -9,10 +9,10 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from small_training import Curve, StoppedError, train_small
-from training_program import prepare
 
 from skillpress.experiment.params import read_yaml
+from tests.support.experiment.small_training import Curve, StoppedError, train_small
+from tests.support.programs.training_program import prepare
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {

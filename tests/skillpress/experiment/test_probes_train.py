@@ -7,12 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from killed_training import run, run_and_kill, same_files, same_weights, variant
 from safetensors.torch import load_file
-from training_program import job, prepare
 
 from skillpress.experiment.training import train
 from skillpress.learn.training.probes import read_probes
+from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights, variant
+from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 processes: 1

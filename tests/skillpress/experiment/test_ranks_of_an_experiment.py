@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import nursery
 import polars as pl
 import pytest
 import yaml
@@ -17,8 +16,10 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import share_of
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import requests
+from tests.support import nursery
+from tests.support.programs import PROGRAMS
 
-PROGRAM = Path(__file__).parent / "rank_program.py"
+PROGRAM = PROGRAMS / "rank_program.py"
 OVERLAY = {
     "processes": 2,
     "environment": {"max_steps": 8, "max_numbers": 3},

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 from safetensors.torch import load_file
-from training_program import job, prepare
 
 from skillpress.core.trajectory import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.learn.training.replay import transitions
+from tests.support.programs.training_program import job, prepare
 
 SMALL: dict[str, Any] = {
     "training": {"steps": 5, "learning_rate": 0.01, "checkpoint_every": 3, "tasks_per_step": 3},

@@ -31,6 +31,7 @@ from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents import LanguageAgent
 from skillpress.play.rollout import requests
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.programs import PROGRAMS, importing
 
 ROOT = Path(__file__).parents[3]
 OVERLAY = """
@@ -126,9 +127,11 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
 
 def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
     """Untrained at this task, all its rollouts may fail alike: what they teach is tested above."""
-    program = Path(__file__).parent / "experiment" / "training_program.py"
+    program = PROGRAMS / "training_program.py"
     command = [sys.executable, str(program), str(folder), "trained"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=540, env=importing()
+    )
     assert finished.returncode == 0, finished.stderr[-3000:]
     assert "curve 1 2" in finished.stdout.splitlines()
     trained = load_policy(folder / "trained").model.state_dict()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training_program import job, prepare
 
 from skillpress.core import registry
 from skillpress.experiment.training import train
 from skillpress.play.agents.summarize import Summarize
+from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}

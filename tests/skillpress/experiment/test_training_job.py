@@ -8,13 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
-from killed_training import run, run_and_kill, same_files, same_weights, variant
-from training_program import job, prepare
 
 from skillpress.core.errors import StorageError
 from skillpress.learn.training.checkpoint import Checkpoints
 from skillpress.learn.training.trained_episodes import scan_advantages
 from skillpress.skills.history import read_history
+from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights, variant
+from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 processes: 1

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clone import Clone
 
 from skillpress.pipeline.graph import read_stage
+from tests.support.clone import Clone
 
 TRAINED = {"train_policy"}
 PLAYED = {"prepare_policy", "collect_rollouts", "train_policy", "play_floors", "evaluate_policy"}

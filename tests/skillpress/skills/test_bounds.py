@@ -7,12 +7,12 @@ from math import exp, log, log2, sqrt
 
 import numpy as np
 import pytest
-from corpora import markov_chains, repetitive
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.skills.bounds import bounds, certify, half_sample, kl_inverse, log_normaliser, losses
 from skillpress.skills.fit import fit
+from tests.support.skills.corpora import markov_chains, repetitive
 
 ALPHABET = ("x", "y", "z")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from corpora import dictionaries, sequences
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from skillpress.skills.corpus import count_numbers
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.lookup import costs, make_table, uses
 from skillpress.skills.segmentation import segment, segmentation_cost
+from tests.support.skills.corpora import dictionaries, sequences
 
 SIZES = [(3, 4), (31, 4), (32, 4), (200, 3), (2, 10), (1, 1)]
 """(K, L); windows of the third, fourth and fifth do not fit the table, so that a trie is walked."""

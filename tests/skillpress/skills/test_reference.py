@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from corpora import best_dictionary_bits, sequences, total_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.skills.description_length import description_length
 from skillpress.skills.reference import greedy_reference
+from tests.support.skills.corpora import best_dictionary_bits, sequences, total_bits
 
 K, L = 3, 4
 A, B, C, D = range(4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil
 
 import pytest
-from corpora import dictionaries, fewest_phrases, sequences
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.skills.segmentation import segment, segmentation_cost
+from tests.support.skills.corpora import dictionaries, fewest_phrases, sequences
 
 K, L = 3, 4
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from chat_server import chat_server
 
 from skillpress.console.command import main
 from skillpress.console.evaluations.evaluate import evaluate as play_and_write
@@ -21,6 +20,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks, write_table
 from skillpress.pipeline import exit_codes
+from tests.support.play.chat_server import chat_server
 
 TEN = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
 

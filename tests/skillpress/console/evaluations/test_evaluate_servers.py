@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from chat_server import chat_server
-from manners import NEWER_LIMIT, content, error, message, refuses
 
 from skillpress.console.command import main
 from skillpress.core.trajectory import read_rollouts
 from skillpress.pipeline import exit_codes
+from tests.support.play.chat_server import chat_server
+from tests.support.play.manners import NEWER_LIMIT, content, error, message, refuses
 
 FEW = ("--environment", "countdown", "--tasks", "4", "--votes", "3", "--set", "environment.max_steps=3")
 TAGGED = ("--set", "policy.parser=tagged")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from chat_server import chat_server
-from manners import message
 
 from skillpress.console.command import main
 from skillpress.console.evaluations import judge_questions
+from tests.support.play.chat_server import chat_server
+from tests.support.play.manners import message
 
 NAMES = ("Silver Harbour", "The Glass Road", "Night Orchard", "Winter Ledger")
 

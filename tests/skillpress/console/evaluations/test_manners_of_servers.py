@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from chat_server import chat_server
-from manners import SAME
-from odd_manners import LINES, STEPS
 
 from skillpress.console.evaluations.chat import Chat
 from skillpress.console.evaluations.evaluate import held_out_tasks
@@ -16,6 +13,9 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Task, Trajectory, read_rollouts
 from skillpress.play.chat.server import ChatError, ChatServer
 from skillpress.play.rollout.requests import requests
+from tests.support.play.chat_server import chat_server
+from tests.support.play.manners import SAME
+from tests.support.play.odd_manners import LINES, STEPS
 
 OPTIONS = {
     "tasks": {"test": 16},

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from tiny import tiny_policy
 from transformers import PreTrainedTokenizerFast
 
 from skillpress.console.command import main
@@ -17,6 +16,7 @@ from skillpress.core.trajectory import Step, Trajectory, write_rollouts
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.pipeline.exit_codes import USER_ERROR
+from tests.support.models.tiny import tiny_policy
 
 
 def episode(task: str, turns: int, policy: str = "start", tokens: bool = True) -> Trajectory:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from viewer_samples import dictionary, ordinary, tasks, write_all
 
 from skillpress.console.command import main
 from skillpress.console.evaluations.folder import EvaluationFolder
@@ -26,6 +25,7 @@ from skillpress.pipeline.files import (
 )
 from skillpress.skills.dictionary import save_fitted
 from skillpress.skills.history import write_history
+from tests.support.show.viewer_samples import dictionary, ordinary, tasks, write_all
 
 Make = Callable[[str], Path]
 
@@ -133,11 +133,12 @@ def test_skills_are_those_of_the_rules_that_the_experiment_states(made: Make) ->
 
 
 def test_skills_of_an_evaluation_are_those_of_the_rules_that_it_was_played_with(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.syspath_prepend(repository / "tests/skillpress/environments/gymnasium_text")
     (tmp_path / "doors.yaml").write_text(
-        FOREIGN.replace("Doors-v0", "tests/Doors-v0").replace('module: ""', "module: doors_game")
+        FOREIGN.replace("Doors-v0", "tests/Doors-v0").replace(
+            'module: ""', "module: tests.support.environments.doors_game"
+        )
     )
     options = ["--environment", "gymnasium_text", "--params", str(tmp_path / "doors.yaml")]
     options += ["--agent", "explorer", "--tasks", "4", "--votes", "1", "--set", "policy.rendering=text"]

@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from viewer_samples import write_all
 
 from skillpress.console.command import main
 from skillpress.pipeline import exit_codes
+from tests.support.show.viewer_samples import write_all
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from playing import write_tokenizer
 
 from skillpress.doors.formats.texts import Texts, load_texts
+from tests.support.doors.playing import write_tokenizer
 
 
 @pytest.fixture(scope="session")

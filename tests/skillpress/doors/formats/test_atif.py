@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from atif import Trajectory as Document
-from playing import episode, unsampled
 
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.atif import write_atif
 from skillpress.doors.formats.texts import Texts
+from tests.support.doors.playing import episode, unsampled
 
 
 def written(path: Path, played: list[Trajectory], texts: Texts) -> list[Document]:

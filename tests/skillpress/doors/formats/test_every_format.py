@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playing import episode, failing
 
 from skillpress.console.exporting import FORMATS
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.hugging_face import HELD
 from skillpress.doors.formats.texts import Texts
+from tests.support.doors.playing import episode, failing
 
 OUTPUTS = [*((name, "out") for name in FORMATS), ("atif", "out.jsonl")]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import datasets
 import pytest
-from playing import episode, unsampled
 
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats import hugging_face
 from skillpress.doors.formats.hugging_face import write_datasets
 from skillpress.doors.formats.texts import Texts
+from tests.support.doors.playing import episode, unsampled
 
 
 def written(folder: Path, played: list[Trajectory], texts: Texts) -> datasets.Dataset:

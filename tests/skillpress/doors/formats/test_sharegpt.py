@@ -6,12 +6,12 @@ from itertools import cycle
 from pathlib import Path
 
 import datasets
-from playing import episode, unsampled
 from trl import maybe_convert_to_chatml
 
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.sharegpt import write_sharegpt
 from skillpress.doors.formats.texts import Texts
+from tests.support.doors.playing import episode, unsampled
 
 
 def written(folder: Path, played: list[Trajectory], texts: Texts) -> datasets.Dataset:

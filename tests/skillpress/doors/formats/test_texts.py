@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playing import episode, unsampled
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from skillpress.core.errors import StorageError
 from skillpress.core.trajectory import Summary
 from skillpress.doors.formats.texts import Said, Texts, TokenizerError, load_texts
+from tests.support.doors.playing import episode, unsampled
 
 
 def test_prompts_are_shown_with_their_special_tokens_and_answers_without(texts: Texts) -> None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from served import SECTION, TASKS, countdown
-from troubled import Troubled
 
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import EnvironmentHost, host_of
 from skillpress.environments import bundle
 from skillpress.play.rollout import BrokenEnvironmentError, StepResult, ThreadVectorEnv, WorkerVectorEnv
+from tests.support.doors.served import SECTION, TASKS, countdown
+from tests.support.play.troubled import Troubled
 
 WAIT = 120.0
 

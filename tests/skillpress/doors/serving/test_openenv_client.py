@@ -7,10 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from served import served
 
-CLIENT = Path(__file__).parents[4] / ".venv-openenv" / "bin"
-PROGRAM = Path(__file__).with_name("openenv_client_program.py")
+from tests.support.doors.served import served
+from tests.support.programs import PROGRAMS, ROOT
+
+CLIENT = ROOT / ".venv-openenv" / "bin"
+PROGRAM = PROGRAMS / "openenv_client_program.py"
 
 pytestmark = pytest.mark.skipif(
     not (CLIENT.parent / ".installed").exists(), reason="needs OpenEnv's client: make openenv"

@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 from gymnasium.spaces import Text
-from served import TASKS, Served, served
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -21,6 +20,7 @@ from skillpress.core.errors import UserError
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import ServingLimits, listen
+from tests.support.doors.served import TASKS, Served, served
 
 WINS = ("op(+, 2, 1)", "op(+, 3, 3)")
 """Make 6 of 1, 2 and 3."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
 from skillpress.core.trajectory import write_rollouts
 from skillpress.doors.traces.fields import SuccessField, Wanted, dig, success_field
@@ -27,6 +26,7 @@ from skillpress.doors.traces.trace import (
     action_of,
     text_of,
 )
+from tests.support.doors.trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
 RECORDS = {"ATIF": atif, "MLflow traces": mlflow_trace, "chat completions": chat}
 

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pytest
-from trace_records import atif, chat, mlflow_trace
 
 from skillpress.core.errors import StorageError
 from skillpress.core.trajectory import write_rollouts
@@ -17,6 +16,7 @@ from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import read_log, traces_at
 from skillpress.doors.traces.projection import NameProjection
 from skillpress.doors.traces.trace import Bad, TracesError, action_of
+from tests.support.doors.trace_records import atif, chat, mlflow_trace
 
 RUN = ("search", "edit", "test")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alfworld_transcripts import games_per_type
 
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.games import find_tree
 from skillpress.environments.alfworld.tasks import game_task
+from tests.support.environments.alfworld_transcripts import games_per_type
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,6 @@ from typing import Any
 
 import fast_downward
 import pytest
-from alfworld_transcripts import Transcript, games_per_type, play
 from textworld.envs.pddl import logic, textgen
 
 from skillpress.core.errors import StorageError
@@ -26,6 +24,9 @@ from skillpress.environments.alfworld.engine_patches import (
     patched,
 )
 from skillpress.environments.alfworld.games import game_paths
+from tests.support.environments import alfworld_transcripts
+from tests.support.environments.alfworld_transcripts import Transcript, games_per_type, play
+from tests.support.programs import importing
 
 
 @cache
@@ -143,11 +144,11 @@ def test_what_is_played_does_not_depend_on_the_process(bathroom: Path) -> None:
     def elsewhere(hash_seed: str) -> str:
         command = [
             sys.executable,
-            str(Path(__file__).with_name("alfworld_transcripts.py")),
+            alfworld_transcripts.__file__,
             "patched",
             str(bathroom),
         ]
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        environment = {**importing(), "PYTHONHASHSEED": hash_seed}
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
     first = elsewhere("1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from small_games import DOORS, WORDLE
 
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
+from tests.support.environments.small_games import DOORS, WORDLE
 
 MakeSection = Callable[..., GymnasiumTextParameters]
 

@@ -8,7 +8,6 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_games import DOORS
 
 from skillpress.core.errors import ParamsError, TaskError
 from skillpress.core.trajectory import Task
@@ -18,7 +17,9 @@ from skillpress.environments.gymnasium_text import BUNDLE
 from skillpress.environments.gymnasium_text.environment import GymnasiumText, explorer_actions
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.gymnasium_text.tasks import check_tasks, make_tasks
+from tests.support.environments.small_games import DOORS
 
+GAME = DOORS["module"]
 INFO = {"admissible": "doors", "invalid": "refused", "action": "said"}
 
 
@@ -27,7 +28,7 @@ def task(seed: int = 1, id: str = "tests/Doors-v0") -> Task:
 
 
 def prizes(section: GymnasiumTextParameters, seed: int = 1) -> list[str]:
-    from doors_game import OpensTheRightDoors
+    from tests.support.environments.doors_game import OpensTheRightDoors
 
     return OpensTheRightDoors(section)(task(seed), 0.0, 0)
 
@@ -263,7 +264,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(wordle, monkeyp
 
 
 def test_an_oracle_is_what_the_section_names(doors) -> None:
-    section = doors(oracle="doors_game:OpensTheRightDoors")
+    section = doors(oracle=f"{GAME}:OpensTheRightDoors")
     assert section.has_oracle and not doors().has_oracle
     environment = BUNDLE.make(section)
     environment.reset(task())
@@ -271,12 +272,15 @@ def test_an_oracle_is_what_the_section_names(doors) -> None:
     assert [environment.step(action) for action in actions][-1][3].won
     for named, said in (
         (
-            "doors_game:OpenTheRightDoors",
+            f"{GAME}:OpenTheRightDoors",
             r"has no function 'OpenTheRightDoors'; did you mean 'OpensTheRightDoors'",
         ),
-        ("doors_game:DOORS", "has tuple, no function, as 'DOORS'"),
-        ("doors_game:takes_nothing", "must take one argument, the section: too many positional"),
-        ("doors_game", "must be module:function"),
+        (f"{GAME}:DOORS", "has tuple, no function, as 'DOORS'"),
+        (
+            f"{GAME}:takes_nothing",
+            "must take one argument, the section: too many positional",
+        ),
+        (GAME, "must be module:function"),
         (":Nobody", "must be module:function"),
         ("doors_gmae:Nobody", "'doors_gmae' cannot be imported"),
     ):
@@ -287,8 +291,8 @@ def test_an_oracle_is_what_the_section_names(doors) -> None:
 
 def test_what_decides_episodes_outside_the_repository_is_pinned(doors, wordle) -> None:
     assert BUNDLE.data is not None
-    found = BUNDLE.data(doors(oracle="doors_game:OpensTheRightDoors"))
-    assert found.keys() == {"gymnasium", "doors_game"} and len(found["doors_game"]) == 32
+    found = BUNDLE.data(doors(oracle=f"{GAME}:OpensTheRightDoors"))
+    assert found.keys() == {"gymnasium", GAME} and len(found[GAME]) == 32
     assert BUNDLE.data(wordle()).keys() == {"gymnasium", "textarena", "nltk"}
 
 

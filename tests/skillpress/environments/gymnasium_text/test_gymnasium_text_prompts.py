@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_games import WORDLE
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState
@@ -14,6 +13,7 @@ from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import END, compact, text, vocabulary
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.play.agents.state_updates import window
+from tests.support.environments.small_games import WORDLE
 
 
 def played(section, *actions: str, history: int = 5) -> AgentState:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from gymnasium.spaces import Text
-from served import REWARD, TASKS, Served, countdown, served
 from websockets.sync.server import ServerConnection, serve
 
 from skillpress.core.errors import TaskError
@@ -35,6 +34,7 @@ from skillpress.play.rollout import (
     ThreadVectorEnv,
     requests,
 )
+from tests.support.doors.served import REWARD, TASKS, Served, countdown, served
 
 FIELDS = {"text": ["text"], "admissible": "admissible", "action": "action", "invalid": "invalid"}
 LOST = (1, "lost")

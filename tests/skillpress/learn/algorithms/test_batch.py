@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batches import batch, step, trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Summary
 from skillpress.learn.algorithms.batch import batch_of
+from tests.support.learn.batches import batch, step, trajectory
 
 
 def test_parts_are_told_apart_by_name_and_credit() -> None:

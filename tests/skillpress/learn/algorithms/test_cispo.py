@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from batches import CISPO, algorithm
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.cispo import WeightedLikelihood
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
+from tests.support.learn.batches import CISPO, algorithm
+from tests.support.learn.scored import scored
 
 TOKENS = st.lists(
     st.tuples(st.floats(-3, 3), st.floats(-3, -0.1), st.floats(-2, 2), st.floats(0.01, 1)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scored import scored
 
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.token_weights import token_weights
+from tests.support.learn.scored import scored
 
 
 def test_the_loss_is_the_pessimistic_surrogate_by_hand() -> None:

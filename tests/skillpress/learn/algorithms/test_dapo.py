@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from batches import DAPO, GRPO, algorithm, of_returns, step, trajectory
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.batch import batch_of, one_process
+from tests.support.learn.batches import DAPO, GRPO, algorithm, of_returns, step, trajectory
+from tests.support.learn.scored import scored
 
 
 def responses(lengths: list[int], rewards: list[float]):

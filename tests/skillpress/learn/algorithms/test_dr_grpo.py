@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from batches import DR_GRPO, GRPO, algorithm, batch, of_returns
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import DR_GRPO, GRPO, algorithm, batch, of_returns
+from tests.support.learn.scored import scored
 
 GROUPS = st.lists(st.tuples(st.floats(-10, 10), st.integers(1, 5)), min_size=1, max_size=8)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from batches import EXPERT_ITERATION, algorithm, step, trajectory
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.batch import batch_of, one_process
+from tests.support.learn.batches import EXPERT_ITERATION, algorithm, step, trajectory
+from tests.support.learn.scored import scored
 
 EPISODES = st.lists(
     st.tuples(st.booleans(), st.lists(st.integers(0, 4), min_size=1, max_size=4)), min_size=1, max_size=6

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batches import GIGPO, GRPO, algorithm, batch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import GIGPO, GRPO, algorithm, batch
 
 SCALES = st.sampled_from(["none", "std"])
 WALKS = st.lists(

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batches import GRPO, algorithm, batch, of_returns, per_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import GRPO, algorithm, batch, of_returns, per_trajectory
 
 WEIGHTINGS = st.sampled_from(["per_trajectory", "per_step"])
 SCALES = st.sampled_from(["none", "std"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from batches import GSPO, algorithm
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.gspo import SequenceSurrogate
+from tests.support.learn.batches import GSPO, algorithm
+from tests.support.learn.scored import scored
 
 LENGTHS = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 

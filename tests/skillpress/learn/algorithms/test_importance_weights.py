@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from batches import GRPO, algorithm
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
+from tests.support.learn.batches import GRPO, algorithm
 
 FAR = 1e12
 """A cap that nothing reaches."""

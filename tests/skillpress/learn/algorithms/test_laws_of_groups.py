@@ -10,7 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batches import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillpress.core.registry import ALGORITHMS
+from skillpress.learn.algorithms.batch import Batch, batch_of, one_process
+from tests.support.learn.batches import (
     CISPO,
     DAPO,
     DR_GRPO,
@@ -25,11 +30,6 @@ from batches import (
     step,
     trajectory,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from skillpress.core.registry import ALGORITHMS
-from skillpress.learn.algorithms.batch import Batch, batch_of, one_process
 
 WEIGHTINGS = ("per_trajectory", "per_step")
 DIVIDED = [

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from batches import PPO, algorithm, batch
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.batch import Batch, one_process
 from skillpress.learn.algorithms.ppo import explained_variance
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens, ValueTargets
+from tests.support.learn.batches import PPO, algorithm, batch
+from tests.support.learn.scored import scored
 
 NUMBERS = st.floats(-5, 5).map(lambda x: round(x, 3))
 TRAJECTORIES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5), min_size=1, max_size=5)

@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.ratio_levels import clipped_units, unit_sums
+from tests.support.learn.scored import scored
 
 LOW, HIGH = 0.8, 1.3
 TRAJECTORIES = st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=4), min_size=1, max_size=4)

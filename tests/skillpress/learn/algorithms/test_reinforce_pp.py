@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from batches import REINFORCE_PP, algorithm, batch
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import scored
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import REINFORCE_PP, algorithm, batch
+from tests.support.learn.scored import scored
 
 TRAJECTORIES = st.lists(
     st.lists(st.floats(-5, 5).map(lambda x: round(x, 3)), min_size=1, max_size=5), min_size=1, max_size=6

@@ -8,19 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import (
-    CISPO,
-    DAPO,
-    DR_GRPO,
-    EXPERT_ITERATION,
-    GIGPO,
-    GRPO,
-    GSPO,
-    PPO,
-    REINFORCE_PP,
-    RLOO,
-    algorithm,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +31,19 @@ from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.log_ratios import LogRatios
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.batches import (
+    CISPO,
+    DAPO,
+    DR_GRPO,
+    EXPERT_ITERATION,
+    GIGPO,
+    GRPO,
+    GSPO,
+    PPO,
+    REINFORCE_PP,
+    RLOO,
+    algorithm,
+)
 
 METHODS = {
     section["name"]: section

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from batches import GRPO, RLOO, algorithm, batch, of_returns, per_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import GRPO, RLOO, algorithm, batch, of_returns, per_trajectory
 
 GROUPS = st.lists(st.tuples(st.floats(-10, 10), st.integers(1, 5)), min_size=2, max_size=8)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from batches import GRPO, algorithm, batch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.batch import batch_of
+from tests.support.learn.batches import GRPO, algorithm, batch
 
 GROUPS = st.lists(st.lists(st.sampled_from([0.0, 5.0, 10.0]), min_size=1, max_size=5), max_size=6)
 

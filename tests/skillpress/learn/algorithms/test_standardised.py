@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batches import CISPO, GRPO, GSPO, algorithm, of_returns, per_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.learn.algorithms.batch import one_process
+from tests.support.learn.batches import CISPO, GRPO, GSPO, algorithm, of_returns, per_trajectory
 
 SECTIONS = [{**GRPO, "scale": "std"}, GSPO, CISPO]
 GROUP = st.lists(st.tuples(st.floats(-10, 10), st.integers(1, 5)), min_size=2, max_size=8)

@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 import yaml
 from safetensors.torch import load_file
-from small_training import StoppedError, train_small
-from training_program import parameters, prepare
 
 from skillpress.core.interface import Completion, Promises, Sampling, StateDict, TokenIds
 from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
@@ -21,6 +19,8 @@ from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import load_policy
 from skillpress.play.agents import LanguageAgent
 from skillpress.play.rollout import Collector, requests
+from tests.support.experiment.small_training import StoppedError, train_small
+from tests.support.programs.training_program import parameters, prepare
 
 SMALL = {
     "processes": 1,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tiny import tiny_policy
 
 from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
@@ -16,6 +15,7 @@ from skillpress.learn.imitation import dataset as module
 from skillpress.learn.imitation.dataset import Sample, demonstrated
 from skillpress.learn.imitation.demonstrations import DemonstratedStep
 from skillpress.play.agents import Prompter
+from tests.support.models.tiny import tiny_policy
 
 COUNT = 25
 RESPONSES = ("up stop", "down stop", "stop")

@@ -13,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_policy
 
 from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Info
@@ -34,6 +33,7 @@ from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents import Prompter
 from skillpress.play.agents.state_updates import window
+from tests.support.models.tiny import tiny_policy
 
 SECTION = CountdownParameters(
     name="countdown", max_steps=30, min_numbers=3, max_numbers=4, min_target=10, max_target=999

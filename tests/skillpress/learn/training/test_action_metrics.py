@@ -6,8 +6,6 @@ from math import log
 
 import pytest
 import torch
-from thread_ranks import on_ranks
-from tiny import tiny_policy
 
 from skillpress.core.interface import Sampling
 from skillpress.core.trajectory import Step, Trajectory
@@ -15,6 +13,8 @@ from skillpress.learn.training.action_metrics import STATES, ActionMetrics, Demo
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.models.policy import Policy
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.thread_ranks import on_ranks
+from tests.support.models.tiny import tiny_policy
 
 WORDS = ("up", "down", "stop")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.interface import Environment, Info
 from skillpress.experiment.experiment import Experiment
@@ -19,6 +18,7 @@ from skillpress.learn.training.ahead import Rollouts
 from skillpress.learn.training.groups import GroupCollector
 from skillpress.play.rollout import Collector, SyncVectorEnv, VectorEnvironment, WorkerVectorEnv
 from skillpress.play.workers.distributed import Ranks
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 ROOT = Path(__file__).parents[4]
 ALGORITHM = Experiment(load_params(ROOT / "params.yaml")).algorithm

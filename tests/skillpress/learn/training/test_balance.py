@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thread_ranks import on_ranks
 
 from skillpress.core.trajectory import Step
 from skillpress.learn.training.balance import evenly, evenly_split, minibatches
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.chains import chains
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.thread_ranks import on_ranks
 
 
 def samples(lengths: list[int], first: int) -> Samples:

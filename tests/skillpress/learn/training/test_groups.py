@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
@@ -18,6 +17,7 @@ from skillpress.learn.algorithms.grpo import GRPO, GRPOParameters
 from skillpress.learn.training.groups import GroupCollector, further_groups, groups_of_step
 from skillpress.play.rollout import Collector, SyncVectorEnv
 from skillpress.play.workers.distributed import Ranks
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 
 def numbered(count: int) -> list[Task]:

@@ -10,14 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nursery
 import pytest
 import torch
 
 from skillpress.learn.training.learner import CONFIGURATIONS, read_configuration
+from tests.support import nursery
+from tests.support.programs import PROGRAMS
 
-PROGRAM = Path(__file__).parent / "learner_program.py"
-FIGURES = Path(__file__).parent / "learner_figures_program.py"
+PROGRAM = PROGRAMS / "learner_program.py"
+FIGURES = PROGRAMS / "learner_figures_program.py"
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.3}
 """bfloat16 keeps 8 bits, and AdamW turns a small gradient's sign error into a whole step."""
 

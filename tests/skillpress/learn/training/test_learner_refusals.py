@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from families import family
 from transformers import PreTrainedModel
 
 from skillpress.core.errors import StorageError
@@ -20,6 +19,7 @@ from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import PolicyError
 from skillpress.models.policy.agreement import example_pairs
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.models.families import family
 
 
 def strange(does: Callable[[torch.Tensor], bool]) -> PreTrainedModel:

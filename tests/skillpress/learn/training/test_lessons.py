@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import nursery
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_policy
 
 from skillpress.core.trajectory import Step
 from skillpress.learn.experience.erl import Internalization
@@ -18,8 +16,11 @@ from skillpress.learn.training.lessons import kl_of, lesson_batches, lesson_loss
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer
+from tests.support import nursery
+from tests.support.models.tiny import tiny_policy
+from tests.support.programs import PROGRAMS
 
-PROGRAM = Path(__file__).parent / "lesson_program.py"
+PROGRAM = PROGRAMS / "lesson_program.py"
 CPU = torch.device("cpu")
 
 

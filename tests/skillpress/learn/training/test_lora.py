@@ -8,15 +8,15 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from families import FAMILIES, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import tiny_policy
 from transformers import PreTrainedModel
 
 from skillpress.experiment.estimate import ModelShape
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.models.policy import load_policy, save_policy
+from tests.support.models.families import FAMILIES, family
+from tests.support.models.tiny import tiny_policy
 
 TOKENS = torch.tensor([[3, 14, 15, 9, 26, 5]])
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scored import scored
-from tiny import tiny_policy
 
 from skillpress.core.trajectory import Step
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
@@ -20,6 +18,8 @@ from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples, pack
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.scored import scored
+from tests.support.models.tiny import tiny_policy
 
 TEMPERATURE = 0.7
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thread_ranks import on_ranks
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
@@ -24,6 +23,7 @@ from skillpress.core.trajectory import (
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.replay import ReplayBuffer, Transition, transitions
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.thread_ranks import on_ranks
 
 GROUPS, SIZE = 4, 2
 """New groups of a step, of all processes, and rollouts of each."""

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from thread_ranks import on_ranks
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
@@ -29,6 +28,7 @@ from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.trained_episodes import TrainedEpisodes, scan_advantages
 from skillpress.learn.training.training_sample import GROUPS, TrainingSample, sampled_steps
 from skillpress.play.workers.distributed import Ranks
+from tests.support.learn.thread_ranks import on_ranks
 
 KEY = ["task_id", "group_id", "rollout_index"]
 

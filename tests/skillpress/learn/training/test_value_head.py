@@ -8,10 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from batches import PPO, algorithm, batch
-from families import family
-from thread_ranks import on_ranks
-from tiny import tiny_policy
 from transformers import PreTrainedModel
 
 from skillpress.core.trajectory import Step, Trajectory
@@ -26,6 +22,10 @@ from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.learn.batches import PPO, algorithm, batch
+from tests.support.learn.thread_ranks import on_ranks
+from tests.support.models.families import family
+from tests.support.models.tiny import tiny_policy
 
 PAIRS = [((3, 4, 5), (6, 7)), ((3, 4, 5, 6, 7, 8), (9,)), ((3, 4, 5), (2, 3, 4)), ((11,), (12, 2))]
 """The second goes on from the first, the third shares its prompt."""

@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_policy
 
 from skillpress.core.interface import TokenIds
 from skillpress.core.trajectory import Step, Summary, Trajectory
@@ -25,6 +24,7 @@ from skillpress.measure.analysis.trajectory_ratio import (
 )
 from skillpress.measure.analysis.turn_logprobs import TurnScorer
 from skillpress.show.report.trajectory_figure import _form, _ticks, draw
+from tests.support.models.tiny import tiny_policy
 
 
 def turn(prompt: TokenIds, response: TokenIds) -> Step:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_study import QUESTION, SHARED, write_plan
 
 from skillpress.measure.study.plan import PlanError, read_plan, within_budget
+from tests.support.pipeline.small_study import QUESTION, SHARED, write_plan
 
 CONTRAST = QUESTION["families"]["order"][0]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tiny import tiny_policy
 
 from skillpress.core.answers import UnansweredError
 from skillpress.core.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds, WeightSpan
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine
+from tests.support.models.tiny import tiny_policy
 
 HOT, COLD = Sampling(max_new_tokens=2), Sampling(0.0, max_new_tokens=2)
 

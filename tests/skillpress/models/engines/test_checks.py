@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from folders import IN_PARTS, gemma3, write_folder
 
 from skillpress.core.errors import UserError
 from skillpress.models.engines.parameters import EngineDemand, EngineParameters
@@ -13,6 +12,7 @@ from skillpress.models.engines.server import ServerParameters
 from skillpress.models.engines.vllm import VllmParameters
 from skillpress.models.policy import load_policy
 from skillpress.play.workers.distributed import Ranks
+from tests.support.models.folders import IN_PARTS, gemma3, write_folder
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from families import family
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampled import assert_alike, policy_of, prompts_of
-from tiny import tiny_policy
 from transformers import DynamicCache
 
 from skillpress.core.interface import Sampling
@@ -17,6 +14,9 @@ from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.decoding_cache import DecodingCache, bytes_per_token, can_merge
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.grouped_attention import NAME
+from tests.support.models.families import family
+from tests.support.models.sampled import assert_alike, policy_of, prompts_of
+from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=8)
 

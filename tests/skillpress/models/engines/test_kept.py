@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import family
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_policy
 
 from skillpress.core.interface import Completion, Request, Sampling, TokenIds
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.kept import KeptSequence, KeptSequences
 from skillpress.models.policy import Policy
+from tests.support.models.families import family
+from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=6)
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple)

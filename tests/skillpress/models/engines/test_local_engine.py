@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny import tiny_policy
 
 from skillpress.core.interface import Engine, Sampling
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=8)
 

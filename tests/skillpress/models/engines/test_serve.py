@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tiny import tiny_policy
 
 from skillpress.core.errors import UserError
 from skillpress.core.web import PageGuard
@@ -25,6 +24,7 @@ from skillpress.models.engines.serve import CPU_OPTIONS, ModelServer, ServerOpti
 from skillpress.models.engines.server import VLLM
 from skillpress.models.engines.vllm import VllmParameters
 from skillpress.play.workers.distributed import Ranks
+from tests.support.models.tiny import tiny_policy
 
 ROOT = Path(__file__).parents[4]
 without_vllm = pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed here")

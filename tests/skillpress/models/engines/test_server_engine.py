@@ -10,9 +10,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 import torch
-from protocol_server import Answer, ProtocolServer
 from safetensors.torch import load
-from tiny import tiny_policy
 
 from skillpress.core.errors import UserError
 from skillpress.core.interface import Completion, Request, Sampling, ScratchVocabulary, WeightSpan
@@ -26,6 +24,8 @@ from skillpress.models.policy import Policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.models.policy.scratch import build_scratch_policy
 from skillpress.play.workers.distributed import Ranks
+from tests.support.models.protocol_server import Answer, ProtocolServer
+from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=8)
 PROMPTS = [(5 + row, 6, 7) for row in range(30)]

@@ -7,11 +7,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from families import family
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampled import assert_alike, policy_of, prompts_of
-from tiny import tiny_policy
 
 from skillpress.core.interface import Sampling
 from skillpress.models.engines.local import engine as local
@@ -21,6 +18,9 @@ from skillpress.models.engines.local.recorded_step import Record, RecordedStepEr
 from skillpress.models.engines.local.static_cache import Shape, why_not_static
 from skillpress.models.engines.local.static_decoding import StaticDecoder
 from skillpress.models.policy import Policy
+from tests.support.models.families import family
+from tests.support.models.sampled import assert_alike, policy_of, prompts_of
+from tests.support.models.tiny import tiny_policy
 
 SAMPLING = Sampling(max_new_tokens=8)
 

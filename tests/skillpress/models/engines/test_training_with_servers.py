@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from protocol_server import ProtocolServer
-from training_program import job, prepare
 
 from skillpress.experiment.training import train
 from skillpress.models.policy import load_policy
+from tests.support.models.protocol_server import ProtocolServer
+from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 environment: {max_steps: 4, max_numbers: 3}

@@ -26,7 +26,6 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from training_program import job, parameters, prepare
 
 from skillpress.core.interface import WeightSpan
 from skillpress.core.trajectory import Trajectory, read_tasks
@@ -37,6 +36,8 @@ from skillpress.models.engines.serve import ModelServer, ServerOptions
 from skillpress.models.policy import load_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.rollout import requests
+from tests.support.programs import PROGRAMS, importing
+from tests.support.programs.training_program import job, parameters, prepare
 
 pytestmark = [
     pytest.mark.vllm,
@@ -44,7 +45,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("vllm") is None, reason="needs vLLM: make test-vllm"),
 ]
 
-HERE = Path(__file__).parent
 PRETRAINED = "smollm2-135m"
 
 
@@ -160,15 +160,16 @@ def assert_learned_from_what_was_sampled(case: Case, curve: list[dict[str, float
 def test_vllm_in_process_trains(case: Case, folder: Path) -> None:
     use(case, folder, "engine: {name: vllm, cache_gib: 0.25}")
     program = f"""
-import json, sys, torch
+import json, torch
 from pathlib import Path
-sys.path.insert(0, {str(HERE.parent / "experiment")!r})
-from training_program import job
+from tests.support.programs.training_program import job
 from skillpress.experiment.training import train
 torch.set_num_threads(1)
 print(json.dumps(train(job(Path({str(folder)!r}), "in-process"))))
 """
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=importing()
+    )
     assert finished.returncode == 0, finished.stderr[-3000:]
     assert_learned_from_what_was_sampled(case, json.loads(finished.stdout.splitlines()[-1]))
 
@@ -177,8 +178,8 @@ print(json.dumps(train(job(Path({str(folder)!r}), "in-process"))))
 def test_a_tied_head_takes_new_weights_whole_and_a_second_engine_starts_from_its_own(
     dtype: str, limit: float
 ) -> None:
-    command = [sys.executable, str(HERE / "sampling_program.py"), PRETRAINED, dtype]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(PROGRAMS / "sampling_program.py"), PRETRAINED, dtype]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, env=importing())
     assert finished.returncode == 0, finished.stderr[-3000:]
     found = json.loads(finished.stdout.splitlines()[-1])
     print(dtype, found)

@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from saved_policies import POLICIES, save_and_ask, smollm2
 
-PROGRAM = Path(__file__).with_name("reading_with_vllm_program.py")
+from tests.support.models.saved_policies import POLICIES, save_and_ask, smollm2
+from tests.support.programs import PROGRAMS, importing
+
+PROGRAM = PROGRAMS / "reading_with_vllm_program.py"
 READ = ["scratch", "base", "chat", "domain tokens", "another base", "llama3"]
 
 pytestmark = [
@@ -28,6 +30,6 @@ def test_vllm_says_the_same_of_saved_policies(tmp_path: Path) -> None:
         said = save_and_ask(make(folder), folder / "saved")
         expected[str(folder / "saved")] = {key: said[key] for key in ("prompt", "response")}
     command = [sys.executable, str(PROGRAM), *expected]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, env=importing())
     assert finished.returncode == 0, finished.stderr[-3000:]
     assert json.loads(finished.stdout.splitlines()[-1]) == expected

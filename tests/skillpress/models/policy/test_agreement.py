@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from families import FAMILIES, WINDOW, family
 from transformers import PretrainedConfig, PreTrainedModel
 
 from skillpress.core.errors import PolicyError
@@ -13,6 +12,7 @@ from skillpress.models.policy import scoring, token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family, disagreement, example_pairs
 from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from tests.support.models.families import FAMILIES, WINDOW, family
 
 ROUNDING = 2e-5
 """Tolerance in nats, in float32."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from families import FAMILIES, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from skillpress.models.policy.chains import Pair, behind, chains, extends
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from tests.support.models.families import FAMILIES, family
 
 Turns = list[tuple[tuple[int, ...], tuple[int, ...]]]
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 import torch
-from folders import (
+from tokenizers import AddedToken, Tokenizer
+
+from skillpress.core.errors import UserError
+from skillpress.core.interface import Parser, Sampling
+from skillpress.models.engines.generate import generate
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy import Policy, PolicyError, load_policy, save_policy
+from skillpress.models.policy.agreement import check_family
+from skillpress.play.agents.parsing import plain, tagged
+from skillpress.play.agents.structured_parsing import json_object, xml
+from tests.support.models.folders import (
     BOS,
     CHATML,
     DATED,
@@ -26,16 +36,6 @@ from folders import (
     tokenizer_with,
     write_folder,
 )
-from tokenizers import AddedToken, Tokenizer
-
-from skillpress.core.errors import UserError
-from skillpress.core.interface import Parser, Sampling
-from skillpress.models.engines.generate import generate
-from skillpress.models.engines.local.engine import LocalEngine
-from skillpress.models.policy import Policy, PolicyError, load_policy, save_policy
-from skillpress.models.policy.agreement import check_family
-from skillpress.play.agents.parsing import plain, tagged
-from skillpress.play.agents.structured_parsing import json_object, xml
 
 ENDS = {EOS: 1, END: 4}
 

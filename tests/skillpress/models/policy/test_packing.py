@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 import torch
-from families import FAMILIES, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedModel
@@ -18,6 +17,7 @@ from skillpress.models.policy.chains import chains
 from skillpress.models.policy.packing import PackedScorer, PackedSequences, first_fit
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from tests.support.models.families import FAMILIES, family
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 

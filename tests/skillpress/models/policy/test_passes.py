@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny import tiny_policy
 
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import disagreement
@@ -12,6 +11,7 @@ from skillpress.models.policy.chains import Pair
 from skillpress.models.policy.passes import response_logprobs
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses
+from tests.support.models.tiny import tiny_policy
 
 PAIRS: list[Pair] = [((3, 4, 5), (6, 7)), ((3, 4, 5), (8,)), ((9,), (4, 5, 6, 7)), ((3,) * 7, (5, 6))]
 

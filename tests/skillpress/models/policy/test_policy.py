@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import tiny_policy
 
 from skillpress.models.policy import PolicyError, load_policy, save_policy
 from skillpress.models.policy.scratch import number_features
+from tests.support.models.tiny import tiny_policy
 
 
 def test_a_saved_policy_encodes_decodes_and_scores_the_same(tmp_path: Path) -> None:

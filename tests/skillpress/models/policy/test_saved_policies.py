@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reading_program import read
-from saved_policies import FAMILIES, POLICIES, save_and_ask, save_trained_and_ask, smollm2
 
 from skillpress.models.policy import load_policy
+from tests.support.models.saved_policies import (
+    FAMILIES,
+    POLICIES,
+    save_and_ask,
+    save_trained_and_ask,
+    smollm2,
+)
+from tests.support.programs import PROGRAMS, ROOT
+from tests.support.programs.reading_program import read
 
-HERE = Path(__file__).parent
-TRANSFORMERS4 = HERE.parents[2] / ".venv-transformers4"
+TRANSFORMERS4 = ROOT / ".venv-transformers4"
 
 
 def assert_says_the_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -68,7 +74,7 @@ def test_transformers_4_says_the_same_of_every_saved_policy(tmp_path: Path) -> N
         expected[str(folder / "saved")] = save_and_ask(make(folder), folder / "saved")
     trained = tmp_path / "trained"
     expected[str(trained / "saved")] = save_trained_and_ask(POLICIES["chat"](trained), trained / "saved")
-    command = [str(TRANSFORMERS4 / "bin" / "python"), str(HERE / "reading_program.py"), *expected]
+    command = [str(TRANSFORMERS4 / "bin" / "python"), str(PROGRAMS / "reading_program.py"), *expected]
     offline = {"HF_HUB_OFFLINE": "1"}
     finished = subprocess.run(command, capture_output=True, text=True, check=False, env=offline)
     assert finished.returncode == 0, finished.stderr[-3000:]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import tiny_policy
 
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from tests.support.models.tiny import tiny_policy
 
 tokens = st.lists(st.integers(2, 51), min_size=1, max_size=5).map(tuple)
 prompts = st.sampled_from([(3,), (3, 4), (9, 8, 7, 6), (5, 5, 5, 5, 5)])

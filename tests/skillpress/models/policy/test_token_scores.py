@@ -6,7 +6,6 @@ import copy
 
 import pytest
 import torch
-from families import FAMILIES, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -15,6 +14,7 @@ from transformers import PreTrainedModel
 
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.token_scores import TokenScores
+from tests.support.models.families import FAMILIES, family
 
 VOCABULARY = 60
 ROUNDING = 2e-6

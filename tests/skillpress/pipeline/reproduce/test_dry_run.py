@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from folders import gemma3
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
 from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
@@ -16,6 +15,7 @@ from skillpress.models.engines.local.engine import CACHE_BYTES
 from skillpress.models.engines.parameters import engine_parameters
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
+from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]
 

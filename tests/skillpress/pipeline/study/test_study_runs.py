@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from small_study import REPOSITORY, SHARED, outcomes, recorded, tiny_runs
 
 from skillpress.core.errors import StorageError
 from skillpress.measure.study.plan import PlanError, read_plan
@@ -16,6 +15,7 @@ from skillpress.pipeline.study.clearing import LARGE_BYTES, clear
 from skillpress.pipeline.study.forecast import describe, in_words, remaining
 from skillpress.pipeline.study.queue import Queue
 from skillpress.pipeline.study.runs import planned_runs
+from tests.support.pipeline.small_study import REPOSITORY, SHARED, outcomes, recorded, tiny_runs
 
 
 def test_all_methods_of_the_first_seed_come_before_any_of_the_second(tmp_path: Path) -> None:

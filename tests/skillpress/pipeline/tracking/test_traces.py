@@ -8,7 +8,6 @@ from pathlib import Path
 import mlflow
 import pytest
 from mlflow.entities import Span, SpanType, Trace
-from playing import episode, unsampled, write_tokenizer
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.trajectory import Trajectory, write_rollouts
@@ -16,6 +15,7 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking.episode_sample import SETTING, most_traces, sample_episodes
 from skillpress.pipeline.tracking.recorder import Recorder
 from skillpress.pipeline.tracking.runs import StageRun, create_database
+from tests.support.doors.playing import episode, unsampled, write_tokenizer
 
 keys = (f"key-{number}" for number in itertools.count())
 """Of stages of this module, so that each has a run of its own."""

@@ -115,7 +115,7 @@ def test_what_is_seen_now_is_never_cut() -> None:
 
 
 def test_the_agent_says_what_its_last_prompt_and_response_left_of_the_budget() -> None:
-    from test_language_agent import agent
+    from tests.support.play.rote import agent
 
     player, _ = agent()  # its prompts have at most 1000 tokens
     taken = Decision((1,) * 600, (2,) * 150, (-0.5,) * 150, ParsedAction("", "go"))
@@ -146,7 +146,7 @@ def test_a_state_with_a_context_is_gone_on_from_token_by_token_while_it_fits() -
 
 
 def test_the_agent_hands_on_the_tokens_of_its_decision_where_prompts_grow() -> None:
-    from test_language_agent import agent
+    from tests.support.play.rote import agent
 
     player, _ = agent()
     decision = Decision((1, 2), (3,), (-0.5,), ParsedAction("", "go"))
@@ -158,11 +158,10 @@ def test_the_agent_hands_on_the_tokens_of_its_decision_where_prompts_grow() -> N
 
 
 def test_an_agent_without_a_prompt_takes_a_step_without_an_action() -> None:
-    from test_language_agent import RoteEngine
-
     from skillpress.core.interface import Sampling
     from skillpress.play.agents import LanguageAgent, OutcomeReward, Window, decide
     from skillpress.play.agents.parsing import plain
+    from tests.support.play.rote import RoteEngine
 
     engine = RoteEngine(["go", "stay"])
     agent = LanguageAgent(

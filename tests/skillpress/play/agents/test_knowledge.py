@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_language_agent import RoteEngine, decode, encode
 
 from skillpress.core.interface import (
     AgentState,
@@ -28,6 +27,7 @@ from skillpress.play.agents.state_updates import Concatenate, Observations, Wind
 from skillpress.play.agents.summarize import Summarize
 from skillpress.play.rollout import Collector, SyncVectorEnv
 from skillpress.play.rollout.requests import EpisodeRequest
+from tests.support.play.rote import RoteEngine, decode, encode
 
 TASK = Task("t", "walk", 0, {"length": 4})
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from test_language_agent import RoteEngine, decode, encode
 
 from skillpress.core.interface import AgentState, Info, ParsedAction, Sampling, SummarizingUpdate, Turn
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.play.agents.parsing import tagged
 from skillpress.play.agents.summarize import REQUEST, Summarize, summarize
+from tests.support.play.rote import RoteEngine, decode, encode
 
 TASK = Task("t", "none", 0, {})
 ACT = "<think>on</think><action>go</action>"

@@ -9,14 +9,14 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from chat_server import Manner, Sent, Trouble, chat_server, first_choice
-from manners import AT_ONCE, NEWER_LIMIT
 
 from skillpress.core.interface import Sampling
 from skillpress.play.chat.client import ChatClient, backoff
 from skillpress.play.chat.journal import spent
 from skillpress.play.chat.refusals import retry_after
 from skillpress.play.chat.server import ChatError, ChatServer
+from tests.support.play.chat_server import Manner, Sent, Trouble, chat_server, first_choice
+from tests.support.play.manners import AT_ONCE, NEWER_LIMIT
 
 PROMPT = "The actions that you can take now: ['look', 'wait']."
 ANSWER = first_choice(PROMPT)

@@ -6,8 +6,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from chat_server import chat_server
-
 from skillpress.core.interface import AgentState, Info, Sampling
 from skillpress.core.trajectory import Task
 from skillpress.play.agents import OutcomeReward, decide
@@ -16,6 +14,7 @@ from skillpress.play.agents.summarize import REQUEST, Summarize
 from skillpress.play.chat.agent import ChatAgent
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.server import ChatServer
+from tests.support.play.chat_server import chat_server
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lockstep import play_in_rounds
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.answers import UnansweredError
 from skillpress.core.interface import Completion, Decision, Info, Sampling, TokenIds, WeightSpan
@@ -20,6 +18,8 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.rollout import CollectionStoppedError, Collector, SyncVectorEnv, requests
 from skillpress.play.rollout.vector import StepResult
+from tests.support.play.lockstep import play_in_rounds
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 
 def collect(

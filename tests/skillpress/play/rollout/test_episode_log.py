@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore, SaveTimer
@@ -20,6 +19,7 @@ from skillpress.play.rollout import (
     requests,
     write_in_order,
 )
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 WANTED = requests(TASKS, 3, 0, "test", "run-0") + requests(TASKS, 3, 0, "test", "run-1")
 ALWAYS, NEVER = 0.0, 1e9

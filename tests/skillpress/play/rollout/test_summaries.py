@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.errors import StorageError
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
@@ -35,6 +34,7 @@ from skillpress.models.policy.scorers import choose_scorer
 from skillpress.models.policy.scoring import pack_responses
 from skillpress.play.agents.summarize import Summarize
 from skillpress.play.rollout import Collector, EpisodeLog, SyncVectorEnv, requests, write_in_order
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 WANTED = requests(TASKS, 3, 0, "test")
 

@@ -6,8 +6,6 @@ import threading
 
 import pytest
 from gymnasium.spaces import Text
-from troubled import answered
-from walking import TASKS, Countdowner, Walker
 
 from skillpress.core.interface import Info
 from skillpress.core.trajectory import Task
@@ -18,6 +16,8 @@ from skillpress.play.rollout import (
     ThreadVectorEnv,
     requests,
 )
+from tests.support.play.troubled import answered
+from tests.support.play.walking import TASKS, Countdowner, Walker
 
 A, B, C = (Task(name, "gate", 0, {}) for name in "abc")
 

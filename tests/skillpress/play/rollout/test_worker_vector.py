@@ -15,10 +15,6 @@ from pathlib import Path
 import psutil
 import pytest
 import torch  # noqa: F401  the parent holds it, the workers must not
-import troubled
-from processes import assert_end
-from troubled import STEPS, Boxed, Counting, Nosy, Troubled, answered
-from walking import Walker
 
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, Trajectory
@@ -34,6 +30,11 @@ from skillpress.play.rollout import (
 )
 from skillpress.play.rollout.worker_vector import ENGINE_FAILED
 from skillpress.play.workers.worker import Limits
+from tests.support.play import troubled
+from tests.support.play.processes import assert_end
+from tests.support.play.troubled import STEPS, Boxed, Counting, Nosy, Troubled, answered
+from tests.support.play.walking import Walker
+from tests.support.programs import importing
 
 LIMITS = Limits(seconds=60.0, memory=250_000_000)
 IMPATIENT = Limits(seconds=5.0, memory=250_000_000)
@@ -193,10 +194,9 @@ def test_workers_end_with_their_parent_however_it_ends(
     how: signal.Signals, ends_by: int, tmp_path: Path
 ) -> None:
     """Ctrl-C reaches the whole process group; kill -9 reaches only the parent."""
-    root = Path(__file__).parents[4]
     parent = subprocess.Popen(
         [sys.executable, troubled.__file__, str(tmp_path)], start_new_session=True, text=True,
-        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)},
+        stderr=subprocess.PIPE, env=importing(),
     )  # fmt: skip
     while not (tmp_path / "pids").exists():
         assert parent.poll() is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-import test_attacks_by_messages
-import test_attacks_on_memory
-import test_attacks_on_secrets
-import test_attacks_on_time
-from attacking import NOT_HELD, ROOT
+from tests.skillpress.play.sandbox import (
+    test_attacks_by_messages,
+    test_attacks_on_memory,
+    test_attacks_on_secrets,
+    test_attacks_on_time,
+)
+from tests.support.play.attacking import NOT_HELD, ROOT
 
 FILES = (
     test_attacks_on_time,

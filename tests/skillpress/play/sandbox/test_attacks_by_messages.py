@@ -6,7 +6,9 @@ import time
 from textwrap import dedent
 
 import pytest
-from attacking import (
+
+from skillpress.play.sandbox import Limits
+from tests.support.play.attacking import (
     FRAME,
     NUMBER,
     SHARP,
@@ -16,10 +18,8 @@ from attacking import (
     attack,
     start,
 )
-from attacking import backend as backend
-from held import held_descriptors
-
-from skillpress.play.sandbox import Limits
+from tests.support.play.attacking import backend as backend
+from tests.support.play.held import held_descriptors
 
 # Messages
 

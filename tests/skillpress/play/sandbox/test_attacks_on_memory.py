@@ -6,7 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from attacking import (
+
+from skillpress.play.sandbox import Limits, SandboxEndedError
+from tests.support.play.attacking import (
     ROOT,
     SECRET,
     SYSCALL,
@@ -16,9 +18,7 @@ from attacking import (
     start,
     x86_64,
 )
-from attacking import backend as backend
-
-from skillpress.play.sandbox import Limits, SandboxEndedError
+from tests.support.play.attacking import backend as backend
 
 # Memory
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from attacking import (
+
+from skillpress.play.sandbox import Limits
+from tests.support.play.attacking import (
     ROOT,
     SECRET,
     SYSCALL,
@@ -18,9 +20,7 @@ from attacking import (
     start,
     x86_64,
 )
-from attacking import backend as backend
-
-from skillpress.play.sandbox import Limits
+from tests.support.play.attacking import backend as backend
 
 # Other processes' secrets
 

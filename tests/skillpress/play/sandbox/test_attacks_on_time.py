@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
-import attacking
-from attacking import (
+from skillpress.play.sandbox import Limits
+from tests.support.play import attacking
+from tests.support.play.attacking import (
     ROOT,
     SHARP,
     SOON,
@@ -19,9 +20,7 @@ from attacking import (
     gone,
     start,
 )
-from attacking import backend as backend
-
-from skillpress.play.sandbox import Limits
+from tests.support.play.attacking import backend as backend
 
 # Time
 

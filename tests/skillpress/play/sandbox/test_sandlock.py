@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from ordinary_user import said_by_nobody
 
 from skillpress.core.errors import UserError
 from skillpress.play.sandbox import Limits, Sandbox, SandboxPool, SandboxUnavailableError, sandlock
 from skillpress.play.sandbox.sandlock import landlock_version, refusal
+from tests.support.play.ordinary_user import said_by_nobody
 
 ROOT = Path(__file__).parents[4]
 

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 
 import pytest
-import rank_work
 
 from skillpress.play.workers.gang import Gang, LostError, _Rank, run_gang
 from skillpress.play.workers.gang_node import RankHost, RankStart
 from skillpress.play.workers.gang_work import ForeignNodeError, read_work, source_key, write_work
 from skillpress.play.workers.ranks import Message, free_port
 from skillpress.play.workers.ray_cluster import ClusterError, connected
+from tests.support.play import rank_work
+from tests.support.programs import ROOT
 
 
 @pytest.fixture
@@ -27,8 +27,7 @@ def work(tmp_path: Path) -> tuple[Path, str]:
 
 
 def start(work: tuple[Path, str], rank: int, source: str) -> RankStart:
-    modules = os.pathsep.join([str(Path(rank_work.__file__).parent), str(Path(__file__).parents[4])])
-    variables = {"PYTHONPATH": modules, "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
+    variables = {"PYTHONPATH": str(ROOT), "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
     variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     command = ("skillpress.play.workers.gang_rank", str(work[0]), work[1], source)
     return RankStart(rank, command, variables, str(work[0].parent), "logs/rank.log")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -12,8 +11,9 @@ import pytest
 
 from skillpress.play.workers.launched import Launch, LaunchError, launch_of_environment, take_part
 from skillpress.play.workers.ranks import RankError, free_port
+from tests.support.programs import PROGRAMS, importing
 
-PROGRAM = Path(__file__).parent / "launched_program.py"
+PROGRAM = PROGRAMS / "launched_program.py"
 TORCHRUN = {
     "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4",
     "MASTER_ADDR": "node0", "MASTER_PORT": "29500",
@@ -87,5 +87,5 @@ def start(rank: int, port: str, folder: Path) -> subprocess.Popen[str]:
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     return subprocess.Popen(
         [sys.executable, str(PROGRAM), str(folder)],
-        stderr=subprocess.PIPE, text=True, env={**os.environ, **own, **where},
+        stderr=subprocess.PIPE, text=True, env={**importing(), **own, **where},
     )  # fmt: skip

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import assert_end
+
+from tests.support.play.processes import assert_end
 
 CHILD = """
 import os, sys, time

@@ -11,10 +11,10 @@ from typing import Any
 
 import psutil
 import pytest
-import rank_work
 
 from skillpress.core.errors import StorageError
 from skillpress.play.workers.ranks import RankError, run_ranks
+from tests.support.play import rank_work
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -74,8 +74,8 @@ def test_ranks_that_are_stopped_early_save_what_they_have(tmp_path: Path) -> Non
 
 def test_ranks_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     program = (
-        "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "from functools import partial; from pathlib import Path; import rank_work\n"
+        "import sys\n"
+        "from functools import partial; from pathlib import Path; from tests.support.play import rank_work\n"
         "from skillpress.play.workers.ranks import run_ranks\n"
         "if __name__ == '__main__':\n"
         "    work = partial(rank_work.wait_for_the_parents_end, Path(sys.argv[1]))\n"
@@ -85,7 +85,7 @@ def test_ranks_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     script.write_text(program)
     repository = Path(__file__).parents[4]
     with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, str(script), str(tmp_path)],
         stdout=subprocess.PIPE, cwd=repository, env={"PYTHONPATH": str(repository)},
     ) as parent:  # fmt: skip
         assert parent.stdout is not None

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 import uvicorn
 from playwright.sync_api import Browser
-from viewer_browser import Watched
-from viewer_samples import write_all
 
 from skillpress.core.trajectory import read_tasks
 from skillpress.show.viewer.catalogue import Catalogue
@@ -20,6 +18,8 @@ from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.server import LOOPBACK, application, listen
 from skillpress.show.viewer.source import SourceFiles
 from skillpress.skills.dictionary import load_dictionary
+from tests.support.show.viewer_browser import Watched
+from tests.support.show.viewer_samples import write_all
 
 Open = Callable[..., Watched]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from viewer_samples import HOSTILE, hostile, ordinary, tasks
 
 from skillpress.core.trajectory import Trajectory, WeightSpan, rollout_frame, write_rollouts
 from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
@@ -18,6 +17,7 @@ from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.query import parse
 from skillpress.show.viewer.records import SAME_TASK, Has, Limits
 from skillpress.show.viewer.source import SourceFiles
+from tests.support.show.viewer_samples import HOSTILE, hostile, ordinary, tasks
 
 EPISODES = [(0, each) for each in ordinary()] + [(1, each) for each in hostile()]
 

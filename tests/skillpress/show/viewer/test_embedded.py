@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 import pytest
-from viewer_samples import ordinary
 
 from skillpress.core.trajectory import RewardPart, write_rollouts
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.embedded import LIMITS, PROMPTS_BYTES, embedded, episodes_page
 from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.source import SourceFiles
+from tests.support.show.viewer_samples import ordinary
 
 ORDINARY = range(len(ordinary()))
 

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from viewer_samples import ordinary, tasks
 
 from skillpress.core import trajectory as on_disk
 from skillpress.core.errors import StorageError
@@ -25,6 +24,7 @@ from skillpress.core.trajectory import (
 )
 from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.show.viewer.index import joined, open_rollouts
+from tests.support.show.viewer_samples import ordinary, tasks
 
 SOME = ordinary(seed=1, count=3, rollouts=3)
 

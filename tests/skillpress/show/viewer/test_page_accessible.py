@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from viewer_browser import SIZES
+
+from tests.support.show.viewer_browser import SIZES
 
 VIEWS = {
     "list": ("episodes?outcome=stuck&text=helps", []),

@@ -8,9 +8,9 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from viewer_samples import HOSTILE
 
 from skillpress.show.viewer.page_file import PAGE, live_page, self_contained
+from tests.support.show.viewer_samples import HOSTILE
 
 
 class Elements(HTMLParser):

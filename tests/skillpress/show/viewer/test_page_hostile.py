@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from viewer_browser import SIZES
-from viewer_samples import HOSTILE
 
 from skillpress.show.viewer.page_file import self_contained
+from tests.support.show.viewer_browser import SIZES
+from tests.support.show.viewer_samples import HOSTILE
 
 HARMLESS = "[...document.querySelectorAll('a')].every(a => a.getAttribute('href').startsWith('#/'))"
 """A link leads to another place of this page, and nowhere else."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from viewer_samples import dictionary, ordinary, tasks
 
 from skillpress.core.trajectory import write_rollouts
 from skillpress.environments import bundle
@@ -15,6 +14,7 @@ from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.query import parse
 from skillpress.show.viewer.records import Episode
 from skillpress.show.viewer.source import SourceFiles
+from tests.support.show.viewer_samples import dictionary, ordinary, tasks
 
 TASKS = {task.task_id: task for task in tasks()}
 FITTED = dictionary()

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from viewer_samples import HOSTILE, hostile, ordinary
 
 from skillpress.core.errors import StorageError
 from skillpress.core.trajectory import Trajectory, write_rollouts
 from skillpress.show.viewer import search
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
 from skillpress.show.viewer.search import TextSearch
+from tests.support.show.viewer_samples import HOSTILE, hostile, ordinary
 
 EPISODES = [*ordinary(), *hostile()]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import chat_server
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Vers
 from skillpress.skills.library.phrases import Experience
 from skillpress.skills.library.retrieval import by_task
 from skillpress.skills.library.teacher import prompt_of, remembering, rules, taught_skills, transcript
+from tests.support.play.chat_server import chat_server
 
 TASKS = [
     Task("54=1,2,28,80", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]}, "train", "4 numbers"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from corpora import dictionaries, repetitive, sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from skillpress.skills.closure import close
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable, exploitable_rate
 from skillpress.skills.fit import fit
+from tests.support.skills.corpora import dictionaries, repetitive, sequences
 
 K, L = 3, 4
 ALPHABET = ("x", "y", "z")

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpora import repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from skillpress.measure.analysis.mdl_report import coverage, parts, phrase_table
 from skillpress.skills.bounds import bounds
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit
+from tests.support.skills.corpora import repetitive
 
 ALPHABET = ("x", "y", "z")
 REPOSITORY = Path(__file__).parents[4]

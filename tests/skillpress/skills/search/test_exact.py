@@ -6,14 +6,14 @@ from contextlib import suppress
 from itertools import combinations
 
 import pytest
-from corpora import best_dictionary_bits, repetitive
-from corpora import total_bits as total_bits_of
 from hypothesis import example, given, settings
 
 from skillpress.skills.corpus import count_numbers
 from skillpress.skills.fit import fit
 from skillpress.skills.search.exact import best_without_singletons, search_exactly, search_within, total_bits
 from skillpress.skills.search.refined import search_refined
+from tests.support.skills.corpora import best_dictionary_bits, repetitive
+from tests.support.skills.corpora import total_bits as total_bits_of
 
 
 @settings(max_examples=12)

@@ -6,7 +6,6 @@ from math import log2
 
 import numpy as np
 import pytest
-from corpora import markov_chains, repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from skillpress.skills.cover import data_bits, dictionary_bits
 from skillpress.skills.fit import fit
 from skillpress.skills.reference import greedy_reference
 from skillpress.skills.search.greedy import search_greedily
+from tests.support.skills.corpora import markov_chains, repetitive
 
 
 @settings(max_examples=200)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpora import repetitive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from skillpress.skills.pruning import prune_everything
 from skillpress.skills.search.exact import total_bits
 from skillpress.skills.search.greedy import search_greedily
 from skillpress.skills.search.refined import search_refined
+from tests.support.skills.corpora import repetitive
 
 L = 4
 

@@ -8,17 +8,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import nursery
 from safetensors.torch import load_file
 
-PROGRAM = Path(__file__).parent / "training_program.py"
+from tests.support import nursery
+from tests.support.programs import PROGRAMS, importing
+
+PROGRAM = PROGRAMS / "training_program.py"
 
 
 def run(folder: Path, output: str, prefix: Sequence[str] = ()) -> list[str]:
     options = (str(folder), output, "--smoke")
     if prefix:
         command = [*prefix, sys.executable, str(PROGRAM), *options]
-        finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        finished = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=300, env=importing()
+        )
     else:
         finished = nursery.run(PROGRAM, *options)
     assert finished.returncode == 0, finished.stderr[-3000:]

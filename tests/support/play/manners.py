@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from chat_server import Manner, Sent
+from tests.support.play.chat_server import Manner, Sent
 
 AT_ONCE = 16
 Good = dict[str, Any]

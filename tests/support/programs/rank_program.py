@@ -11,14 +11,13 @@ import os
 import time
 from pathlib import Path
 
-from training_program import parameters
-
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_json
 from skillpress.core.trajectory import read_tasks
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, imitate_demonstrations
 from skillpress.play.rollout import requests
+from tests.support.programs.training_program import parameters
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -8,15 +8,9 @@ there is no KL; with ``uneven`` all lessons are the first rank's and all samples
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
-
-from learner_program import ADAMW, samples, save
-from tiny import tiny_policy
 
 from skillpress.core.interface import TokenIds
 from skillpress.core.trajectory import Step
@@ -26,6 +20,8 @@ from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.samples import Samples
 from skillpress.models.policy import Policy, token_scores
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.models.tiny import tiny_policy
+from tests.support.programs.learner_program import ADAMW, samples, save
 
 UPDATES, LESSONS, ALPHA, ETA, TEMPERATURE = 3, 6, 0.7, 0.9, 1.25
 

@@ -13,7 +13,6 @@ import runpy
 import socket
 import sys
 import traceback
-from pathlib import Path
 from typing import NoReturn
 
 import deepspeed.runtime.zero.muon.muon_optimizer
@@ -55,7 +54,6 @@ def become(command: list[str], output: int, errors: int) -> NoReturn:
     os.close(output)
     os.close(errors)
     sys.argv = command
-    sys.path.insert(0, str(Path(command[0]).parent))
     code = 1
     try:
         runpy.run_path(command[0], run_name="__main__")

@@ -4,11 +4,11 @@ results."""
 from __future__ import annotations
 
 import numpy as np
-from families import family
-from tiny import tiny_policy
 
 from skillpress.core.interface import Completion, TokenIds
 from skillpress.models.policy import Policy
+from tests.support.models.families import family
+from tests.support.models.tiny import tiny_policy
 
 
 def prompts_of(count: int, longest: int = 12, seed: int = 0) -> list[TokenIds]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from training_program import job
 
 from skillpress.experiment.params import merge
 from skillpress.experiment.training import train
+from tests.support.programs.training_program import job
 
 Curve = list[dict[str, float]]
 

@@ -13,7 +13,7 @@ import pytest
 
 from skillpress.play.sandbox import Backend, Execution, Limits, Sandbox
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 SECRET = "the-key-of-the-host"
 SOON = Limits(seconds=3, grace_seconds=60)
 """A deadline that interruptible code survives, however busy the machine is."""

@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 import transformers
-from folders import CHATML, IN_PARTS, SHAPE, SPECIAL, THINKING, gemma3, llama, tokenizer_with, write_folder
-from reading_program import QUESTION
 
 from skillpress.core.interface import Sampling, ScratchVocabulary
 from skillpress.learn.training.lora import LoraAdapter
@@ -21,6 +19,18 @@ from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.domain_tokens import with_tokens
 from skillpress.models.policy.pretrained import SMOLLM2, load_pretrained
 from skillpress.models.policy.scratch import build_scratch_policy
+from tests.support.models.folders import (
+    CHATML,
+    IN_PARTS,
+    SHAPE,
+    SPECIAL,
+    THINKING,
+    gemma3,
+    llama,
+    tokenizer_with,
+    write_folder,
+)
+from tests.support.programs.reading_program import QUESTION
 
 TEXT = "Go north. 80 + 28 = 108, isn't it?\n<action>op(+, 80, 28)</action> rollback"
 NUMBERS = "7 49 up 3"

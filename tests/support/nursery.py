@@ -2,7 +2,7 @@
 
 The imports take ten seconds of processor time and a small training takes two, so a test that starts three
 programs would spend its time on imports. One process per pytest worker imports, and forks each program
-(``nursery_program.py``), whose memory and end are its own.
+(``programs/nursery_program.py``), whose memory and end are its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-SERVER = Path(__file__).with_name("nursery_program.py")
+from tests.support.programs import PROGRAMS, importing
+
 SECONDS = 300.0
 """What a program may take, and for the first one the imports too."""
 
@@ -31,9 +32,8 @@ class Nursery:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         number = theirs.fileno()
-        # -P: beside the program lies tests/skillpress, which is not the package.
-        command = [sys.executable, "-P", str(SERVER), str(number)]
-        self._server = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)
+        command = [sys.executable, "-P", str(PROGRAMS / "nursery_program.py"), str(number)]
+        self._server = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL, env=importing())
         theirs.close()
         ours.settimeout(SECONDS)
         self._socket, self._answers = ours, ours.makefile()

@@ -19,10 +19,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
-
-from tiny import tiny_policy
-
 from skillpress.core.trajectory import Step
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.ppo import SurrogateAndValues
@@ -36,6 +32,7 @@ from skillpress.models.policy import Policy, token_scores
 from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scoring import Responses, ResponseScorer, pack_responses
 from skillpress.play.workers.distributed import Ranks, free_port, join_ranks
+from tests.support.models.tiny import tiny_policy
 
 UPDATES, SAMPLES, KL = 3, 12, 0.05
 RANK, ALPHA = 3, 6

@@ -8,7 +8,7 @@ DOORS: dict[str, Any] = {
     "name": "gymnasium_text",
     "max_steps": 6,
     "id": "tests/Doors-v0",
-    "module": "doors_game",
+    "module": "tests.support.environments.doors_game",
     "kwargs": {},
     "won": {"info": "success"},
 }

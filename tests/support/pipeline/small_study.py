@@ -11,7 +11,7 @@ from skillpress.measure.study.plan import Plan, read_plan
 from skillpress.pipeline.study.record import RecordedRun
 from skillpress.pipeline.study.runs import PlannedRun, planned_runs
 
-REPOSITORY = Path(__file__).parents[4]
+REPOSITORY = Path(__file__).parents[3]
 SHARED = {
     "benchmarks": {
         name: {

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chat_server import Manner
-from manners import always, content, dripping, error, message
+from tests.support.play.chat_server import Manner
+from tests.support.play.manners import always, content, dripping, error, message
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Rollout files for the viewer's tests: ordinary episodes of Countdown, and episodes that attack the page.
 
-``python tests/skillpress/show/viewer/viewer_samples.py FOLDER`` writes both, with tasks, a tokenizer and a
+``python -m tests.support.show.viewer_samples FOLDER`` writes both, with tasks, a tokenizer and a
 dictionary.
 """
 

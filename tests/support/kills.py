@@ -18,7 +18,8 @@ from pathlib import Path
 from random import Random
 
 import psutil
-from clone import Clone
+
+from tests.support.clone import Clone
 
 LEVELS = ("tree", "make", "reproduce", "stage", "rank", "worker", "recorder")
 """What can be killed; DVC runs in the process of ``reproduce``."""

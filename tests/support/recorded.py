@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from clone import Clone
 from mlflow import MlflowClient
 from mlflow.entities import Run
+
+from tests.support.clone import Clone
 
 
 def tracked(clone: Clone) -> tuple[MlflowClient, list[Run]]:

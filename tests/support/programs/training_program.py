@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import torch
-from pausing import PausingCheckpoints
 
 from skillpress.core.resume import content_key
 from skillpress.core.trajectory import write_tasks
@@ -30,6 +29,7 @@ from skillpress.learn.training.trained_episodes import TrainedEpisodes
 from skillpress.models.policy import save_policy
 from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.launched import launch_of_environment
+from tests.support.experiment.pausing import PausingCheckpoints
 
 ROOT = Path(__file__).parents[3]
 

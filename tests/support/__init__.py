@@ -1,0 +1,1 @@
+"""What tests in several folders share; packages are named as the wings whose tests they serve."""
