@@ -11,6 +11,7 @@ MODULES = {
         "skillpress.core.interface",
         "skillpress.core.trajectory",
         "skillpress.core.registry",
+        "skillpress.core.sections",
         "skillpress.core.errors",
     ),
     "Skills": (

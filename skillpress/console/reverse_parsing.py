@@ -40,7 +40,7 @@ from skillpress.doors.formats.hugging_face import write_tables
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import ASKED_FOR, OWN_WORDS, Params
+from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
 from skillpress.learn.reverse_parsing.search import Found, ReverseParser
@@ -49,6 +49,7 @@ from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.inputs import environment_needs
 from skillpress.pipeline.progress import Progress
 from skillpress.pipeline.settings import ROOT
+from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
 from skillpress.play.workers.distributed import Ranks
 
 THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"

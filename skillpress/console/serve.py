@@ -127,9 +127,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
 
 def reward_of(params: Params) -> StepReward:
     """The agent's judgement of a step, without what it says of the response's format."""
-    from skillpress.experiment.judging import outcome_reward
-
-    reward = outcome_reward(params.reward)
+    reward = params.reward.make()
     measures = {name: weight for name, weight in reward.measures.items() if name != FORMAT_MEASURE}
     return replace(reward, measures=measures)
 

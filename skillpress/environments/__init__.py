@@ -8,19 +8,6 @@ described in tables stands in ``skillpress/measure/paper``.
 
 from __future__ import annotations
 
-from skillpress.core.registry import ENVIRONMENTS, lookup
-from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
-
-
-def bundle(name: str) -> EnvironmentBundle:
-    """What the environment ``name`` consists of.
-
-    Raises:
-        ParamsError: no environment has this name.
-    """
-    found = lookup(ENVIRONMENTS, name, "environment.name")
-    assert isinstance(found, EnvironmentBundle)
-    return found
-
+from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters, bundle
 
 __all__ = ["EnvironmentBundle", "EnvironmentParameters", "bundle"]

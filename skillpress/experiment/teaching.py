@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from skillpress.core.interface import Ask, Sampling
-from skillpress.experiment.params import TeacherParameters
 from skillpress.play.chat.asking import ask_server
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.server import ChatServer
+from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.teacher import remembering
 
 AT_ONCE = 4

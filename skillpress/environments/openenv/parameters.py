@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from skillpress.core.errors import UserError
+from skillpress.core.sections import Section
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
 
@@ -18,12 +19,10 @@ _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 """Of the address to that of its WebSocket."""
 
 
-class Fields(BaseModel):
+class Fields(Section):
     """What the server calls the parts of an observation; every server has names of its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    text: list[Word] = []
+    text: list[Word] = Field(default=[])
     """What the agent sees; none shows the whole observation as JSON."""
     admissible: str = ""
     """The list of actions that would be carried out now; empty where no field tells."""

@@ -1,4 +1,4 @@
-"""The ``engine`` section of params.yaml, as far as every engine has it.
+"""The ``engine`` section of params.yaml, as far as every engine has it, and the section ``sampling``.
 
 The section of an engine checks its keys and makes the engine. Its module imports neither torch nor vLLM,
 so parameters are checked at once; what samples is imported when the engine is made. An overlay that names
@@ -9,16 +9,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
-from skillpress.core.registry import ENGINES, lookup, named
+from skillpress.core.interface import Sampling
+from skillpress.core.sections import Positive, PositiveInt, Section
 
 if TYPE_CHECKING:
     from skillpress.core.interface import Engine
     from skillpress.models.policy import Policy
     from skillpress.play.workers.distributed import Ranks
+
+
+class SamplingParameters(Section):
+    """How training samples, and how many responses at once."""
+
+    temperature: Positive
+    max_new_tokens: PositiveInt
+    slots: PositiveInt
+
+    def make(self) -> Sampling:
+        """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
+        return Sampling(self.temperature, max_new_tokens=self.max_new_tokens)
 
 
 @dataclass(frozen=True)
@@ -46,15 +57,13 @@ class EngineMemory:
     """For keys and values of what later prompts may go on from, beside the cache."""
 
 
-class EngineParameters(BaseModel):
+class EngineParameters(Section):
     """The ``engine`` section; an engine adds its own keys to these.
 
     A key says where an engine is or how much memory it may take, never what it samples: of this section
     only the name is part of what a result depends on, and :meth:`libraries`, so that a server may move while
     its runs go on.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     packages: ClassVar[tuple[str, ...]] = ()
     """Modules that it imports and that skillpress does without otherwise."""
@@ -100,16 +109,3 @@ class EngineParameters(BaseModel):
             UserError: it is not installed.
         """
         return {}
-
-
-def engine_parameters(value: Any) -> EngineParameters:
-    """The section as the engine that it names checks it.
-
-    Raises:
-        ValueError: no engine has this name, or a key is wrong (pydantic names it).
-    """
-    if isinstance(value, EngineParameters):
-        return value
-    name = named(ENGINES, value)
-    made: EngineParameters = lookup(ENGINES, name, "engine.name").model_validate(value)
-    return made

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from skillpress.core.interface import FORMAT_MEASURE, FORMAT_REASONS, AgentState, Info, ParsedAction
+from skillpress.core.sections import Section
 from skillpress.core.trajectory import Credit, RewardPart
 
 INVALID = "invalid"
 """The part that takes off for what is invalid."""
 
 
-@dataclass(frozen=True)
-class WeightedMeasure:
-    """What a measured fact is worth."""
+class WeightedMeasure(Section):
+    """``reward.measures``: what a measured fact is worth."""
 
     weight: float
     credit: Credit

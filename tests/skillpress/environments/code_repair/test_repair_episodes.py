@@ -26,7 +26,7 @@ from skillpress.play.agents.parsing import plain
 from skillpress.play.agents.reward import WeightedMeasure
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 
-REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(-1.0, "trajectory")})
+REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(weight=-1.0, credit="trajectory")})
 MAX_STEPS = 10
 
 

@@ -23,8 +23,8 @@ REWARD = OutcomeReward(
     0.9,
     0.0,
     measures={
-        "has_answer": WeightedMeasure(0.1, "trajectory"),
-        "executed": WeightedMeasure(0.05, "step"),
+        "has_answer": WeightedMeasure(weight=0.1, credit="trajectory"),
+        "executed": WeightedMeasure(weight=0.05, credit="step"),
     },
 )
 

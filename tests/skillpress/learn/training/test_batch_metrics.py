@@ -18,7 +18,12 @@ from skillpress.play.agents.reward import WeightedMeasure
 from skillpress.play.workers.distributed import Ranks
 
 REWARD = OutcomeReward(
-    10.0, 0.01, measures={"executed": WeightedMeasure(0.5, "step"), "format": WeightedMeasure(0.1, "step")}
+    10.0,
+    0.01,
+    measures={
+        "executed": WeightedMeasure(weight=0.5, credit="step"),
+        "format": WeightedMeasure(weight=0.1, credit="step"),
+    },
 )
 STATE = AgentState(Task("t", "none", 0, {}), "", Info())
 

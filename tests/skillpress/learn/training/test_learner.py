@@ -14,7 +14,8 @@ import nursery
 import pytest
 import torch
 
-from skillpress.learn.training.learner import CONFIGURATIONS, read_configuration
+from skillpress.learn.training.learner import read_configuration
+from skillpress.learn.training.parameters import DEEPSPEED
 
 PROGRAM = Path(__file__).parent / "learner_program.py"
 FIGURES = Path(__file__).parent / "learner_figures_program.py"
@@ -187,7 +188,7 @@ def test_dropout_is_off_in_policy_gradient_steps(figures: dict[str, dict[str, fl
 
 
 def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_names() -> None:
-    names = {path.stem for path in CONFIGURATIONS.glob("*.json")}
+    names = {path.stem for path in DEEPSPEED.glob("*.json")}
     assert names == {f"zero{stage}_{dtype}" for stage in range(4) for dtype in ("fp32", "bf16")}
     for name in names:
         assert read_configuration(name)["zero_optimization"]["stage"] == int(name[4])
