@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from skillpress.core.interface import Completion, Sampling, StateDict, TokenIds
+from skillpress.core.engine import Completion, Sampling, StateDict
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.sampler import draw
 from skillpress.models.policy.policy import Policy, copy_model
 
@@ -34,7 +35,7 @@ class ChunkedEngineCounters:
 
 
 class ChunkedEngine:
-    """An ``interface.Engine``, as it was."""
+    """An ``engine.Engine``, as it was."""
 
     def __init__(self, policy: Policy) -> None:
         """Copy the model: what is trained elsewhere reaches the engine by ``update_weights``."""
@@ -45,7 +46,7 @@ class ChunkedEngine:
         self.counters = ChunkedEngineCounters()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         self.model.load_state_dict(weights)
         self.version = version
 
@@ -53,7 +54,7 @@ class ChunkedEngine:
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         completions: list[Completion | None] = [None] * len(prompts)
         for rows in self._chunks(prompts):
             batch = self._complete([prompts[r] for r in rows], sampling, [seeds[r] for r in rows])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from skillpress.core.sequence_files import scan_sequences
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import scan_sequences
 from skillpress.environments import bundle
 from skillpress.measure.analysis.mdl_report import coverage, savings, write_phrases
 from skillpress.pipeline.files import DICTIONARY, PHRASES, RESULTS, SEQUENCES

@@ -51,7 +51,7 @@ def main(stage: Stage) -> None:
 
 def _token_counts(stage: Stage) -> dict[str, float]:
     """What domain tokens save."""
-    from skillpress.core.trajectory import read_tasks
+    from skillpress.core.task_files import read_tasks
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.token_counts import token_counts
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Task, write_tasks
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.pipeline.files import RESULTS, SPLITS, UNSEEN, split_file
 

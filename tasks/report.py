@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from skillpress.console.viewing.experiment import known_phrases, rollout_source
+from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import write_json, write_text
-from skillpress.core.trajectory import Task, Trajectory, iterate_rollouts
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.measure.analysis.mdl_report import read_phrases

@@ -34,8 +34,11 @@ from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import ResumeStore, content_key
+from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import sweep, write_json
-from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, write_table
+from skillpress.core.tables import write_table
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.doors.formats.hugging_face import write_tables
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes

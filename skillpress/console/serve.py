@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from skillpress.console.evaluations.parameters import assigned
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
-from skillpress.core.interface import FORMAT_MEASURE
+from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.web import is_loopback
 from skillpress.doors.serving import (

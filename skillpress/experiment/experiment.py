@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import (
-    Agent,
-    Engine,
-    Parser,
-    Reflection,
-    Rendering,
-    Sampling,
-    StateUpdate,
-)
+from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
+from skillpress.core.parsed_action import Parser
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import SerializeAsAny, ValidationError, field_validator, model_validator
 
+from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import Sampling
 from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES
 from skillpress.core.sections import ByName, Mass, NonNegative, NonNegativeInt, PositiveInt, Section, Seed
 from skillpress.core.yaml_files import read_yaml_file

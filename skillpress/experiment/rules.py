@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from skillpress.core.errors import did_you_mean
-from skillpress.core.interface import FORMAT_MEASURE
+from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.environments import bundle
 from skillpress.models.engines.parameters import SamplingParameters
 from skillpress.play.agents.parameters import (

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from skillpress.core.interface import Ask, Sampling
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import Ask
 from skillpress.play.chat.asking import ask_server
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.server import ChatServer

@@ -8,7 +8,8 @@ from contextlib import closing
 import torch
 
 from skillpress.core.seeds import derive
-from skillpress.core.trajectory import Task, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params

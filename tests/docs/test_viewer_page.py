@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from viewer_samples import ordinary
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "viewer.md"

@@ -13,7 +13,7 @@ import yaml
 from clone import SAID, Clone
 from recorded import tracked
 
-from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts
+from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts
 from skillpress.learn.training.trained_episodes import scan_advantages
 from skillpress.pipeline.files import (
     BASE_ROLLOUTS,

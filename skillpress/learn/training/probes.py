@@ -27,7 +27,8 @@ import polars as pl
 
 from skillpress.core.resume import ResumeStore
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Task, scan_table, write_table
+from skillpress.core.tables import scan_table, write_table
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import Projection
 from skillpress.play.rollout import Collector, requests
 from skillpress.play.workers.distributed import Ranks

@@ -2,7 +2,7 @@
 
 :func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`;
 :func:`compare` tests two policies on the same tasks, :func:`compare_trainings` two methods by several
-trainings of each. Everything works on rows of ``skillpress.core.trajectory.ROLLOUT_SCHEMA``, which
+trainings of each. Everything works on rows of ``skillpress.core.rollout_files.ROLLOUT_SCHEMA``, which
 :func:`evaluation_steps` leaves on disk, and nothing here knows a model or an environment.
 """
 

@@ -1,1 +1,1 @@
-"""Who samples: each engine satisfies ``interface.Engine``."""
+"""Who samples: each engine satisfies ``engine.Engine``."""

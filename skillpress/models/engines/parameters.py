@@ -11,11 +11,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.sections import Positive, PositiveInt, Section
 
 if TYPE_CHECKING:
-    from skillpress.core.interface import Engine
+    from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
     from skillpress.play.workers.distributed import Ranks
 

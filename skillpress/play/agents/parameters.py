@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from skillpress.core.interface import Parser, Rendering, StateUpdate
+from skillpress.core.interface import Rendering, StateUpdate
+from skillpress.core.parsed_action import Parser
 from skillpress.core.registry import PARSERS, SHAPINGS, STATE_UPDATES, lookup
 from skillpress.core.sections import NonNegative, NonNegativeInt, Positive, PositiveInt, Section, registered
 from skillpress.core.trajectory import Credit

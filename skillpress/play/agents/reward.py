@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from skillpress.core.interface import FORMAT_MEASURE, FORMAT_REASONS, AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import FORMAT_MEASURE, FORMAT_REASONS, ParsedAction
 from skillpress.core.sections import Section
 from skillpress.core.trajectory import Credit, RewardPart
 

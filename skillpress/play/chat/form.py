@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """What nearly every server calls the longest response, and what some models call it instead."""

@@ -11,7 +11,7 @@ from playing import episode, write_tokenizer
 
 from skillpress.console import command
 from skillpress.console.exporting import FORMATS, tokenizer_beside
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.pipeline import exit_codes
 
 PLAYED = [episode(number, f"task-{number}") for number in range(3)]

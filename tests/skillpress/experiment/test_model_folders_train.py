@@ -11,7 +11,7 @@ import pytest
 from folders import IN_PARTS, THINKING, gemma3, llama, tokenizer_with, write_folder
 from training_program import job, prepare
 
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.models.policy import load_policy
 

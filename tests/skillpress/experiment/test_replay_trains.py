@@ -10,7 +10,7 @@ import yaml
 from safetensors.torch import load_file
 from training_program import job, prepare
 
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.learn.training.replay import transitions
 

@@ -10,7 +10,7 @@ from chat_server import chat_server
 from manners import NEWER_LIMIT, content, error, message, refuses
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.pipeline import exit_codes
 
 FEW = ("--environment", "countdown", "--tasks", "4", "--votes", "3", "--set", "environment.max_steps=3")

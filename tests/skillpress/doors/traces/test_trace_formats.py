@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from trace_records import atif, chat, mlflow_trace, our_atif, our_mlflow_trace
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.doors.traces.fields import SuccessField, Wanted, dig, success_field
 from skillpress.doors.traces.formats import format_of, read_record
 from skillpress.doors.traces.json_files import parsed

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillpress.core.interface import Agent, Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.interface import Agent
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters

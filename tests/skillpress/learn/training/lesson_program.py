@@ -18,8 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
 from learner_program import ADAMW, samples, save
 from tiny import tiny_policy
 
-from skillpress.core.interface import TokenIds
-from skillpress.core.trajectory import Step
+from skillpress.core.trajectory import Step, TokenIds
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.experience.erl import Internalization
 from skillpress.learn.training.learner import Learner

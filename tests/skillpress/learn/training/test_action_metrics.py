@@ -9,7 +9,7 @@ import torch
 from thread_ranks import on_ranks
 from tiny import tiny_policy
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.learn.training.action_metrics import STATES, ActionMetrics, DemonstratedState
 from skillpress.models.macro_policy.enumeration import Enumeration

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skillpress.core.interface import AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.algorithms.group_statistics import centred, standardised

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import tiny_policy
 
-from skillpress.core.interface import TokenIds
-from skillpress.core.trajectory import Step, Summary, Trajectory
+from skillpress.core.trajectory import Step, Summary, TokenIds, Trajectory
 from skillpress.measure.analysis.trajectory_ratio import (
     Spread,
     by_turn,

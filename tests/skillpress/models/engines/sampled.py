@@ -6,7 +6,8 @@ import numpy as np
 from families import family
 from tiny import tiny_policy
 
-from skillpress.core.interface import Completion, TokenIds
+from skillpress.core.engine import Completion
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import Policy
 
 

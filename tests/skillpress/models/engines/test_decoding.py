@@ -12,7 +12,7 @@ from tiny import tiny_policy
 from transformers import DynamicCache
 
 from benchmarks.chunked_engine import ChunkedEngine
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines.local import decoding_cache
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.decoding_cache import DecodingCache, bytes_per_token, can_merge

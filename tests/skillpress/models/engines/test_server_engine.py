@@ -14,8 +14,10 @@ from protocol_server import Answer, ProtocolServer
 from safetensors.torch import load
 from tiny import tiny_policy
 
+from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Completion, Request, Sampling, ScratchVocabulary, WeightSpan
+from skillpress.core.interface import ScratchVocabulary
+from skillpress.core.trajectory import WeightSpan
 from skillpress.models.engines.checks import EngineError
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand

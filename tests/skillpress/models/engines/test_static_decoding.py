@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sampled import assert_alike, policy_of, prompts_of
 from tiny import tiny_policy
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local import static_cache, static_decoding
 from skillpress.models.engines.local.engine import LocalEngine

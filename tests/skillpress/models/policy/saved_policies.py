@@ -13,7 +13,8 @@ import transformers
 from folders import CHATML, IN_PARTS, SHAPE, SPECIAL, THINKING, gemma3, llama, tokenizer_with, write_folder
 from reading_program import QUESTION
 
-from skillpress.core.interface import Sampling, ScratchVocabulary
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import ScratchVocabulary
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine

@@ -11,7 +11,8 @@ from mlflow.entities import Span, SpanType, Trace
 from playing import episode, unsampled, write_tokenizer
 
 from skillpress.core.errors import ParamsError
-from skillpress.core.trajectory import Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking.episode_sample import SETTING, most_traces, sample_episodes
 from skillpress.pipeline.tracking.recorder import Recorder

@@ -7,20 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skillpress.core.interface import (
-    AgentState,
-    Completion,
-    Decision,
-    DecisionRequest,
-    Info,
-    ParsedAction,
-    Promises,
-    Sampling,
-    StateDict,
-    TokenIds,
-    WeightSpan,
-)
-from skillpress.core.trajectory import RewardPart, Task
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.trajectory import RewardPart, Task, TokenIds, WeightSpan
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, RandomExplorer, Window, decide
 from skillpress.play.agents.parsing import tagged

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.interface import AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents.reward import OutcomeReward, WeightedMeasure
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import pytest
 from test_language_agent import RoteEngine, decode, encode
 
-from skillpress.core.interface import AgentState, Info, ParsedAction, Sampling, SummarizingUpdate, Turn
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Info, SummarizingUpdate, Turn
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.play.agents.parsing import tagged

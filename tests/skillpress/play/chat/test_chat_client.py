@@ -12,7 +12,7 @@ import pytest
 from chat_server import Manner, Sent, Trouble, chat_server, first_choice
 from manners import AT_ONCE, NEWER_LIMIT
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.play.chat.client import ChatClient, backoff
 from skillpress.play.chat.journal import spent
 from skillpress.play.chat.refusals import retry_after

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from chat_server import chat_server
 
-from skillpress.core.interface import AgentState, Info, Sampling
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Info
 from skillpress.core.trajectory import Task
 from skillpress.play.agents import OutcomeReward, decide
 from skillpress.play.agents.parsing import tagged

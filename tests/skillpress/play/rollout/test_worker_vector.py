@@ -20,7 +20,8 @@ from processes import assert_end
 from troubled import STEPS, Boxed, Counting, Nosy, Troubled, answered
 from walking import Walker
 
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from viewer_browser import Watched
 from viewer_samples import write_all
 
-from skillpress.core.trajectory import read_tasks
+from skillpress.core.task_files import read_tasks
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.embedded import embedded
 from skillpress.show.viewer.page_file import self_contained
