@@ -30,9 +30,12 @@ import polars as pl
 from gymnasium.spaces import Text
 
 from benchmarks.device import status_bytes
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import RewardPart, Task, WeightSpan, scan_rollouts, write_sequences
+from skillpress.core.rollout_files import scan_rollouts
+from skillpress.core.sequence_files import write_sequences
+from skillpress.core.trajectory import RewardPart, Task, WeightSpan
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.measure.analysis.fitted import read_corpus
 from skillpress.measure.evaluation import evaluate, evaluation_steps

@@ -28,18 +28,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Text
 
-from skillpress.core.interface import (
-    AgentState,
-    Completion,
-    Info,
-    Promises,
-    Request,
-    Sampling,
-    StateDict,
-    WeightSpan,
-)
+from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.interface import AgentState, Info
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, WeightSpan
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
 from skillpress.play.agents.parsing import plain
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests

@@ -31,9 +31,10 @@ import polars as pl
 from benchmarks.skill_corpora import COOKING, Sequences, cooking_like
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
-from skillpress.experiment.params import SkillParameters, load_params
+from skillpress.experiment.params import load_params
 from skillpress.learn.training.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
 from skillpress.measure.study.compression import gaps, partial_correlation, predict
+from skillpress.skills.parameters import SkillParameters
 
 RESULT = Path(__file__).parent / "results" / "compression_null.json"
 SEEDS, RUNS, PROBES, TASKS = 5, 8, 9, 128

@@ -39,10 +39,11 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.lag import changed, prepare
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Task, Trajectory, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.experiment.collection import share_of
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params

@@ -32,11 +32,12 @@ import transformers
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import SCRATCH, check_params, merge, read_yaml
+from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.training.samples import Samples, microbatch_rows, pack, step_samples
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.scorers import choose_scorer
+from skillpress.play.agents.parameters import SCRATCH
 from skillpress.play.rollout import requests
 
 ROOT = Path(__file__).parents[1]

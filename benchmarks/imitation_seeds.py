@@ -40,7 +40,8 @@ from scipy import stats
 from benchmarks.lag import changed
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
-from skillpress.core.trajectory import Task, Trajectory, read_tasks, write_tasks
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params

@@ -30,7 +30,7 @@ from typing import Any
 from benchmarks.training_folder import job_in
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
-from skillpress.core.trajectory import write_tasks
+from skillpress.core.task_files import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations

@@ -33,7 +33,8 @@ import transformers
 
 from benchmarks.device import add_options, device_name, finish
 from benchmarks.sampling_peers import Sampler, samplers
-from skillpress.core.interface import Completion, TokenIds
+from skillpress.core.engine import Completion
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
 from skillpress.models.policy.pretrained import load_pretrained

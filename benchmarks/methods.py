@@ -48,8 +48,9 @@ from benchmarks.training_folder import job_in
 from skillpress.core.intervals import Z_95
 from skillpress.core.registry import ALGORITHMS
 from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_json, write_json
-from skillpress.core.trajectory import read_tasks, scan_rollouts, write_tasks
+from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes

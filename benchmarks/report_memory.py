@@ -36,8 +36,10 @@ import yaml
 
 from benchmarks.collection_memory import peak
 from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import iterate_rollouts, scan_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, scan_rollouts, write_tasks
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes

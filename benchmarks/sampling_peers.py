@@ -7,7 +7,8 @@ from importlib.util import find_spec
 
 import torch
 
-from skillpress.core.interface import Completion, Engine, Sampling, TokenIds
+from skillpress.core.engine import Completion, Engine, Sampling
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.decoding import GrowingDecoder
 from skillpress.models.engines.local.engine import LocalEngine

@@ -19,8 +19,10 @@ from typing import Any
 
 from benchmarks.lag import changed
 from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, play_episodes

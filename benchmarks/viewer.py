@@ -38,15 +38,10 @@ from urllib.request import urlopen
 import numpy as np
 import polars as pl
 
-from skillpress.core.trajectory import (
-    ROLLOUT_SCHEMA,
-    ROW_GROUP,
-    TRAJECTORY_KEY,
-    Task,
-    join_rollouts,
-    write_table,
-    write_tasks,
-)
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, ROW_GROUP, TRAJECTORY_KEY, join_rollouts
+from skillpress.core.tables import write_table
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.pipeline.files import BASE_POLICY, DICTIONARY, EVALUATION_ROLLOUTS, split_file
 
 CHUNK, TASKS, LONGEST_EPISODE = 65_536, 2000, 30

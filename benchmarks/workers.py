@@ -28,15 +28,8 @@ from typing import Any
 
 import psutil
 
-from skillpress.core.interface import (
-    Agent,
-    AgentState,
-    Decision,
-    DecisionRequest,
-    Environment,
-    Info,
-    ParsedAction,
-)
+from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest, Environment, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, load_params

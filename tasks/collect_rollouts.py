@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from skillpress.core.rollout_files import TAKEN, scan_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import TAKEN, scan_rollouts, write_table
+from skillpress.core.tables import write_table
 from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS, PASS_RATES, RESULTS, START, load_tasks

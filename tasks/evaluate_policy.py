@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import join_rollouts, scan_rollouts
 from skillpress.environments import bundle
 from skillpress.learn.training.selected_checkpoint import read_selected
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps

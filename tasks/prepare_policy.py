@@ -27,7 +27,7 @@ def main(stage: Stage) -> None:
         result = as_it_is(stage)
     losses, metrics = result.losses, result.metrics()
     if stage.params.policy.domain_tokens:
-        from skillpress.core.trajectory import read_tasks
+        from skillpress.core.task_files import read_tasks
         from skillpress.experiment.experiment import Experiment
         from skillpress.experiment.token_counts import token_counts
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Task, write_tasks
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.pipeline.files import RESULTS, SPLITS, UNSEEN, split_file
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def main(stage: Stage) -> None:
     """Write data/tasks/{train,validation,test}.parquet and unseen.parquet where such tasks are asked for, the
     number of tasks per stratum, and how many were dropped for which reason."""
-    params, section = stage.params, stage.params.tasks
+    params = stage.params
     environment = bundle(params.environment.name)
-    sizes = SplitSizes(section.train, section.validation, section.test, section.unseen)
+    sizes = params.tasks.make()
     split_file(UNSEEN).unlink(missing_ok=True)  # what an earlier experiment in this folder has left
     made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
     with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from skillpress.core.trajectory import (
-    TAKEN,
-    SkillSequence,
-    Task,
-    iterate_rollouts,
-    scan_rollouts,
-    scan_sequences,
-    write_sequences,
-)
+from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
+from skillpress.core.sequence_files import scan_sequences, write_sequences
+from skillpress.core.trajectory import SkillSequence, Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES, load_tasks

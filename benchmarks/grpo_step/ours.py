@@ -19,7 +19,7 @@ from benchmarks.grpo_step.setting import (
     make_prompts,
     reward,
 )
-from skillpress.core.interface import Completion, Sampling
+from skillpress.core.engine import Completion, Sampling
 from skillpress.core.trajectory import RewardPart, Step, Trajectory
 from skillpress.experiment.estimate import memory_by_phase, training_memory
 from skillpress.experiment.params import load_params

@@ -9,8 +9,14 @@ from pathlib import Path
 MODULES = {
     "The contracts": (
         "skillpress.core.interface",
+        "skillpress.core.parsed_action",
+        "skillpress.core.engine",
         "skillpress.core.trajectory",
+        "skillpress.core.rollout_files",
+        "skillpress.core.task_files",
+        "skillpress.core.sequence_files",
         "skillpress.core.registry",
+        "skillpress.core.sections",
         "skillpress.core.errors",
     ),
     "Skills": (

@@ -12,32 +12,17 @@ from typing import Any, get_args
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 
-from skillpress.core.registry import (
-    ALGORITHMS,
-    ENGINES,
-    ENVIRONMENTS,
-    EXPERIENCES,
-    SELECTIONS,
-    Registry,
-    lookup,
-)
-from skillpress.environments import bundle
+from skillpress.core.sections import ByName
 from skillpress.experiment.params import Params
+from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 LINE = re.compile(r"^(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:#\s*(?P<comment>.*))?$")
-BY_NAME = {
-    "environment": ENVIRONMENTS,
-    "engine": ENGINES,
-    "algorithm": ALGORITHMS,
-    "algorithm.select": SELECTIONS,
-    "experience": EXPERIENCES,
-}
 
 HEAD = """# Parameters
 
 Every key of [one file](../params.yaml), which is the whole default experiment. This page is made from that
-file and from the classes that check it (`skillpress/experiment/params.py`), so it cannot say anything else
-than they do. A file of [params/](../params) is laid over it and names only what it changes; a
+file and from the classes that check it (`skillpress/experiment/params.py` names them), so it cannot say
+anything else than they do. A file of [params/](../params) is laid over it and names only what it changes; a
 section that gives another `name` replaces the one below whole.
 
 Everything is checked before any work is done. An unknown key, a wrong type, a value out of range and a
@@ -57,10 +42,21 @@ def page(root: Path) -> str:
         if name not in BY_NAME and is_section(field):
             parts.append(section(f"`{name}`", field.annotation, name, written))
         elif name in BY_NAME:
-            parts.append(named(name, BY_NAME[name], written))
-            if name == "algorithm":
-                parts.append(named("algorithm.select", SELECTIONS, written))
+            parts += [named(path, BY_NAME[path], written) for path in BY_NAME if path.split(".")[0] == name]
     return "\n".join(parts)
+
+
+def by_name(model: type[BaseModel], prefix: str = "") -> dict[str, ByName]:
+    """Path of each section of a class that chooses its own class by a name, to how it does."""
+    return {
+        prefix + key: part
+        for key, field in model.model_fields.items()
+        for part in field.metadata
+        if isinstance(part, ByName)
+    }
+
+
+BY_NAME = by_name(Params) | by_name(AlgorithmParameters, "algorithm.")
 
 
 def params_file(path: Path) -> dict[str, tuple[str, str]]:
@@ -77,13 +73,12 @@ def params_file(path: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def named(path: str, registry: Registry, written: Mapping[str, tuple[str, str]]) -> str:
+def named(path: str, chosen: ByName, written: Mapping[str, tuple[str, str]]) -> str:
     """A section whose ``name`` decides which keys it has."""
     said = written[f"{path}.name"][1] or written[path][1]
     parts = [f"## `{path}`\n\n`{path}.name`: {said}.\n"]
-    for name in registry:
-        made = bundle(name).parameters if registry is ENVIRONMENTS else lookup(registry, name, path)
-        model = made if issubclass(made, BaseModel) else made.Parameters
+    for name in chosen.registry:
+        model = chosen.section(name)
         default = name == written[f"{path}.name"][0]
         values = written if default else {key: ("", comment) for key, (_, comment) in written.items()}
         parts.append(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docs.figures import corpus
 from docs.figures.drawing import MUTED, STRONG, Drawing
-from skillpress.core.registry import SHAPINGS
-from skillpress.skills.shaping import Played, make_shaping
+from skillpress.core.registry import SHAPINGS, lookup
+from skillpress.skills.shaping import Played
 
 SUCCESS, EFFICIENCY, STEPS = 10.0, 10.0, 12
 """R, λ and T."""
@@ -25,7 +25,8 @@ def draw() -> str:
     setting = f"R = {SUCCESS:g}, λ = {EFFICIENCY:g}, T = {STEPS}"
     page.text(20, 28, f"two successes: 6 skills in 7 steps each, {setting}", anchor="start", bold=True)
     for number, name in enumerate(SHOWN):
-        penalties = make_shaping(name, EFFICIENCY, STEPS)(played, corpus.fitted())
+        shaping = lookup(SHAPINGS, name, "reward.shaping")(EFFICIENCY, STEPS)
+        penalties = shaping(played, corpus.fitted())
         y = 50 + number * 58
         page.text(20, y + 25, name, anchor="start", mono=True)
         for row, (penalty, fill) in enumerate(zip(penalties, (STRONG, "#a3abb5"), strict=True)):

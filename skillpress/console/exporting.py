@@ -23,8 +23,9 @@ import polars as pl
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
+from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep
-from skillpress.core.trajectory import TAKEN, Trajectory, iterate_rollouts, scan_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.atif import write_atif
 from skillpress.doors.formats.hugging_face import write_datasets
 from skillpress.doors.formats.sharegpt import write_sharegpt

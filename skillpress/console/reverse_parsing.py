@@ -34,13 +34,16 @@ from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import ResumeStore, content_key
+from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import sweep, write_json
-from skillpress.core.trajectory import Task, iterate_rollouts, read_tasks, write_table
+from skillpress.core.tables import write_table
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.doors.formats.hugging_face import write_tables
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentBundle, SplitSizes
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import ASKED_FOR, OWN_WORDS, Params
+from skillpress.experiment.params import Params
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
 from skillpress.learn.reverse_parsing.search import Found, ReverseParser
@@ -49,6 +52,7 @@ from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.inputs import environment_needs
 from skillpress.pipeline.progress import Progress
 from skillpress.pipeline.settings import ROOT
+from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
 from skillpress.play.workers.distributed import Ranks
 
 THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from skillpress.console.evaluations.parameters import assigned
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
-from skillpress.core.interface import FORMAT_MEASURE
+from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.web import is_loopback
 from skillpress.doors.serving import (
@@ -127,9 +127,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
 
 def reward_of(params: Params) -> StepReward:
     """The agent's judgement of a step, without what it says of the response's format."""
-    from skillpress.experiment.judging import outcome_reward
-
-    reward = outcome_reward(params.reward)
+    reward = params.reward.make()
     measures = {name: weight for name, weight in reward.measures.items() if name != FORMAT_MEASURE}
     return replace(reward, measures=measures)
 

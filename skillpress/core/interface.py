@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import gymnasium
 
-from skillpress.core.trajectory import RewardPart, Task
-from skillpress.core.trajectory import WeightSpan as WeightSpan
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.trajectory import RewardPart, Task, TokenIds, WeightSpan
 
-TokenIds = tuple[int, ...]
-StateDict = Mapping[str, Any]
-"""Parameter name to tensor. ``Any``, because this module knows nothing of torch."""
 Ask = Callable[[Sequence[str]], Sequence[str]]
 """Puts prompts to a model that is asked, such as a judge; returns its responses in the same order."""
 
@@ -239,39 +236,6 @@ class ScratchVocabulary:
     """Words in the longest continuation of a prompt; None where the rendering has none."""
 
 
-FORMAT_REASONS = frozenset(
-    {
-        "missing_thought", "missing_plan", "missing_action", "unclosed", "two_actions", "empty", "too_long",
-        "unprintable", "chinese", "wrote_output", "prompt_too_long", "cut_off", "refused", "tool_call",
-    }
-)  # fmt: skip
-"""What a parser found wrong with a response, or why an agent asked for none (``prompt_too_long``). A server
-that says how its answers end may give the reason too: the response reached its longest (``cut_off``), the
-model or a filter declined (``refused``), or it called a tool instead of saying something (``tool_call``).
-An environment's reasons for refusing an action are others, so that format validity and admissibility can be
-counted apart."""
-
-FORMAT_MEASURE = "format"
-"""The one measure (``Info.measures``) that is the agent's own: 1 for a response in the right format."""
-
-LET_THROUGH = frozenset(
-    {"missing_thought", "missing_action", "chinese", "wrote_output", "cut_off", "refused"}
-)
-"""With these an action may be handed on all the same; no environment has a reason of this name."""
-
-
-@dataclass(frozen=True)
-class ParsedAction:
-    """What a parser read in a response. A parser never raises: every text yields one of these."""
-
-    thought: str
-    action: str
-    """The action's text; empty when there is none to send to the environment."""
-    invalid: str | None = None
-    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right. Where there
-    is an action all the same, the environment gets it."""
-
-
 def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
     """What a step's record states: the parser's reason, else the environment's; None for a valid step.
 
@@ -305,42 +269,6 @@ class Decision:
     plain_prompt_ids: TokenIds | None = None
     """What the prompt would have been without ``AgentState.knowledge``; None where there was none, and where
     it would not fit."""
-
-
-class Parser(Protocol):
-    """A_k = Parser(th_k): from the decoded response to a thought and an action."""
-
-    def __call__(self, response: str) -> ParsedAction: ...
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are drawn."""
-
-    temperature: float = 1.0
-    """Divides the logits; 0 means greedy."""
-    top_p: float = 1.0
-    """Smallest set of tokens with this mass is kept; train at 1 (see FACTS on biased ratios)."""
-    top_k: int = 0
-    """This many most probable tokens are kept; 0 keeps all."""
-    max_new_tokens: int = 64
-    """A response that is still open after so many tokens is cut there."""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """One sampled response."""
-
-    token_ids: TokenIds
-    """The sampled tokens, the stop token included."""
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each token under the distribution it was sampled from."""
-    finish_reason: Literal["stop", "length"]
-    weight_spans: tuple[WeightSpan, ...] = ()
-    """In order; together they cover the response."""
-    prefilled_tokens: int | None = field(default=None, compare=False)
-    """Tokens of the prompt that were computed for it: all but those that were kept from before or computed
-    for another request; None where nobody counts. What it cost, and no part of what it is."""
 
 
 class StepReward(Protocol):
@@ -408,64 +336,4 @@ class Agent(Protocol):
 
         After a summary nothing has changed in the environment: observation and facts are those of ``state``.
         """
-        ...
-
-
-@dataclass(frozen=True)
-class Request:
-    """One response to sample."""
-
-    key: int
-    """The caller's; unique among the requests that are not answered yet."""
-    prompt: TokenIds
-    sampling: Sampling
-    seed: int
-
-
-@dataclass(frozen=True)
-class Promises:
-    """What an engine can promise."""
-
-    exact_seeds: bool
-    """The same prompt, seed and weights give the same tokens, whatever is sampled beside them and whatever
-    of the prompt was computed before; but for rounding, which may carry a draw over to the next token."""
-    exact_logprobs: bool
-    """The learner's scores of what was sampled equal the engine's log-probabilities up to rounding."""
-    lockstep: bool
-    """``completed`` computes in this process, for all requests in one batch: collect them first, and call it
-    when nobody else is busy."""
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Samples responses from a policy. Tokens in, tokens out: nothing is re-tokenised."""
-
-    promises: Promises
-
-    def submit(self, requests: Sequence[Request]) -> None:
-        """Ask for responses. Never blocks long."""
-        ...
-
-    def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """(key, completion) of those finished since; waits at most ``wait`` seconds for the first."""
-        ...
-
-    def abort(self) -> None:
-        """Forget what is not answered (after Ctrl-C, an error); nothing of it is ever returned."""
-        ...
-
-    def update_weights(self, weights: StateDict, version: int) -> None:
-        """Sample from these weights from now on; ``version`` is the training step they stand for."""
-        ...
-
-    def sleep(self) -> None:
-        """Give back what sampling needs (memory of a GPU, say) while the learner updates."""
-        ...
-
-    def wake(self) -> None:
-        """Take it again."""
-        ...
-
-    def close(self) -> None:
-        """End what belongs to the engine; it samples no more."""
         ...

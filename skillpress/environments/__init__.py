@@ -8,19 +8,6 @@ described in tables.
 
 from __future__ import annotations
 
-from skillpress.core.registry import ENVIRONMENTS, lookup
-from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters
-
-
-def bundle(name: str) -> EnvironmentBundle:
-    """Return the bundle of the environment ``name``.
-
-    Raises:
-        ParamsError: no environment has this name.
-    """
-    found = lookup(ENVIRONMENTS, name, "environment.name")
-    assert isinstance(found, EnvironmentBundle)
-    return found
-
+from skillpress.environments.bundle import EnvironmentBundle, EnvironmentParameters, bundle
 
 __all__ = ["EnvironmentBundle", "EnvironmentParameters", "bundle"]

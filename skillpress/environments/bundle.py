@@ -1,25 +1,23 @@
-"""What every environment's folder provides to the rest of the library."""
+"""The sections ``environment`` and ``tasks`` of params.yaml, and what every environment's folder provides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from skillpress.core.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
+from skillpress.core.registry import ENVIRONMENTS, lookup
+from skillpress.core.sections import NonNegativeInt, PositiveInt, Section
 from skillpress.core.trajectory import Task, Trajectory
 
 
-class EnvironmentParameters(BaseModel):
+class EnvironmentParameters(Section):
     """The ``environment`` section of params.yaml; each environment adds its own keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
     name: str
-    max_steps: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    max_steps: PositiveInt
 
     @property
     def title(self) -> str:
@@ -47,6 +45,20 @@ class SplitSizes:
     test: int
     unseen: int = 0
     """Number of tasks of a kind that training never meets; 0 in environments without such tasks."""
+
+
+class TaskParameters(Section):
+    """How many tasks of each split an experiment has."""
+
+    train: PositiveInt
+    validation: NonNegativeInt
+    test: PositiveInt
+    unseen: NonNegativeInt = 0
+    """Of a kind that no other split has; probes play some of them."""
+
+    def make(self) -> SplitSizes:
+        """The sizes of all splits."""
+        return SplitSizes(self.train, self.validation, self.test, self.unseen)
 
 
 class Projection(Protocol):
@@ -161,3 +173,14 @@ class EnvironmentBundle:
     def projection_of(self, section: EnvironmentParameters) -> Projection:
         """φ of this section's episodes."""
         return self.projection if self.rules is None else self.rules(section)
+
+
+def bundle(name: str) -> EnvironmentBundle:
+    """What the environment ``name`` consists of.
+
+    Raises:
+        ParamsError: no environment has this name.
+    """
+    found = lookup(ENVIRONMENTS, name, "environment.name")
+    assert isinstance(found, EnvironmentBundle)
+    return found

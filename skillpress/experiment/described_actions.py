@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
-from skillpress.core.interface import TokenIds
 from skillpress.core.seeds import derive
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, TokenIds
 from skillpress.experiment.experiment import Experiment
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.training.action_metrics import ActionMetrics, DemonstratedState

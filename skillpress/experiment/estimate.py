@@ -46,8 +46,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillpress.core.interface import StateUpdate
-from skillpress.core.registry import STATE_UPDATES, lookup
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params
 from skillpress.experiment.work import Work, replayed, work
@@ -225,8 +223,7 @@ def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, 
 
 def _grows(params: Params) -> bool:
     """Whether a step's prompt goes on from the one before."""
-    update: StateUpdate = lookup(STATE_UPDATES, params.policy.state_update, "policy.state_update")(0)
-    return update.grows
+    return params.policy.make_state_update().grows
 
 
 def _checkpointed(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:

@@ -1,42 +1,33 @@
 """An experiment's parts, made from its parameters.
 
-This is the one place where names in params.yaml meet the registries and where the whole parameters are
-read. Everything else is handed the parts it needs.
+Each section makes the part that it describes; here they are put together. This is the one place where the
+whole parameters are read. Everything else is handed the parts it needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import (
-    Agent,
-    Engine,
-    Parser,
-    Reflection,
-    Rendering,
-    Sampling,
-    ScratchVocabulary,
-    StateUpdate,
-)
-from skillpress.core.registry import ALGORITHMS, PARSERS, RETRIEVALS, SELECTIONS, STATE_UPDATES, lookup
-from skillpress.core.seeds import derive
+from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
+from skillpress.core.parsed_action import Parser
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.text.answer_forms import FORMS, Answering
-from skillpress.experiment.judging import outcome_reward
-from skillpress.experiment.params import RENDERINGS_OWN, SCRATCH, Params
+from skillpress.experiment.params import Params
+from skillpress.experiment.scratch import scratch_policy
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.policy import Policy
 from skillpress.models.policy.domain_tokens import with_tokens
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.models.policy.scratch import build_scratch_policy
 from skillpress.play.agents.agent import LanguageAgent
 from skillpress.play.agents.context import Prompter
 from skillpress.play.agents.explorer import RandomExplorer
-from skillpress.play.agents.learned_memory import Memory, MemoryText, MemoryWords, Remembering
+from skillpress.play.agents.learned_memory import Remembering
+from skillpress.play.agents.parameters import parser_called
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.agents.structured_parsing import MARKERS
 from skillpress.play.rollout import (
@@ -49,7 +40,7 @@ from skillpress.play.rollout import (
 from skillpress.play.rollout.collector import Advise
 from skillpress.play.workers import cores
 from skillpress.play.workers.distributed import Ranks
-from skillpress.skills.library.advice import SkillAdvice, with_advice_words
+from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
 
 if TYPE_CHECKING:  # training alone depends on the algorithms' files
@@ -68,11 +59,6 @@ class Experiment:
         return bundle(self.params.environment.name)
 
     @cached_property
-    def turns_shown(self) -> int:
-        """How many past turns a prompt shows at most that is made anew."""
-        return 0 if self.params.policy.state_update == "environment" else self.params.policy.history
-
-    @cached_property
     def rendering(self) -> Rendering:
         """How the environment is put into words.
 
@@ -84,75 +70,50 @@ class Experiment:
             raise ParamsError(
                 f"policy.rendering: is {name!r}; {self.params.environment.name} has {', '.join(known)}"
             )
-        found = known[name](self.params.environment, self.turns_shown)
+        found = known[name](self.params.environment, self.params.policy.turns_shown)
         if self.params.policy.parser in FORMS:
-            read: Parser = lookup(PARSERS, found.parser, "policy.parser")
-            found = Answering(found, self.params.policy.parser, read)
-        return found if self.memory is None else Remembering(found, self.memory)
-
-    @cached_property
-    def memory(self) -> Memory | None:
-        """How a learned state update is written; None with any other."""
-        section = self.params.policy.memory
-        if section is None:
-            return None
-        words = self.params.policy.rendering == "compact"
-        return MemoryWords(section.length, section.alphabet) if words else MemoryText(section.length)
+            found = Answering(found, self.params.policy.parser, parser_called(found.parser))
+        memory = self.params.policy.make_memory()
+        return found if memory is None else Remembering(found, memory)
 
     @cached_property
     def domain_words(self) -> tuple[str, ...]:
         """What ``policy.domain_tokens`` asks to make tokens of."""
-        kinds, listed = self.params.policy.domain_tokens, self.bundle.domain_words
-        words: dict[str, Sequence[str]] = {"markers": MARKERS.get(self._parser_name, ())}
+        section, listed = self.params.policy, self.bundle.domain_words
+        words: dict[str, Sequence[str]] = {"markers": MARKERS.get(section.parser_name(self.rendering), ())}
         if listed is not None:
             words |= listed(self.params.environment)
-        return tuple(dict.fromkeys(word for kind in kinds for word in words[kind]))
-
-    @property
-    def _parser_name(self) -> str:
-        asked = self.params.policy.parser
-        return self.rendering.parser if asked == RENDERINGS_OWN else asked
+        return tuple(dict.fromkeys(word for kind in section.domain_tokens for word in words[kind]))
 
     @cached_property
     def parser(self) -> Parser:
         """What reads the responses: the rendering's own parser, or the one that is asked for."""
-        made: Parser = lookup(PARSERS, self._parser_name, "policy.parser")
-        return made
+        return self.params.policy.make_parser(self.rendering)
 
     @cached_property
     def state_update(self) -> StateUpdate:
         """What the agent keeps of its past."""
-        make = lookup(STATE_UPDATES, self.params.policy.state_update, "policy.state_update")
-        made: StateUpdate = make(self.turns_shown, *([] if self.memory is None else [self.memory]))
-        return made
+        return self.params.policy.make_state_update()
 
     @cached_property
     def reward(self) -> OutcomeReward:
         """How the agent judges its own steps."""
-        return outcome_reward(self.params.reward)
+        return self.params.reward.make()
 
     @cached_property
     def algorithm(self) -> Algorithm:
         """The reinforcement-learning algorithm with its selection."""
-        section = self.params.algorithm
-        selection = lookup(SELECTIONS, section.select.name, "algorithm.select.name")(section.select)
-        make = lookup(ALGORITHMS, section.name, "algorithm.name")
-        made: Algorithm = make(section, selection, self.params.sampling.max_new_tokens)
-        return made
+        return self.params.algorithm.make(self.params.sampling.max_new_tokens)
 
     @cached_property
     def training_sampling(self) -> Sampling:
         """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
-        section = self.params.sampling
-        return Sampling(section.temperature, max_new_tokens=section.max_new_tokens)
+        return self.params.sampling.make()
 
     @cached_property
     def evaluation_sampling(self) -> Sampling:
         """How tokens are drawn while evaluating."""
-        section = self.params.evaluation
-        return Sampling(
-            section.temperature, section.top_p, section.top_k, self.params.sampling.max_new_tokens
-        )
+        return self.params.evaluation.make(self.params.sampling.max_new_tokens)
 
     def starting_policy(self) -> Policy:
         """The policy before any training: fresh weights, or the named pretrained model.
@@ -162,64 +123,9 @@ class Experiment:
             PolicyError: the named model cannot be loaded.
         """
         section = self.params.policy
-        if section.model != SCRATCH:
-            return with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
-        vocabulary = self.bundle.vocabulary
-        if vocabulary is None or section.rendering != "compact":
-            raise ParamsError(
-                f"policy.model: {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
-                f"got {section.rendering!r} of {self.params.environment.name!r}"
-            )
-        words = self._with_memory(vocabulary(self.params.environment, self.turns_shown))
-        if (library := self.params.skills.library) is not None:
-            alphabet = self.bundle.projection_of(self.params.environment).alphabet
-            words = with_advice_words(words, alphabet, library.top_k)
-        return build_scratch_policy(
-            replace(words, state_words=self._context_words(words)),
-            section.width,
-            section.layers,
-            section.heads,
-            self.params.sampling.max_new_tokens,
-            derive(self.params.seed, "weights") % 2**32,
-        )
-
-    def _with_memory(self, vocabulary: ScratchVocabulary) -> ScratchVocabulary:
-        """The words with those of the memory, which also stand in every prompt.
-
-        Raises:
-            ParamsError: the environment has such words itself.
-        """
-        if not isinstance(self.memory, MemoryWords):
-            return vocabulary
-        if taken := set(vocabulary.words) & set(self.memory.words):
-            raise ParamsError(
-                f"policy.state_update: 'learned' has words of its own, and {self.params.environment.name} "
-                f"has {min(taken)!r} too; take another"
-            )
-        return replace(
-            vocabulary,
-            words=(*vocabulary.words, *self.memory.words),
-            state_words=vocabulary.state_words + self.memory.length,
-        )
-
-    def _context_words(self, vocabulary: ScratchVocabulary) -> int:
-        """Words in the longest prompt of a scratch policy.
-
-        Raises:
-            ParamsError: prompts are to grow, and the rendering has no continuations.
-        """
-        first = vocabulary.state_words + self.params.policy.knowledge_words
-        if not self.state_update.grows:
-            return first
-        if vocabulary.continuation_words is None:
-            raise ParamsError(
-                f"policy.state_update: {self.params.policy.state_update!r} needs a rendering with "
-                f"continuations, which {self.params.policy.rendering!r} of "
-                f"{self.params.environment.name} has not"
-            )
-        turn = self.params.sampling.max_new_tokens + vocabulary.continuation_words
-        longest = first + (self.params.environment.max_steps - 1) * turn
-        return max(first, min(longest, self.params.policy.context_tokens))
+        if section.from_scratch:
+            return scratch_policy(self.params)
+        return with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
 
     def engine(self, policy: Policy, ranks: Ranks | None = None) -> Engine:
         """The engine that samples from a policy.
@@ -290,10 +196,10 @@ class Experiment:
             return None
         return SkillAdvice(
             skills=skills,
-            retrieve=lookup(RETRIEVALS, library.retrieval, "skills.library.retrieval"),
+            retrieve=library.make_retrieval(),
             top_k=library.top_k,
             seed=self.params.seed,
-            compact=self.params.policy.rendering == "compact",
+            compact=self.params.policy.compact,
         )
 
     def _environments(self, sharing: int) -> VectorEnvironment:

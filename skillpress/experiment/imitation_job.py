@@ -12,7 +12,7 @@ import torch
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import SaveTimer
-from skillpress.core.trajectory import read_tasks
+from skillpress.core.task_files import read_tasks
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
 from skillpress.learn.imitation.dataset import Sample, demonstrated

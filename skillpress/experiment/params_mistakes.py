@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from skillpress.core.errors import did_you_mean
-from skillpress.core.registry import ALGORITHMS, ENGINES, ENVIRONMENTS, EXPERIENCES, SELECTIONS, lookup
-from skillpress.environments import bundle
+from skillpress.core.sections import ByName
 
 Model = type[BaseModel]
 MOST = 2**63 - 1
@@ -22,15 +22,6 @@ MOST = 2**63 - 1
 LONGEST_SHOWN = 200
 """Characters of a value in a message."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-NAMED: Mapping[str, tuple[Mapping[str, str], Callable[[str], Model]]] = {
-    "environment": (ENVIRONMENTS, lambda name: bundle(name).parameters),
-    "algorithm": (ALGORITHMS, lambda name: _model(lookup(ALGORITHMS, name, "algorithm.name").Parameters)),
-    "select": (SELECTIONS, lambda name: _model(lookup(SELECTIONS, name, "select.name").Parameters)),
-    "engine": (ENGINES, lambda name: _model(lookup(ENGINES, name, "engine.name"))),
-    "experience": (EXPERIENCES, lambda name: _model(lookup(EXPERIENCES, name, "experience.name"))),
-}
-"""Section to the names that it may have, and to what checks the section of a name."""
 
 
 def mistakes(root: Model, values: Mapping[str, Any], error: ValidationError) -> list[str]:
@@ -87,22 +78,16 @@ def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> 
     at: Any = values
     for key in path:
         at = at.get(key) if isinstance(at, Mapping) else None
-        name = at.get("name") if isinstance(at, Mapping) else None
-        registry, section_of = NAMED.get(str(key), ({}, None))
-        if section_of is not None and name in registry:
-            found = section_of(str(name))
-        elif found is not None:
-            field = found.model_fields.get(str(key))
-            found = None if field is None else _section(field.annotation)
+        field = None if found is None else found.model_fields.get(str(key))
+        found = None if field is None else _section(field, at)
     return [] if found is None else list(found.model_fields)
 
 
-def _section(annotation: Any) -> Model | None:
-    """The section that a field holds, also where it may be None."""
-    inside = (annotation, *get_args(annotation))
+def _section(field: FieldInfo, values: Any) -> Model | None:
+    """The section that a field holds, also where it may be None or where its values name its class."""
+    by_name = next((part for part in field.metadata if isinstance(part, ByName)), None)
+    name = values.get("name") if isinstance(values, Mapping) else None
+    if by_name is not None and isinstance(name, str) and name in by_name.registry:
+        return by_name.section(name)
+    inside = (field.annotation, *get_args(field.annotation))
     return next((one for one in inside if isinstance(one, type) and issubclass(one, BaseModel)), None)
-
-
-def _model(found: Any) -> Model:
-    section: Model = found
-    return section

@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from skillpress.core.interface import Ask, Sampling
-from skillpress.experiment.params import TeacherParameters
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import Ask
 from skillpress.play.chat.asking import ask_server
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.server import ChatServer
+from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.teacher import remembering
 
 AT_ONCE = 4

@@ -7,10 +7,9 @@ from contextlib import closing
 
 import torch
 
-from skillpress.core.interface import Ask
-from skillpress.core.registry import TEACHERS, lookup
 from skillpress.core.seeds import derive
-from skillpress.core.trajectory import Task, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.experiment.described_actions import action_metrics
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
@@ -202,16 +201,13 @@ def _evolution(job: TrainingJob, experiment: Experiment, ranks: Ranks) -> Librar
     section = job.params.skills.library
     if section is None:
         return None
-    teacher: Ask | None = None
-    if section.teacher is not None:
-        make = lookup(TEACHERS, section.teacher.name, "skills.library.teacher.name")
-        teacher = make(section.teacher, job.params.seed, job.checkpoints.folder)
+    teacher = section.teacher
     return LibraryEvolution(
         every=section.every,
         most=section.new,
         projection=experiment.bundle.projection_of(job.params.environment),
         ranks=ranks,
-        teacher=teacher,
+        teacher=None if teacher is None else teacher.make(job.params.seed, job.checkpoints.folder),
     )
 
 
@@ -223,7 +219,7 @@ def experience(params: Params, policy: Policy) -> Experience | None:
             seed=params.seed,
             decode=policy.decode,
             vocabulary=policy.words,
-            words=section.knowledge_words if section.rendering == "compact" else None,
+            words=section.knowledge_words if section.compact else None,
             characters=ACCOUNT_CHARACTERS * section.context_tokens,
         )
     )

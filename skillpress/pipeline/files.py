@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.storage import atomic_path
-from skillpress.core.trajectory import Task, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import EnvironmentBundle
 
 TASKS = Path("data/tasks")

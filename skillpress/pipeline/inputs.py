@@ -19,9 +19,10 @@ from skillpress.core.errors import UserError
 from skillpress.core.resume import content_key
 from skillpress.core.storage import sweep, write_json
 from skillpress.environments import EnvironmentParameters, bundle
-from skillpress.experiment.params import SCRATCH, Params, load_params
+from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.settings import ROOT
+from skillpress.play.agents.parameters import SCRATCH
 
 INPUTS = Path("data/inputs.json")
 ENVIRONMENT = Path("data/environment.json")

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
-from skillpress.core.registry import CLOSURES, lookup
 from skillpress.skills.corpus import Phrase
+
+Closure = Callable[[Phrase], Iterable[Phrase]]
+"""From a phrase to the phrases that it brings with it, itself among them."""
 
 
 def nothing_more(phrase: Phrase) -> Iterable[Phrase]:
@@ -35,11 +37,6 @@ def deletions(phrase: Phrase) -> Iterable[Phrase]:
     return (part for size in range(2, len(phrase) + 1) for part in combinations(phrase, size))
 
 
-def close(learned: Sequence[Phrase], closure: str) -> list[Phrase]:
-    """The learned phrases, each after the phrases that the closure adds for it.
-
-    Raises:
-        ParamsError: no closure has this name.
-    """
-    bring: Callable[[Phrase], Iterable[Phrase]] = lookup(CLOSURES, closure, "skills.closure")
+def close(learned: Sequence[Phrase], bring: Closure) -> list[Phrase]:
+    """The learned phrases, each after the phrases that the closure adds for it."""
     return list(dict.fromkeys(part for phrase in learned for part in bring(phrase)))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from skillpress.core.registry import SEARCHES, lookup
 from skillpress.skills.closure import close
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.dictionary import SkillDictionary, check_alphabet
 from skillpress.skills.lookup import make_table, uses
-from skillpress.skills.search import Search
+from skillpress.skills.parameters import closure_called, search_called
 
 
 def fit(
@@ -34,14 +33,14 @@ def fit(
         ranked_with: more sequences. Their pairs count where a search ranks by frequency, and nowhere else.
 
     Raises:
-        ParamsError: the search is unknown.
-        ValueError: the corpus is empty, a skill is not in the alphabet, or the closure is unknown.
+        ParamsError: the search or the closure is unknown.
+        ValueError: the corpus is empty, or a skill is not in the alphabet.
     """
     check_alphabet(alphabet, max_phrase_length)
-    find: Search = lookup(SEARCHES, search, "skills.search")
+    find, bring = search_called(search), closure_called(closure)
     counted = make_corpus(corpus, alphabet, ranked_with)
     found = find(counted, max_phrase_length, seed)
-    phrases = [*((skill,) for skill in range(len(alphabet))), *close(found.phrases, closure)]
+    phrases = [*((skill,) for skill in range(len(alphabet))), *close(found.phrases, bring)]
     return SkillDictionary(
         alphabet=tuple(alphabet),
         max_phrase_length=max_phrase_length,

@@ -16,14 +16,13 @@ for methods in which a step carries its own part alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.core.registry import SHAPINGS, lookup
 from skillpress.skills.dictionary import SkillDictionary
 
 Floats = NDArray[np.float64]
@@ -197,16 +196,6 @@ class SegmentationCost:
         starts = np.cumsum([0, *(len(phrase) for phrase in phrases[:-1])])
         charges[np.array(skilled)[starts]] = self.efficiency / self.max_steps
         return charges
-
-
-def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
-    """The shaping called ``name`` with λ = ``efficiency`` and T = ``max_steps``.
-
-    Raises:
-        ParamsError: no shaping has this name.
-    """
-    make: Callable[[float, int], Shaping] = lookup(SHAPINGS, name, "reward.shaping")
-    return make(efficiency, max_steps)
 
 
 def _check_lengths(unit: str, lengths: Sequence[int], max_steps: int) -> None:

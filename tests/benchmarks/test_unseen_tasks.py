@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.lag import changed
 from benchmarks.unseen_tasks import unseen_tasks
-from skillpress.core.trajectory import write_tasks
+from skillpress.core.task_files import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, load_params

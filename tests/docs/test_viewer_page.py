@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS
 from tests.support.show.viewer_samples import ordinary
 

@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 from skillpress.core.interface import Environment, Info
-from skillpress.core.trajectory import Step, Task, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.measure.paper import layout
 from skillpress.play.rollout.collector import outcome
 

@@ -12,7 +12,7 @@ import pytest
 from skillpress.console.command import main
 from skillpress.console.exporting import FORMATS
 from skillpress.console.viewing.found import find
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.skills.dictionary import load_dictionary
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
-from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts
+from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts
 from skillpress.learn.training.trained_episodes import scan_advantages
 from skillpress.pipeline.files import (
     BASE_ROLLOUTS,

@@ -12,8 +12,8 @@ from typing import Any
 
 from skillpress.console.evaluations.models import COMPACT
 from skillpress.console.evaluations.players import model_of
+from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import Sampling
 from skillpress.core.resume import ResumeStore, SaveTimer
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params

@@ -21,7 +21,7 @@ TOLD = {
     "shorten the prompts)",
     MALFORMED: "{count:,} in a wrong format",
 }
-"""Why an answer gave no good step (``interface.FORMAT_REASONS``), to how that is said; ``MALFORMED`` stands
+"""Why an answer gave no good step (``parsed_action.FORMAT_REASONS``), to how that is said. ``MALFORMED`` is
 for all reasons that are not named."""
 TOTAL = "answers"
 """The name under which all answers are counted, those that were not asked for included."""

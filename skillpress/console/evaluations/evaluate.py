@@ -28,7 +28,8 @@ from skillpress.console.evaluations.summary import lines, record_of, write_page
 from skillpress.core.arguments import Parser, any_seed, real, whole
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import content_key
-from skillpress.core.trajectory import Task, write_tasks
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params

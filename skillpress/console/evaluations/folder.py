@@ -21,8 +21,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.storage import read_schema, sweep, write_json, write_text
-from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.core.yaml_files import read_yaml_file, write_yaml
 from skillpress.doors.formats.texts import TOKENIZER
 from skillpress.measure.evaluation import BehaviorFigure, EvaluationSummary

@@ -25,10 +25,11 @@ from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.console.evaluations.players import is_url
 from skillpress.console.evaluations.server_options import add_server_options
 from skillpress.core.arguments import Parser, whole
+from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import Ask, Sampling
+from skillpress.core.interface import Ask
 from skillpress.core.resume import ResumeStore, content_key
-from skillpress.core.trajectory import write_table
+from skillpress.core.tables import write_table
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
 from skillpress.experiment.experiment import Experiment

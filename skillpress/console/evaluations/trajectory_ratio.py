@@ -23,8 +23,10 @@ import polars as pl
 
 from skillpress.core.arguments import Parser, real
 from skillpress.core.errors import UserError
+from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep, write_json, write_text
-from skillpress.core.trajectory import TAKEN, Trajectory, iterate_rollouts, scan_rollouts, write_table
+from skillpress.core.tables import write_table
+from skillpress.core.trajectory import Trajectory
 from skillpress.measure.analysis.trajectory_ratio import (
     Spread,
     by_turn,

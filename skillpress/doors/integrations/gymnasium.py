@@ -25,7 +25,8 @@ import gymnasium
 from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, TaskError
-from skillpress.core.interface import AgentState, Info, ParsedAction, StepReward
+from skillpress.core.interface import AgentState, Info, StepReward
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import EnvironmentParameters, SplitSizes

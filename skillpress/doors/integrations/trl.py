@@ -45,11 +45,12 @@ from skillpress.doors.integrations.gymnasium import (
 )
 from skillpress.environments import bundle
 from skillpress.environments.text.prompts import game_turn
-from skillpress.experiment.params import RewardParameters, SkillParameters
 from skillpress.learn.training.reward_shaping import RewardShaper
+from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
 from skillpress.play.workers.launched import Launch, launch_of_environment
 from skillpress.skills.buffer import SuccessBuffer
+from skillpress.skills.parameters import SkillParameters
 
 if find_spec("trl") is None:
     raise UserError(

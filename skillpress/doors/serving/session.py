@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from skillpress.core.interface import AgentState, ParsedAction, StepReward
+from skillpress.core.interface import AgentState, StepReward
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.doors.serving import messages
 from skillpress.doors.serving.host import EnvironmentHost

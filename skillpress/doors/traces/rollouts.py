@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from skillpress.core.trajectory import TRAJECTORY_KEY, scan_rollouts, stretches
+from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts, stretches
 from skillpress.doors.traces.trace import Trace, acted
 
 _COLUMNS = (*TRAJECTORY_KEY, "policy", "policy_version", "won", "action", "invalid")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.sections import Section
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Won(_Part):
+class Won(Section):
     """``environment.won``: how to recognise that an episode's goal is reached; one of the two keys is
     given."""
 
@@ -31,7 +28,7 @@ class Won(_Part):
         return self
 
 
-class InfoKeys(_Part):
+class InfoKeys(Section):
     """``environment.info``: keys of the environment's info; each is empty if the environment has no such
     key."""
 
@@ -43,7 +40,7 @@ class InfoKeys(_Part):
     """Key of the last action in the environment's own wording."""
 
 
-class CompactWords(_Part):
+class CompactWords(Section):
     """``environment.compact``: the words of a policy that is trained from scratch."""
 
     words: Annotated[list[Word], Field(min_length=1)]

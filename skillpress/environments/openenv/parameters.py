@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from skillpress.core.errors import UserError
+from skillpress.core.sections import Section
 from skillpress.environments.bundle import EnvironmentParameters
 from skillpress.environments.text.stated_rules import StatedRules, Word
 
@@ -18,12 +19,10 @@ _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 """Maps the scheme of the address to that of its WebSocket."""
 
 
-class Fields(BaseModel):
+class Fields(Section):
     """The server's names for the parts of an observation; every server has its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    text: list[Word] = []
+    text: list[Word] = Field(default=[])
     """Fields that the agent sees; if empty, the whole observation is shown as JSON."""
     admissible: str = ""
     """Field with the list of actions that would be carried out now; empty if there is no such field."""

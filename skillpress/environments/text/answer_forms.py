@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from skillpress.core.interface import AgentState, Info, Parser, Rendering
+from skillpress.core.interface import AgentState, Info, Rendering
+from skillpress.core.parsed_action import Parser
 from skillpress.environments.text.prompts import ANSWER, ANSWER_WITHOUT_CHOICES
 
 

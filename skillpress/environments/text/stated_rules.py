@@ -14,22 +14,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from skillpress.core.sections import Section
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.text.rules import RuleTable, VerbProjection
 
 Word = Annotated[str, Field(min_length=1)]
 
 
-class StatedRules(BaseModel):
+class StatedRules(Section):
     """``environment.skills``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    rules: list[Annotated[list[Word], Field(min_length=2, max_length=2)]] = []
+    rules: list[Annotated[list[Word], Field(min_length=2, max_length=2)]] = Field(default=[])
     """[pattern, skill], the most specific first."""
-    verbs: list[Word] = []
+    verbs: list[Word] = Field(default=[])
     """First words that are skills themselves if no rule matches."""
 
     def projection(self) -> StatedProjection:

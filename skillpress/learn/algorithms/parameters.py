@@ -7,19 +7,19 @@ selection replaces that section whole.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator
+from pydantic import SerializeAsAny
 
-from skillpress.core.registry import ALGORITHMS, SELECTIONS, Registry, lookup, named
+from skillpress.core.registry import ALGORITHMS, SELECTIONS, lookup
+from skillpress.core.sections import ByName, NonNegative, Section
 
-_STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+if TYPE_CHECKING:
+    from skillpress.learn.algorithms.algorithm import Algorithm, Selection
 
 
-class SelectionParameters(BaseModel):
+class SelectionParameters(Section):
     """The ``algorithm.select`` section; a selection adds its own keys to these."""
-
-    model_config = _STRICT
 
     name: str
 
@@ -28,11 +28,14 @@ class SelectionParameters(BaseModel):
         """How often per step groups that teach nothing are replaced by further tasks' rollouts."""
         return 0
 
+    def make(self) -> Selection:
+        """What selects the trajectories that teach."""
+        made: Selection = lookup(SELECTIONS, self.name, "algorithm.select.name")(self)
+        return made
 
-class AlgorithmParameters(BaseModel):
+
+class AlgorithmParameters(Section):
     """The ``algorithm`` section; an algorithm adds its own keys to these."""
-
-    model_config = _STRICT
 
     one_update_per_step: ClassVar[bool] = False
     """Whether the loss is right only for the weights that sampled."""
@@ -44,35 +47,22 @@ class AlgorithmParameters(BaseModel):
     """Rollouts of a task that it needs at least."""
 
     name: str
-    kl_coefficient: Annotated[float, Field(ge=0)]
+    kl_coefficient: NonNegative
     """Weight of the KL to the start policy; 0 needs no reference policy."""
-    select: SerializeAsAny[SelectionParameters]
+    select: Annotated[SerializeAsAny[SelectionParameters], ByName(SELECTIONS, "algorithm.select.name")]
 
     @property
     def head_rate(self) -> float:
         """Learning rate of the value head, as a multiple of the policy's; read where there is a head."""
         return 1.0
 
-    @field_validator("select", mode="before")
-    @classmethod
-    def _selection_by_name(cls, value: Any) -> SelectionParameters:
-        if isinstance(value, SelectionParameters):
-            return value
-        made: SelectionParameters = _by_name(SELECTIONS, value, "algorithm.select.name")
+    def make(self, longest_response: int) -> Algorithm:
+        """The algorithm with its selection.
+
+        Args:
+            longest_response: tokens that a response may have (``sampling.max_new_tokens``).
+        """
+        made: Algorithm = lookup(ALGORITHMS, self.name, "algorithm.name")(
+            self, self.select.make(), longest_response
+        )
         return made
-
-
-def algorithm_parameters(value: Any) -> AlgorithmParameters:
-    """The section as the algorithm that it names checks it.
-
-    Raises:
-        ValueError: no algorithm has this name, or a key is wrong (pydantic names it).
-    """
-    if isinstance(value, AlgorithmParameters):
-        return value
-    made: AlgorithmParameters = _by_name(ALGORITHMS, value, "algorithm.name")
-    return made
-
-
-def _by_name(registry: Registry, value: Any, parameter: str) -> Any:
-    return lookup(registry, named(registry, value), parameter).Parameters.model_validate(value)

@@ -36,7 +36,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from skillpress.core.interface import ParsedAction, Reflection
+from skillpress.core.interface import Reflection
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.learn.experience.experience import Experience, LessonTokens, Setting, SumOverRanks

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from skillpress.core.interface import Reflection, TokenIds
-from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.core.interface import Reflection
+from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
 from skillpress.play.rollout.requests import EpisodeRequest
 
 if TYPE_CHECKING:

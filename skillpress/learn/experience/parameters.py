@@ -7,20 +7,16 @@ the section whole.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
-from skillpress.core.registry import EXPERIENCES, lookup, named
+from skillpress.core.sections import Section
 
 if TYPE_CHECKING:
     from skillpress.learn.experience.experience import Experience, Setting
 
 
-class ExperienceParameters(BaseModel, ABC):
+class ExperienceParameters(Section, ABC):
     """The ``experience`` section; a method adds its own keys to these."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     gives_knowledge: ClassVar[bool] = False
     """Whether further attempts are played with ``AgentState.knowledge``: compact prompts need room for it."""
@@ -40,16 +36,3 @@ class ExperienceParameters(BaseModel, ABC):
     @abstractmethod
     def make(self, setting: Setting) -> Experience | None:
         """The method for one process of a training; None where nothing is done."""
-
-
-def experience_parameters(value: Any) -> ExperienceParameters:
-    """The section as the method that it names checks it.
-
-    Raises:
-        ValueError: no method has this name, or a key is wrong (pydantic names it).
-    """
-    if isinstance(value, ExperienceParameters):
-        return value
-    name = named(EXPERIENCES, value)
-    made: ExperienceParameters = lookup(EXPERIENCES, name, "experience.name").model_validate(value)
-    return made

@@ -14,9 +14,9 @@ from itertools import chain
 
 import polars as pl
 
-from skillpress.core.interface import TokenIds
 from skillpress.core.resume import ResumeStore, SaveTimer
-from skillpress.core.trajectory import scan_table, write_table
+from skillpress.core.tables import scan_table, write_table
+from skillpress.core.trajectory import TokenIds
 from skillpress.learn.imitation.demonstrations import DemonstratedStep
 from skillpress.models.policy.policy import Policy
 from skillpress.play.agents import Prompter

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillpress.experiment.params import ImitationParameters
+from skillpress.learn.imitation.parameters import ImitationParameters
 
 MOST = 10
 """At most one update in ten warms up, so that the largest rate is at least 0.9 of the one asked for."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.errors import ParamsError, StorageError
-from skillpress.core.trajectory import scan_table
+from skillpress.core.tables import scan_table
 from skillpress.learn.imitation.dataset import Sample
 from skillpress.models.policy.policy import Policy
 

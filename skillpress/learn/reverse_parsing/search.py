@@ -25,8 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillpress.core.interface import Completion, Engine, Parser, Sampling, TokenIds
+from skillpress.core.engine import Completion, Engine, Sampling
+from skillpress.core.parsed_action import Parser
 from skillpress.core.seeds import derive
+from skillpress.core.trajectory import TokenIds
 from skillpress.learn.imitation.thoughts import Thought
 from skillpress.learn.reverse_parsing.targets import Target
 from skillpress.models.engines.generate import generate

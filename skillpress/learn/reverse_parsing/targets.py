@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from skillpress.core.interface import AgentState, Parser
+from skillpress.core.interface import AgentState
+from skillpress.core.parsed_action import Parser
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments import EnvironmentBundle, EnvironmentParameters
 from skillpress.environments.bundle import Oracle

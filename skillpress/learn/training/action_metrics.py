@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillpress.core.interface import TokenIds
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Trajectory
+from skillpress.core.trajectory import TokenIds, Trajectory
 from skillpress.models.macro_policy.actions import MacroPolicy
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.play.workers.distributed import Ranks

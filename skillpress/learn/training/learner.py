@@ -36,6 +36,7 @@ from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesso
 from skillpress.learn.training.lora import LoraAdapter, SavedAdapter
 from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
+from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.learn.training.samples import Microbatch, PerToken, Samples, microbatches
 from skillpress.learn.training.scoring_passes import ReferencePolicy, score_samples, state_values
 from skillpress.learn.training.trajectory_ratios import with_trajectory_sums
@@ -47,7 +48,6 @@ from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import pack_responses
 from skillpress.play.workers.distributed import Ranks
 
-CONFIGURATIONS = Path(__file__).parents[3] / "infra" / "deepspeed"
 _OF_LESSONS = "lesson/"
 COMPARED = 4
 """Real samples whose scores are compared with the model's own before the first update."""
@@ -317,9 +317,9 @@ def read_configuration(name: str) -> dict[str, Any]:
     Raises:
         ValueError: there is none of this name; the message lists those there are.
     """
-    path = CONFIGURATIONS / f"{name}.json"
+    path = DEEPSPEED / f"{name}.json"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in CONFIGURATIONS.glob("*.json")))
+        known = ", ".join(sorted(p.stem for p in DEEPSPEED.glob("*.json")))
         raise ValueError(f"training.deepspeed is {name!r}; allowed: {known}")
     configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return configuration

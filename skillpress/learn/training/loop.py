@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import Task, write_table
+from skillpress.core.tables import write_table
+from skillpress.core.trajectory import Task
 from skillpress.learn.training.checkpoint import Checkpoints, TrainingState
 from skillpress.learn.training.probes import KIND, Probe, frame_of
 from skillpress.learn.training.selected_checkpoint import VALIDATION, select_checkpoint

@@ -27,14 +27,15 @@ import polars as pl
 
 from skillpress.core.resume import ResumeStore
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Task, scan_table, write_table
+from skillpress.core.tables import scan_table, write_table
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import Projection
-from skillpress.experiment.params import SkillParameters
 from skillpress.play.rollout import Collector, requests
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.bounds import Bound, certify
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.fit import fit
+from skillpress.skills.parameters import SkillParameters
 
 KIND = "probes"
 TRAIN, UNSEEN = "train", "unseen"

@@ -27,18 +27,11 @@ from itertools import pairwise
 import polars as pl
 
 from skillpress.core.errors import StorageError
-from skillpress.core.interface import TokenIds
 from skillpress.core.resume import ResumeStore
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, iterate_rollouts, write_rollouts
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import (
-    ROLLOUT_SCHEMA,
-    RewardPart,
-    Task,
-    Trajectory,
-    iterate_rollouts,
-    scan_table,
-    write_rollouts,
-)
+from skillpress.core.tables import scan_table
+from skillpress.core.trajectory import RewardPart, Task, TokenIds, Trajectory
 from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 

@@ -16,23 +16,22 @@ success has a skill are they the corpus themselves.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.core.registry import CORPORA, lookup
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import Projection
-from skillpress.experiment.params import RewardParameters, SkillParameters
+from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
-from skillpress.skills.buffer import Skills, SuccessBuffer
+from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit
-from skillpress.skills.shaping import Labels, Played, make_shaping
-from skillpress.skills.step_corpus import StepCorpus
+from skillpress.skills.parameters import SkillParameters
+from skillpress.skills.shaping import Labels, Played
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,9 @@ class RewardShaper:
     ) -> None:
         """``max_steps`` is T; ``seed`` is for searches that draw at random."""
         self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
-        self._shaping = make_shaping(reward.shaping, reward.efficiency, max_steps)
+        self._shaping = reward.make_shaping(max_steps)
         self._steps_pay = reward.shaping_credit == "step"
-        self._corpus: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
-            CORPORA, skills.corpus, "skills.corpus"
-        )
+        self._corpus = skills.make_corpus()
         self.buffer = SuccessBuffer(skills.buffer)
 
     def __call__(

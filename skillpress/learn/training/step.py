@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from skillpress.core.interface import Engine
+from skillpress.core.engine import Engine
 from skillpress.core.seeds import generator
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import polars as pl
 
-from skillpress.core.trajectory import Trajectory, join_rollouts, scan_table, write_rollouts, write_table
+from skillpress.core.rollout_files import join_rollouts, write_rollouts
+from skillpress.core.tables import scan_table, write_table
+from skillpress.core.trajectory import Trajectory
 
 KIND = "advantages"
 
@@ -36,7 +38,7 @@ ADVANTAGE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 """One row per decision of an episode, its summaries included.
 
-- ``task_id``, ``group_id``, ``rollout_index``: the episode (``skillpress.core.trajectory.TRAJECTORY_KEY``).
+- ``task_id``, ``group_id``, ``rollout_index``: the episode (``core.rollout_files.TRAJECTORY_KEY``).
 - ``decision`` counts the episode's rows from 0. The rollouts' ``step`` does not count summaries.
 - ``training_step``, from 1, learned from it.
 - ``selected``: whether the episode taught, or was left out by ``algorithm.select``. What follows is null

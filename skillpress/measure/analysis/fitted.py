@@ -8,7 +8,7 @@ from sys import intern
 
 import polars as pl
 
-from skillpress.core.trajectory import scan_sequences
+from skillpress.core.sequence_files import scan_sequences
 from skillpress.measure.analysis.mdl_report import coverage, savings
 from skillpress.skills.bounds import certify
 from skillpress.skills.dictionary import SkillDictionary

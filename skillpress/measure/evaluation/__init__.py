@@ -2,8 +2,8 @@
 
 :func:`evaluate` turns the rollouts of one policy into an :class:`EvaluationSummary`. :func:`compare` tests
 two policies on the same tasks, and :func:`compare_trainings` two methods by several trainings of each. All
-functions work on rows of ``skillpress.core.trajectory.ROLLOUT_SCHEMA``, which :func:`evaluation_steps` leaves
-on disk. No code here depends on a model or an environment.
+functions work on rows of ``skillpress.core.rollout_files.ROLLOUT_SCHEMA``, which :func:`evaluation_steps`
+leaves on disk. No code here depends on a model or an environment.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.errors import UserError
-from skillpress.core.interface import FORMAT_REASONS, LET_THROUGH
-from skillpress.core.trajectory import TAKEN, stretches
+from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH
+from skillpress.core.rollout_files import TAKEN, stretches
 
 RUN_KEY = ("training_seed", "run")
 """The training, and the independent run of its evaluation."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from skillpress.core.interface import Ask, Engine, Sampling, TokenIds
+from skillpress.core.engine import Engine, Sampling
+from skillpress.core.interface import Ask
 from skillpress.core.seeds import derive
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.generate import SECONDS, generate
 
 

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationError
 
 from skillpress.core.errors import UserError
-from skillpress.experiment.params import Section, read_yaml
+from skillpress.core.sections import Section
+from skillpress.experiment.params import read_yaml
 
 SHARED = "plan.yaml"
 QUESTIONS = "q[0-9]*.yaml"

@@ -1,1 +1,1 @@
-"""Engines, which sample responses: each satisfies ``interface.Engine``."""
+"""Engines, which sample responses: each satisfies ``engine.Engine``."""

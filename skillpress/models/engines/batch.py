@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillpress.core.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds, WeightSpan
+from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.trajectory import TokenIds, WeightSpan
 
 
 class BatchEngine(ABC):
-    """An ``interface.Engine`` built on one function from prompts to completions."""
+    """An ``engine.Engine`` built on one function from prompts to completions."""
 
     promises: Promises
     """The promises of the subclass; ``lockstep`` is True."""
@@ -33,7 +34,7 @@ class BatchEngine(ABC):
 
     @abstractmethod
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
 
     def submit(self, requests: Sequence[Request]) -> None:
         """Queue the requests; nothing is computed yet."""

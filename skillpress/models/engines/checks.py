@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from skillpress.core.engine import Request, StateDict
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Request, StateDict
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

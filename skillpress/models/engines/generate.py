@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillpress.core.answers import ask
-from skillpress.core.interface import Completion, Engine, Request, Sampling, TokenIds
+from skillpress.core.engine import Completion, Engine, Request, Sampling
+from skillpress.core.trajectory import TokenIds
 
 SECONDS = 600.0
 """Maximum wait from one completion to the next, unless the caller sets another."""

@@ -1,4 +1,4 @@
-"""The ``engine`` section of params.yaml, with the keys that all engines share.
+"""The ``engine`` section of params.yaml, with the keys that all engines share, and the section ``sampling``.
 
 The section of an engine checks its keys and makes the engine. Its module imports neither torch nor vLLM, so
 parameters are checked immediately; the sampling code is imported when the engine is made. An overlay that
@@ -9,16 +9,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
-from skillpress.core.registry import ENGINES, lookup, named
+from skillpress.core.engine import Sampling
+from skillpress.core.sections import Positive, PositiveInt, Section
 
 if TYPE_CHECKING:
-    from skillpress.core.interface import Engine
+    from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
     from skillpress.play.workers.distributed import Ranks
+
+
+class SamplingParameters(Section):
+    """How training samples, and how many responses at once."""
+
+    temperature: Positive
+    max_new_tokens: PositiveInt
+    slots: PositiveInt
+
+    def make(self) -> Sampling:
+        """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
+        return Sampling(self.temperature, max_new_tokens=self.max_new_tokens)
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,12 @@ class EngineMemory:
     """Bytes for keys and values that later prompts may extend, in addition to the cache."""
 
 
-class EngineParameters(BaseModel):
+class EngineParameters(Section):
     """The ``engine`` section; each engine adds its own keys.
 
     A key says where an engine is or how much memory it may take, never what it samples. Of this section, a
     result depends only on the name and on :meth:`libraries`, so a server may move while its runs continue.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     packages: ClassVar[tuple[str, ...]] = ()
     """Modules that this engine imports and that skillpress otherwise does not need."""
@@ -99,16 +108,3 @@ class EngineParameters(BaseModel):
             UserError: a library is not installed.
         """
         return {}
-
-
-def engine_parameters(value: Any) -> EngineParameters:
-    """Check the section with the parameters class of the engine that it names.
-
-    Raises:
-        ValueError: no engine has this name, or a key is wrong (pydantic names it).
-    """
-    if isinstance(value, EngineParameters):
-        return value
-    name = named(ENGINES, value)
-    made: EngineParameters = lookup(ENGINES, name, "engine.name").model_validate(value)
-    return made

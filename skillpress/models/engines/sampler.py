@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 
 GOLDEN = 0x9E3779B97F4A7C15
 """SplitMix64's increment from one position to the next."""

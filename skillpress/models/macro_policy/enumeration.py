@@ -22,7 +22,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-from skillpress.core.interface import Sampling, TokenIds
+from skillpress.core.engine import Sampling
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.sampler import drawn_from
 from skillpress.models.macro_policy.actions import MacroPolicy, entropy
 

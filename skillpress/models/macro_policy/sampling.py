@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
-from skillpress.core.interface import Engine, Sampling, TokenIds
+from skillpress.core.engine import Engine, Sampling
 from skillpress.core.intervals import Z_95, Interval, wilson
 from skillpress.core.seeds import derive
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.generate import generate
 from skillpress.models.macro_policy.actions import entropy
 

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel
 
 from skillpress.core.errors import PolicyError
-from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.chains import Pair
 from skillpress.models.policy.logits import sliding_window

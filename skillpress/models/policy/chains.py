@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import TokenIds
 
 Pair = tuple[TokenIds, TokenIds]
 """A prompt and its response."""

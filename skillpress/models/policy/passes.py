@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy.chains import Pair, behind, chains
 from skillpress.models.policy.scorers import Scorer
 from skillpress.models.policy.scoring import pack_responses

@@ -19,9 +19,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from skillpress.core.errors import PolicyError, UserError
-from skillpress.core.interface import TokenIds
 from skillpress.core.markup import THOUGHT, THOUGHT_END, silent_tokens
 from skillpress.core.storage import atomic_directory
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy.chat_template import QUESTION, ChatTemplate, chat_template
 from skillpress.models.policy.model_files import (
     listed,

@@ -20,7 +20,7 @@ from torch import nn
 from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.core.errors import PolicyError
-from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy.chains import Pair, behind, chains
 from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.token_scores import TokenScores

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from skillpress.core.errors import ParamsError, StorageError
 from skillpress.core.registry import ENVIRONMENTS, named
-from skillpress.core.trajectory import Task, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.doors.formats.texts import TOKENIZER
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection

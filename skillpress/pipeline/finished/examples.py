@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from skillpress.core.trajectory import Task, Trajectory, iterate_rollouts
+from skillpress.core.rollout_files import iterate_rollouts
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.measure.evaluation import EvaluationSteps

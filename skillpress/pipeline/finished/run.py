@@ -9,7 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.errors import UserError
-from skillpress.core.trajectory import Task, read_tasks, scan_rollouts
+from skillpress.core.rollout_files import scan_rollouts
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Task
 from skillpress.experiment.params import Params, load_params
 from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.evaluation.episodes import (

@@ -32,7 +32,7 @@ from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.fitting import Devices, changed, demand, fits, remedies
 from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
-from skillpress.experiment.params import SCRATCH, Params, check_params
+from skillpress.experiment.params import Params, check_params
 from skillpress.experiment.work import imitated, replayed, scored, work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.models.policy.logits import SOFT_CAP
@@ -66,7 +66,7 @@ def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
     """The policy's shape, and where it is known from; None where nobody knows it here."""
     name = params.policy.model
-    if name == SCRATCH:
+    if params.policy.from_scratch:
         policy = Experiment(params).starting_policy()
         return shape_of(policy.model.config, policy.parameters), "built from the parameters"
     if name in KNOWN_SHAPES:

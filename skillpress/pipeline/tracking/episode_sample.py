@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.errors import ParamsError
-from skillpress.core.trajectory import TRAJECTORY_KEY, Trajectory, iterate_rollouts, scan_rollouts
+from skillpress.core.rollout_files import TRAJECTORY_KEY, iterate_rollouts, scan_rollouts
+from skillpress.core.trajectory import Trajectory
 
 SETTING = "SKILLPRESS_TRACES"
 """Of infra/settings.env. It is no parameter: what is recorded decides nothing, so it reruns nothing."""

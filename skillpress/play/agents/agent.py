@@ -18,24 +18,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import (
     AgentState,
-    Completion,
     Decision,
     DecisionRequest,
-    Engine,
     Info,
-    ParsedAction,
-    Parser,
     Reflection,
-    Request,
-    Sampling,
     StateUpdate,
     StepReward,
     SummarizingUpdate,
-    TokenIds,
 )
-from skillpress.core.trajectory import RewardPart
+from skillpress.core.parsed_action import ParsedAction, Parser
+from skillpress.core.trajectory import RewardPart, TokenIds
 from skillpress.play.agents.context import Prompter
 from skillpress.play.agents.decide import decide
 

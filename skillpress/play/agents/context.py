@@ -17,7 +17,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from skillpress.core.interface import AgentState, Rendering, TokenIds, Turn
+from skillpress.core.interface import AgentState, Rendering, Turn
+from skillpress.core.trajectory import TokenIds
 from skillpress.play.agents.shortening import shortened
 
 LONGEST_PAST = 1000

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction, StepReward
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import RewardPart
 

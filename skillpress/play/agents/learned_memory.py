@@ -29,7 +29,8 @@ from itertools import takewhile
 from typing import ClassVar, Protocol
 from zlib import crc32
 
-from skillpress.core.interface import AgentState, Info, ParsedAction, Rendering
+from skillpress.core.interface import AgentState, Info, Rendering
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.play.agents.parsing import plain
 from skillpress.play.agents.state_updates import Window
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from textwrap import dedent
 
-from skillpress.core.interface import ParsedAction
+from skillpress.core.parsed_action import ParsedAction
 
 LONGEST_CODE = 20_000
 """Maximum number of characters in a code block."""

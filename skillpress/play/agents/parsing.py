@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from skillpress.core.interface import ParsedAction
 from skillpress.core.markup import behind_thought
+from skillpress.core.parsed_action import ParsedAction
 
 LONGEST_ACTION = 1000
 """Maximum number of characters in an action. No environment has an action a tenth as long."""

@@ -17,16 +17,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from skillpress.core.interface import FORMAT_MEASURE, FORMAT_REASONS, AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import FORMAT_MEASURE, FORMAT_REASONS, ParsedAction
+from skillpress.core.sections import Section
 from skillpress.core.trajectory import Credit, RewardPart
 
 INVALID = "invalid"
 """The name of the reward part that penalises invalid actions."""
 
 
-@dataclass(frozen=True)
-class WeightedMeasure:
-    """The weight of a measured fact and the steps that it is credited to."""
+class WeightedMeasure(Section):
+    """``reward.measures``: the weight of a measured fact and the steps that it is credited to."""
 
     weight: float
     credit: Credit

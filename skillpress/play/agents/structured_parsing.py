@@ -20,8 +20,8 @@ import json
 from collections.abc import Mapping
 from xml.sax.saxutils import unescape
 
-from skillpress.core.interface import ParsedAction
 from skillpress.core.markup import behind_thought
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.play.agents.parsing import checked, element, tagged
 
 LONGEST_ANSWER = 20_000

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from skillpress.core.interface import AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.play.agents.state_updates import Window
 
 REQUEST = """\

@@ -18,13 +18,12 @@ from skillpress.core.interface import (
     Decision,
     DecisionRequest,
     Info,
-    ParsedAction,
-    Parser,
     Rendering,
     StateUpdate,
     StepReward,
     SummarizingUpdate,
 )
+from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import RewardPart
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.outcomes import Answer

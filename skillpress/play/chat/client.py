@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.seeds import derive
 from skillpress.play.chat.answers import parsed, read_reply
 from skillpress.play.chat.connection import Connection, LostError, Reply

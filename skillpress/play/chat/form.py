@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """The usual name of the longest response, and the name that some models use instead."""

@@ -18,7 +18,9 @@ from types import TracebackType
 import polars as pl
 
 from skillpress.core.resume import ResumeStore, SaveTimer
-from skillpress.core.trajectory import ROLLOUT_SCHEMA, Trajectory, rollout_frame, scan_table, write_table
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, rollout_frame
+from skillpress.core.tables import scan_table, write_table
+from skillpress.core.trajectory import Trajectory
 from skillpress.play.rollout.collector import Collector
 from skillpress.play.rollout.requests import EpisodeRequest
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import join_rollouts, scan_table, write_table
+from skillpress.core.rollout_files import join_rollouts
+from skillpress.core.tables import scan_table, write_table
 from skillpress.play.rollout.episode_log import KIND, NUMBERED_SCHEMA
 
 SLICE_ROWS = 16_384

@@ -14,7 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import TAKEN, TRAJECTORY_KEY, Task, scan_rollouts, stretches
+from skillpress.core.rollout_files import TAKEN, TRAJECTORY_KEY, scan_rollouts, stretches
+from skillpress.core.trajectory import Task
 from skillpress.learn.training.trained_episodes import scan_advantages
 
 NARROW = (

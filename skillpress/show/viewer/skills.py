@@ -20,7 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from skillpress.core.errors import UserError
-from skillpress.core.trajectory import Task, Trajectory, iterate_rollouts
+from skillpress.core.rollout_files import iterate_rollouts
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile
 from skillpress.show.viewer.records import CutPhrase

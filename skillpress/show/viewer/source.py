@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from skillpress.core.trajectory import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, Task, trajectories_of
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile, open_rollouts

@@ -10,7 +10,7 @@ import pytest
 
 from skillpress.console import command
 from skillpress.console.exporting import FORMATS, tokenizer_beside
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.pipeline import exit_codes
 from tests.support.doors.playing import episode, write_tokenizer
 

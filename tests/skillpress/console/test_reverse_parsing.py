@@ -15,7 +15,9 @@ import yaml
 from skillpress.console import reverse_parsing
 from skillpress.console.command import main
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import read_rollouts, read_tasks, scan_table, write_tasks
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.tables import scan_table
+from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations

@@ -15,7 +15,8 @@ from mlflow.entities import SpanType
 from mlflow.entities.trace_location import MlflowExperimentLocation
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import Task, Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.parameters import CodeRepairParameters

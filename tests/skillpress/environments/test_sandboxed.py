@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from skillpress.core.interface import Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Task
 from skillpress.environments.sandboxed import EpisodeSandbox, PooledEnvironments, SandboxedEnvironment
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skillpress.core.trajectory import Step, Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.disk import step_bytes
 from skillpress.experiment.estimate import imitation_memory, memory_by_phase, training_memory
 from skillpress.experiment.fitting import MARGIN, Devices, changed, demand, fits, remedies

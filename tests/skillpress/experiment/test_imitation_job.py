@@ -9,7 +9,7 @@ import pytest
 
 from skillpress.core.errors import ParamsError
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import write_tasks
+from skillpress.core.task_files import write_tasks
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.imitation import ImitationJob, ImitationResult, imitate_demonstrations

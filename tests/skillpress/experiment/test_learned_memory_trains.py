@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.core.trajectory import Trajectory, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Trajectory
 from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.learn.training.groups import Collected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.models.policy import load_policy
 from tests.support.models.folders import IN_PARTS, THINKING, gemma3, llama, tokenizer_with, write_folder

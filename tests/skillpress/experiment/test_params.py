@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.experiment import params
-from skillpress.experiment.params import LoraParameters, load_params, merge
+from skillpress.experiment.params import load_params, merge
 from skillpress.learn.algorithms.grpo import GRPOParameters
+from skillpress.learn.training import parameters
+from skillpress.learn.training.parameters import LoraParameters
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = ROOT / "params.yaml"
@@ -422,6 +423,6 @@ def test_lora_without_peft_is_refused_with_how_to_get_it(monkeypatch: pytest.Mon
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(params, "version", missing)
+    monkeypatch.setattr(parameters, "version", missing)
     with pytest.raises(UserError, match=r"training\.lora: is set, but .* peft is not installed.*\[lora\]"):
         LoraParameters(rank=4, alpha=8).libraries()

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 import yaml
 
-from skillpress.core.trajectory import Task, write_tasks
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import share_of

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.experiment.training import train
 from skillpress.learn.training.replay import transitions
 from tests.support.programs.training_program import job, prepare

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.core.trajectory import Task, write_tasks
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params

@@ -74,12 +74,13 @@ def closure_of_one(imports: grimp.ImportGraph, start: str) -> set[str]:
 
 @cache
 def tables_used(module: str) -> set[str]:
-    """The tables of the registry that a module looks names up in."""
+    """The tables of the registry that a module looks names up in, itself or by a section's field."""
     file = Path(import_module(module).__file__ or "")
+    places = ("skillpress.core.registry", "skillpress.core.sections")
     nodes = ast.walk(ast.parse(file.read_text()))
-    froms = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "skillpress.core.registry"]
+    froms = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module in places]
     names = {alias.name for node in froms for alias in node.names}
-    return names & NAMED_BY.keys() if "lookup" in names else set()
+    return names & NAMED_BY.keys() if names & {"lookup", "ByName"} else set()
 
 
 def reads(stage: dict[str, Any], parameter: str) -> bool:

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.errors import ParamsError
-from skillpress.core.registry import SHAPINGS
+from skillpress.core.registry import SHAPINGS, lookup
 from skillpress.skills.dictionary import SkillDictionary
-from skillpress.skills.shaping import Played, make_shaping
+from skillpress.skills.shaping import Played, Shaping
 
 ALPHABET = ("A", "B", "C")
 SINGLETONS = tuple((skill,) for skill in ALPHABET)
@@ -18,6 +17,10 @@ DICTIONARY = SkillDictionary(ALPHABET, 2, PHRASES, (0, 0, 0, 1), 1, "greedy", 0)
 SINGLETON_DICTIONARY = SkillDictionary(ALPHABET, 2, SINGLETONS, (0, 0, 0), 1, "greedy", 0)
 
 batches = st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from(ALPHABET), max_size=30).map(tuple)))
+
+
+def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
+    return lookup(SHAPINGS, name, "reward.shaping")(efficiency, max_steps)
 
 
 def played(won, sequences, steps=None):
@@ -126,8 +129,3 @@ def test_flags_sequences_and_steps_must_match():
     for won, sequences, steps in (([True, False], [("A",)], [1]), ([True], [("A",)], [1, 2])):
         with pytest.raises(ValueError, match="success flags"):
             Played(won, sequences, steps)
-
-
-def test_an_unknown_shaping_is_refused():
-    with pytest.raises(ParamsError, match="allowed: none, constant, round_length, rounds, segcost"):
-        make_shaping("entropy", 1.0, 30)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skillpress.core.registry import ALGORITHMS, SELECTIONS, lookup
+from skillpress.core.registry import ALGORITHMS
+from skillpress.core.sections import ByName
 from skillpress.core.trajectory import Credit, RewardPart, Step, Trajectory
 from skillpress.learn.algorithms.batch import Batch, batch_of
 
@@ -50,10 +51,7 @@ REINFORCE_PP = {"name": "reinforce_pp", "discount": 1.0, "kl_coefficient": 0.0, 
 
 def algorithm(section: dict, longest_response: int = 4, **changes: object):
     """The algorithm of this section of params.yaml."""
-    kind = lookup(ALGORITHMS, section["name"], "algorithm.name")
-    parameters = kind.Parameters(**{**section, **changes})
-    selection = lookup(SELECTIONS, parameters.select.name, "algorithm.select.name")(parameters.select)
-    return kind(parameters, selection, longest_response)
+    return ByName(ALGORITHMS, "algorithm.name").read({**section, **changes}).make(longest_response)
 
 
 def step(

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from safetensors.torch import load
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.server import VLLM
 from skillpress.models.policy import Policy

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skillpress.core.interface import Completion, TokenIds
+from skillpress.core.engine import Completion
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy import Policy
 from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy

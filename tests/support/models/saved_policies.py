@@ -11,7 +11,8 @@ from typing import Any
 import torch
 import transformers
 
-from skillpress.core.interface import Sampling, ScratchVocabulary
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import ScratchVocabulary
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine

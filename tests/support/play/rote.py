@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from skillpress.core.interface import AgentState, Completion, Info, Promises, Sampling, StateDict, TokenIds
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.interface import AgentState, Info, TokenIds
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
 from skillpress.play.agents.parsing import tagged

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from gymnasium.spaces import Text
 
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 
 

@@ -12,8 +12,7 @@ import sys
 import numpy as np
 import torch
 
-from skillpress.core.interface import TokenIds
-from skillpress.core.trajectory import Step
+from skillpress.core.trajectory import Step, TokenIds
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.experience.erl import Internalization
 from skillpress.learn.training.learner import Learner

@@ -18,12 +18,13 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from skillpress.core.trajectory import Step
 from skillpress.experiment.estimate import imitation_memory, training_memory
 from skillpress.experiment.model_shapes import ModelShape
-from skillpress.experiment.params import LoraParameters, Params, load_params
+from skillpress.experiment.params import Params, load_params
 from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 from skillpress.learn.imitation.trainer import add_gradients
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.lora import LoraAdapter
+from skillpress.learn.training.parameters import LoraParameters
 from skillpress.learn.training.samples import Samples, microbatches
 from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer

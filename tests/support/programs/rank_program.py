@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import read_tasks
+from skillpress.core.task_files import read_tasks
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, imitate_demonstrations
 from skillpress.play.rollout import requests

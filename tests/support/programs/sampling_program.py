@@ -13,7 +13,8 @@ import sys
 import numpy as np
 import torch
 
-from skillpress.core.interface import Completion, Sampling, TokenIds
+from skillpress.core.engine import Completion, Sampling
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.vllm import VllmParameters

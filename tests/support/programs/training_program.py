@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from skillpress.core.resume import content_key
-from skillpress.core.trajectory import write_tasks
+from skillpress.core.task_files import write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params, load_params

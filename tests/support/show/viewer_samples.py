@@ -10,16 +10,9 @@ import random
 import sys
 from pathlib import Path
 
-from skillpress.core.trajectory import (
-    RewardPart,
-    Step,
-    Summary,
-    Task,
-    Trajectory,
-    WeightSpan,
-    write_rollouts,
-    write_tasks,
-)
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.task_files import write_tasks
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.environments import bundle
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.skills.dictionary import SkillDictionary, save_dictionary

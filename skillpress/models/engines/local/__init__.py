@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 
 if TYPE_CHECKING:
-    from skillpress.core.interface import Engine
+    from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
 
 

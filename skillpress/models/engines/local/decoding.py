@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from skillpress.core.interface import Completion
+from skillpress.core.engine import Completion
 from skillpress.models.engines.local.decoding_cache import DecodingCache
 from skillpress.models.engines.local.kept import Layers
 

@@ -29,7 +29,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import DynamicCache, PreTrainedModel
 
-from skillpress.core.interface import Completion, Promises, Sampling, StateDict, TokenIds
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.engines.local.decoding import Answers, Decoder, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
@@ -80,7 +81,7 @@ class LocalEngineCounters:
 
 
 class LocalEngine(BatchEngine):
-    """An ``interface.Engine`` on torch, with its own copy of the policy's weights."""
+    """An ``engine.Engine`` on torch, with its own copy of the policy's weights."""
 
     def __init__(self, policy: Policy, growing: bool = False) -> None:
         """Copy the model. Training elsewhere reaches the engine only through ``update_weights``.
@@ -104,13 +105,13 @@ class LocalEngine(BatchEngine):
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         self.model.load_state_dict(weights)
         self.version = version
         self._forget()
 
     def abort(self) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         super().abort()
         self._forget()
 

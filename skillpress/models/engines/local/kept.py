@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.core.interface import TokenIds
+from skillpress.core.trajectory import TokenIds
 
 Layers = tuple[tuple[torch.Tensor, torch.Tensor], ...]
 """Per layer (keys, values), each [heads, tokens, size]."""

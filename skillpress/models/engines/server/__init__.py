@@ -11,7 +11,7 @@ from skillpress.models.engines.checks import refuse_multimodal
 from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 
 if TYPE_CHECKING:
-    from skillpress.core.interface import Engine
+    from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
 
 VLLM = "0.32.0"

@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 import torch
 
+from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Completion, Promises, Request, StateDict
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server
@@ -43,7 +43,7 @@ class _Answer:
 
 
 class ServerEngine:
-    """An ``interface.Engine`` on servers."""
+    """An ``engine.Engine`` on servers."""
 
     prefilled_tokens: int | None = None
     """None: servers do not report how much of a prompt they computed."""
@@ -87,7 +87,7 @@ class ServerEngine:
             raise
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``interface.Engine``.
+        """See ``engine.Engine``.
 
         Raises:
             ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
@@ -97,7 +97,7 @@ class ServerEngine:
             self._open[request.key] = self._loop.start(self._answer(request, self._round, self.version))
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """See ``interface.Engine``.
+        """See ``engine.Engine``.
 
         Raises:
             EngineError: a request cannot be answered; all others are aborted.
@@ -118,14 +118,14 @@ class ServerEngine:
         return found
 
     def abort(self) -> None:
-        """See ``interface.Engine``. Servers stop when their connections are closed."""
+        """See ``engine.Engine``. Servers stop when their connections are closed."""
         self._round += 1
         for future in self._open.values():
             future.cancel()
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``. Every process calls it.
+        """See ``engine.Engine``. Every process calls it.
 
         Raises:
             EngineError: no server has accepted the weights.
@@ -140,7 +140,7 @@ class ServerEngine:
         """Do nothing: ``sleep`` released nothing."""
 
     def close(self) -> None:
-        """See ``interface.Engine``. The servers keep running."""
+        """See ``engine.Engine``. The servers keep running."""
         self.abort()
         self._loop.call(self._client.aclose())
         self._loop.close()

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from skillpress.core.interface import Completion, Request
+from skillpress.core.engine import Completion, Request
 from skillpress.models.engines.checks import EngineError
 from skillpress.models.engines.server.connection import RefusedError, Server, ServerFailedError
 from skillpress.models.engines.server.protocol import GENERATE, BadAnswerError, read_answer, request_body

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillpress.core.interface import Completion, Request, WeightSpan
+from skillpress.core.engine import Completion, Request
+from skillpress.core.trajectory import WeightSpan
 
 GENERATE = "/inference/v1/generate"
 MISSING_LOGPROB = -9999.0

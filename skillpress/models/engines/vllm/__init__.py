@@ -13,7 +13,7 @@ from skillpress.models.engines.checks import refuse_multimodal
 from skillpress.models.engines.parameters import EngineDemand, EngineMemory, EngineParameters
 
 if TYPE_CHECKING:
-    from skillpress.core.interface import Engine
+    from skillpress.core.engine import Engine
     from skillpress.models.policy import Policy
 
 GIB = 2**30

@@ -21,8 +21,9 @@ from typing import Any
 
 import torch
 
+from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Completion, Promises, Request, StateDict, WeightSpan
+from skillpress.core.trajectory import WeightSpan
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
 from skillpress.models.engines.vllm import GIB, installed_version
@@ -54,7 +55,7 @@ CPU_OPTIONS = {
 
 
 class VllmEngine:
-    """An ``interface.Engine`` on ``vllm.LLMEngine``."""
+    """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
         """Start vLLM on the policy, which takes about ten seconds.
@@ -97,7 +98,7 @@ class VllmEngine:
                 self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``interface.Engine``.
+        """See ``engine.Engine``.
 
         Raises:
             ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
@@ -109,7 +110,7 @@ class VllmEngine:
             self._open[str(request.key)] = request
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """See ``interface.Engine``. A step of the scheduler that has begun is not interrupted."""
+        """See ``engine.Engine``. A step of the scheduler that has begun is not interrupted."""
         until = time.monotonic() + wait
         while self._engine.has_unfinished_requests():
             outputs = [output for output in self._engine.step() if output.finished]
@@ -118,12 +119,12 @@ class VllmEngine:
         return []
 
     def abort(self) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         self._engine.abort_request(list(self._open))
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``interface.Engine``. All requests must have been answered.
+        """See ``engine.Engine``. All requests must have been answered.
 
         Raises:
             ValueError: these are not the policy's weights, or a request is still being sampled.
@@ -139,20 +140,20 @@ class VllmEngine:
         self.version = version
 
     def sleep(self) -> None:
-        """See ``interface.Engine``. The next call must be ``update_weights``."""
+        """See ``engine.Engine``. The next call must be ``update_weights``."""
         if self._on_gpu and not self._asleep:
             self._engine.sleep(level=2)
             self._asleep = True
 
     def wake(self) -> None:
-        """See ``interface.Engine``."""
+        """See ``engine.Engine``."""
         if self._asleep:
             self._engine.wake_up(tags=["kv_cache"])
             self._asleep = False
             self._reset_prefix_cache()
 
     def close(self) -> None:
-        """See ``interface.Engine``. Another engine may then be started in this process. vLLM destroys torch's
+        """See ``engine.Engine``. Another engine may then be started in this process. vLLM destroys torch's
         process group, even if the learner uses it."""
         if self._engine is None:
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.pipeline import exit_codes
 
 

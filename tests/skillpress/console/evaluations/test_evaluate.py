@@ -17,8 +17,11 @@ from skillpress.console.evaluations.folder import SCHEMA, EvaluationFolder, Fold
 from skillpress.console.evaluations.language import LanguageModel
 from skillpress.console.evaluations.parameters import assigned, deciding, evaluation_params, experiment_of
 from skillpress.core.errors import StorageError
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import write_json
-from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks, write_table
+from skillpress.core.tables import write_table
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Trajectory
 from skillpress.pipeline import exit_codes
 from tests.support.play.chat_server import chat_server
 

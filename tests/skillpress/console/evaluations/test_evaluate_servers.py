@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import read_rollouts
+from skillpress.core.rollout_files import read_rollouts
 from skillpress.pipeline import exit_codes
 from tests.support.play.chat_server import chat_server
 from tests.support.play.manners import NEWER_LIMIT, content, error, message, refuses

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import Trajectory, read_rollouts
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.trajectory import Trajectory
 
 SHORT = (
     "environment.max_steps=2",

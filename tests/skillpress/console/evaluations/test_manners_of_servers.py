@@ -10,7 +10,8 @@ from skillpress.console.evaluations.chat import Chat
 from skillpress.console.evaluations.evaluate import held_out_tasks
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import Task, Trajectory, read_rollouts
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.play.chat.server import ChatError, ChatServer
 from skillpress.play.rollout.requests import requests
 from tests.support.play.chat_server import chat_server

@@ -12,7 +12,8 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import Step, Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.models.policy import save_policy
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.pipeline.exit_codes import USER_ERROR

@@ -12,7 +12,9 @@ from skillpress.console.command import main
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.console.viewing.found import ViewError, find
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import Task, read_tasks, write_rollouts, write_tasks
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.pipeline.files import (
     BASE_POLICY,
     BASE_ROLLOUTS,

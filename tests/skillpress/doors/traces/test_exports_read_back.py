@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from mlflow.entities import Trace, TraceData
 
-from skillpress.core.trajectory import Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.atif import write_atif
 from skillpress.doors.formats.texts import Texts
 from skillpress.doors.traces.fields import Wanted

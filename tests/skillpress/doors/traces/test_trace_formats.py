@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.doors.traces.fields import SuccessField, Wanted, dig, success_field
 from skillpress.doors.traces.formats import format_of, read_record
 from skillpress.doors.traces.json_files import parsed

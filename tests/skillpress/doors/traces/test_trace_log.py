@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.doors.traces import json_files, log
 from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import read_log, traces_at

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.errors import TaskError
-from skillpress.core.interface import Agent, AgentState, Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.interface import Agent, AgentState
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair import BUNDLE
 from skillpress.environments.code_repair.compact import longest
@@ -26,7 +27,7 @@ from skillpress.play.agents.parsing import plain
 from skillpress.play.agents.reward import WeightedMeasure
 from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
 
-REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(-1.0, "trajectory")})
+REWARD = OutcomeReward(1.0, 0.0, measures={"unsolved": WeightedMeasure(weight=-1.0, credit="trajectory")})
 MAX_STEPS = 10
 
 

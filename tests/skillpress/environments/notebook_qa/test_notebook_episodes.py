@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillpress.core.interface import Agent, Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.interface import Agent
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
@@ -23,8 +24,8 @@ REWARD = OutcomeReward(
     0.9,
     0.0,
     measures={
-        "has_answer": WeightedMeasure(0.1, "trajectory"),
-        "executed": WeightedMeasure(0.05, "step"),
+        "has_answer": WeightedMeasure(weight=0.1, credit="trajectory"),
+        "executed": WeightedMeasure(weight=0.05, credit="step"),
     },
 )
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skillpress.console.command import main
-from skillpress.core.trajectory import Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters

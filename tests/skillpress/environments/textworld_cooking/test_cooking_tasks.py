@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.errors import TaskError
-from skillpress.core.trajectory import Task, read_tasks, write_tasks
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import PROGRAM

@@ -14,18 +14,8 @@ from hypothesis import strategies as st
 from skillpress.core.errors import StorageError
 from skillpress.core.registry import ALGORITHMS
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import (
-    ROLLOUT_SCHEMA,
-    RewardPart,
-    Step,
-    Summary,
-    Task,
-    Trajectory,
-    WeightSpan,
-    read_rollouts,
-    rollout_frame,
-    write_rollouts,
-)
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, read_rollouts, rollout_frame, write_rollouts
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.learn.algorithms.batch import Batch, batch_of, one_process
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.log_ratios import LogRatios

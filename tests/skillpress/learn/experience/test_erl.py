@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import ParsedAction
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Step, Summary, Task, Trajectory
 from skillpress.learn.experience.erl import (
     ERL,

@@ -10,8 +10,10 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
-from skillpress.core.interface import Completion, Promises, Sampling, StateDict, TokenIds
-from skillpress.core.trajectory import Trajectory, read_rollouts, read_tasks
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.rollout_files import read_rollouts
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import TokenIds, Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training_job import experience
 from skillpress.learn.training.training_sample import sampled_steps

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillpress.experiment.params import ImitationParameters, load_params
+from skillpress.experiment.params import load_params
+from skillpress.learn.imitation.parameters import ImitationParameters
 from skillpress.learn.imitation.schedule import MOST, Schedule
 
 PARAMETERS = load_params().imitation

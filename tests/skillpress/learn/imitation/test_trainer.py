@@ -20,11 +20,11 @@ from skillpress.core.resume import SaveTimer
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.experiment.params import ImitationParameters
 from skillpress.learn.imitation import trainer
 from skillpress.learn.imitation.dataset import Sample, tokenize
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
 from skillpress.learn.imitation.optimizers import muon
+from skillpress.learn.imitation.parameters import ImitationParameters
 from skillpress.learn.imitation.trainer import SHORTEST, add_gradients, alike, batches, passes
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import FAN_OUT

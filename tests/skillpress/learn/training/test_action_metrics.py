@@ -7,7 +7,7 @@ from math import log
 import pytest
 import torch
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.learn.training.action_metrics import STATES, ActionMetrics, DemonstratedState
 from skillpress.models.macro_policy.enumeration import Enumeration

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skillpress.core.interface import AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.algorithms.group_statistics import centred, standardised
@@ -18,7 +19,12 @@ from skillpress.play.agents.reward import WeightedMeasure
 from skillpress.play.workers.distributed import Ranks
 
 REWARD = OutcomeReward(
-    10.0, 0.01, measures={"executed": WeightedMeasure(0.5, "step"), "format": WeightedMeasure(0.1, "step")}
+    10.0,
+    0.01,
+    measures={
+        "executed": WeightedMeasure(weight=0.5, credit="step"),
+        "format": WeightedMeasure(weight=0.1, credit="step"),
+    },
 )
 STATE = AgentState(Task("t", "none", 0, {}), "", Info())
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from skillpress.learn.training.learner import CONFIGURATIONS, read_configuration
+from skillpress.learn.training.learner import read_configuration
+from skillpress.learn.training.parameters import DEEPSPEED
 from tests.support import nursery
 from tests.support.programs import PROGRAMS
 
@@ -188,7 +189,7 @@ def test_dropout_is_off_in_policy_gradient_steps(figures: dict[str, dict[str, fl
 
 
 def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_names() -> None:
-    names = {path.stem for path in CONFIGURATIONS.glob("*.json")}
+    names = {path.stem for path in DEEPSPEED.glob("*.json")}
     assert names == {f"zero{stage}_{dtype}" for stage in range(4) for dtype in ("fp32", "bf16")}
     for name in names:
         assert read_configuration(name)["zero_optimization"]["stage"] == int(name[4])

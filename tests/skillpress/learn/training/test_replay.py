@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import (
-    RewardPart,
-    Step,
-    Summary,
-    Task,
-    Trajectory,
-    WeightSpan,
-    iterate_rollouts,
-)
+from skillpress.core.rollout_files import iterate_rollouts
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.replay import ReplayBuffer, Transition, transitions
 from skillpress.play.workers.distributed import Ranks

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, Trajectory
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.experiment.experiment import Experiment
-from skillpress.experiment.params import RewardParameters, SkillParameters, load_params
+from skillpress.experiment.params import load_params
 from skillpress.learn.training.reward_shaping import RewardShaper, Shaped
 from skillpress.learn.training.step import TrainingStep
+from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.parameters import SkillParameters
 
 ROOT = Path(__file__).parents[4]
 TASK = Task("e3", "countdown", 0, {"target": 54, "numbers": [80, 2, 28, 1]})

@@ -14,16 +14,8 @@ from hypothesis import strategies as st
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import (
-    RewardPart,
-    Step,
-    Summary,
-    Task,
-    Trajectory,
-    read_rollouts,
-    rollout_frame,
-    scan_rollouts,
-)
+from skillpress.core.rollout_files import read_rollouts, rollout_frame, scan_rollouts
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.trained_episodes import TrainedEpisodes, scan_advantages
 from skillpress.learn.training.training_sample import GROUPS, TrainingSample, sampled_steps

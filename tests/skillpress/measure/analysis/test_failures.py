@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.trajectory import Step, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.measure.analysis.failures import KINDS, counts, failure_figures, kinds_of_episodes, loops
 from skillpress.measure.evaluation import evaluation_steps
 

@@ -12,8 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import TokenIds
-from skillpress.core.trajectory import Step, Summary, Trajectory
+from skillpress.core.trajectory import Step, Summary, TokenIds, Trajectory
 from skillpress.measure.analysis.trajectory_ratio import (
     Spread,
     by_turn,

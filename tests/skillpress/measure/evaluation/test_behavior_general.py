@@ -7,9 +7,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from skillpress.core.interface import FORMAT_REASONS
 from skillpress.core.intervals import wilson
-from skillpress.core.trajectory import Step, rollout_frame
+from skillpress.core.parsed_action import FORMAT_REASONS
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step
 from skillpress.measure.evaluation.behavior import count, general_behavior, success_lengths
 from skillpress.measure.evaluation.episodes import carried_out, episode_table, evaluation_steps
 from skillpress.play.agents.parsing import lenient, plain, tagged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.trajectory import rollout_frame
+from skillpress.core.rollout_files import rollout_frame
 from skillpress.measure.evaluation.budget import success_against_budget
 from skillpress.measure.evaluation.episodes import episode_table, evaluation_steps
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from skillpress.core.trajectory import rollout_frame
+from skillpress.core.rollout_files import rollout_frame
 from skillpress.measure.evaluation import EvaluationError, compare, compare_trainings, evaluation_steps
 from skillpress.measure.evaluation.bootstrap import bootstrap
 from skillpress.measure.evaluation.paired import mcnemar

@@ -7,7 +7,7 @@ from statistics import stdev
 import polars as pl
 import pytest
 
-from skillpress.core import trajectory
+from skillpress.core import rollout_files
 from skillpress.core.intervals import wilson
 from skillpress.measure.evaluation.episodes import (
     EvaluationError,
@@ -104,13 +104,13 @@ def test_the_order_of_the_rows_does_not_matter(outcomes):
 def test_steps_are_read_a_few_episodes_at_a_time_to_the_same_table(outcomes, monkeypatch):
     frame = outcomes({"b": "110", "a": "011"}, steps=3)
     whole = table(frame)
-    monkeypatch.setattr(trajectory, "ROW_GROUP", 4)
+    monkeypatch.setattr(rollout_files, "ROW_GROUP", 4)
     assert table(frame).equals(whole)
     assert evaluation_steps(frame).counts(pl.col("won")) == {True: 12, False: 6}
 
 
 def test_an_episode_in_two_places_is_refused(outcomes, monkeypatch):
-    monkeypatch.setattr(trajectory, "ROW_GROUP", 1)
+    monkeypatch.setattr(rollout_files, "ROW_GROUP", 1)
     frame = outcomes({"a": "1", "b": "0"})
     with pytest.raises(EvaluationError, match="task a of run-0, rollout 0 is in several places"):
         table(pl.concat([frame, frame]))

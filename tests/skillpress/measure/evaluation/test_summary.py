@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from skillpress.core.trajectory import Task, scan_rollouts, write_rollouts
+from skillpress.core.rollout_files import scan_rollouts, write_rollouts
+from skillpress.core.trajectory import Task
 from skillpress.measure.evaluation import EvaluationError, EvaluationSummary, evaluate, evaluation_steps
 
 

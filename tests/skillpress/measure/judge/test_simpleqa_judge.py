@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Completion, Promises, Sampling, StateDict, TokenIds
+from skillpress.core.engine import Completion, Promises, Sampling, StateDict
+from skillpress.core.trajectory import TokenIds
 from skillpress.measure.judge.asking import ask_engine
 from skillpress.measure.judge.simpleqa import (
     Answered,

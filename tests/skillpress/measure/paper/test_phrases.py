@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from skillpress.core.trajectory import ROLLOUT_SCHEMA
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA
 from skillpress.measure.evaluation import evaluation_steps
 from skillpress.measure.paper.alfworld.tables import NAMED_PHRASES
 from skillpress.measure.paper.layout import paper_row

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from skillpress.core.answers import UnansweredError
-from skillpress.core.interface import Completion, Promises, Request, Sampling, StateDict, TokenIds, WeightSpan
+from skillpress.core.engine import Completion, Promises, Request, Sampling, StateDict
+from skillpress.core.trajectory import TokenIds, WeightSpan
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine

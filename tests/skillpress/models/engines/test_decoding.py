@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DynamicCache
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines.local import decoding_cache
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.decoding_cache import DecodingCache, bytes_per_token, can_merge

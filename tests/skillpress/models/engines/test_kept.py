@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Completion, Request, Sampling, TokenIds
+from skillpress.core.engine import Completion, Request, Sampling
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.engines.local.kept import KeptSequence, KeptSequences

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skillpress.core.interface import Engine, Sampling
+from skillpress.core.engine import Engine, Sampling
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.stats import chi2, kstest
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines import sampler
 from skillpress.models.engines.sampler import draw, gumbel
 

@@ -12,8 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load
 
+from skillpress.core.engine import Completion, Request, Sampling
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Completion, Request, Sampling, ScratchVocabulary, WeightSpan
+from skillpress.core.interface import ScratchVocabulary
+from skillpress.core.trajectory import WeightSpan
 from skillpress.models.engines.checks import EngineError
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.parameters import EngineDemand

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.models.engines.local import engine as local
 from skillpress.models.engines.local import static_cache, static_decoding
 from skillpress.models.engines.local.engine import LocalEngine

@@ -27,8 +27,8 @@ import psutil
 import pytest
 import torch
 
-from skillpress.core.interface import WeightSpan
-from skillpress.core.trajectory import Trajectory, read_tasks
+from skillpress.core.task_files import read_tasks
+from skillpress.core.trajectory import Trajectory, WeightSpan
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training import train
 from skillpress.models.engines.launcher import SCRATCH

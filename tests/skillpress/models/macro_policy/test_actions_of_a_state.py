@@ -13,7 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.core.interface import Sampling, ScratchVocabulary, TokenIds
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import ScratchVocabulary
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.macro_policy.actions import MacroPolicy, entropy
 from skillpress.models.macro_policy.enumeration import Enumeration, next_logits

@@ -10,8 +10,9 @@ import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer
 
+from skillpress.core.engine import Sampling
 from skillpress.core.errors import UserError
-from skillpress.core.interface import Parser, Sampling
+from skillpress.core.parsed_action import Parser
 from skillpress.models.engines.generate import generate
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy, PolicyError, load_policy, save_policy

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.errors import PolicyError
-from skillpress.learn.training.learner import CONFIGURATIONS, read_configuration
+from skillpress.learn.training.learner import read_configuration
+from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.models.policy.precision import require_masters, round_at_random
 
-NAMES = sorted(path.stem for path in CONFIGURATIONS.glob("*.json"))
+NAMES = sorted(path.stem for path in DEEPSPEED.glob("*.json"))
 
 
 @pytest.mark.parametrize("name", NAMES)

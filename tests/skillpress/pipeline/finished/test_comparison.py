@@ -10,7 +10,8 @@ import pytest
 import yaml
 from scipy.stats import binomtest, t
 
-from skillpress.core.trajectory import Step, Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.experiment.params import load_params, read_yaml
 from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS

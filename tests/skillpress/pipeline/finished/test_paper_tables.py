@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from skillpress.core.trajectory import read_rollouts, write_rollouts, write_tasks
+from skillpress.core.rollout_files import read_rollouts, write_rollouts
+from skillpress.core.task_files import write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml

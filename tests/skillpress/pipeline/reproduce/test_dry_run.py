@@ -8,16 +8,19 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
+from skillpress.core.registry import ENGINES
+from skillpress.core.sections import ByName
 from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
-from skillpress.experiment.params import LoraParameters, Params, load_params
+from skillpress.experiment.params import Params, load_params
 from skillpress.learn.training.learner import read_configuration
+from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
-from skillpress.models.engines.parameters import engine_parameters
 from skillpress.pipeline.reproduce import __main__ as reproduce
 from skillpress.pipeline.reproduce import dry_run
 from tests.support.models.folders import gemma3
 
 ROOT = Path(__file__).parents[4]
+ENGINE = ByName(ENGINES, "engine.name")
 
 
 def test_a_value_head_adds_its_weights_gradients_and_moments_and_no_more() -> None:
@@ -200,12 +203,12 @@ ROW = 2560 * 2 * 28 * 2 * 128 * 2
 
 def with_engine(**section: object) -> dict[str, int]:
     """The memory of the paper's ALFWorld with another engine."""
-    params = paper("alfworld").model_copy(update={"engine": engine_parameters(section)})
+    params = paper("alfworld").model_copy(update={"engine": ENGINE.read(section)})
     return training_memory(params, QWEN, read_configuration("zero3_bf16"))
 
 
 def test_the_local_engine_holds_the_keys_and_values_of_all_slots_up_to_its_bound() -> None:
-    local = engine_parameters({"name": "local"})
+    local = ENGINE.read({"name": "local"})
     assert local.memory(weights=7, rows=10, row=ROW, growing=False).cache == 10 * ROW
     assert local.memory(weights=7, rows=10**6, row=ROW, growing=False).cache == CACHE_BYTES
     assert local.memory(weights=7, rows=10, row=2 * CACHE_BYTES, growing=False).cache == 2 * CACHE_BYTES, (

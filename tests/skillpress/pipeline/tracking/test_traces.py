@@ -10,7 +10,8 @@ import pytest
 from mlflow.entities import Span, SpanType, Trace
 
 from skillpress.core.errors import ParamsError
-from skillpress.core.trajectory import Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking.episode_sample import SETTING, most_traces, sample_episodes
 from skillpress.pipeline.tracking.recorder import Recorder

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import FORMAT_REASONS, AgentState, Decision, Info, ParsedAction, TokenIds, Turn
-from skillpress.core.trajectory import Task
+from skillpress.core.interface import AgentState, Decision, Info, Turn
+from skillpress.core.parsed_action import FORMAT_REASONS, ParsedAction
+from skillpress.core.trajectory import Task, TokenIds
 from skillpress.play.agents import Concatenate, Prompter
 from skillpress.play.agents.context import LONGEST_PAST
 from skillpress.play.agents.shortening import shortened
@@ -158,7 +159,7 @@ def test_the_agent_hands_on_the_tokens_of_its_decision_where_prompts_grow() -> N
 
 
 def test_an_agent_without_a_prompt_takes_a_step_without_an_action() -> None:
-    from skillpress.core.interface import Sampling
+    from skillpress.core.engine import Sampling
     from skillpress.play.agents import LanguageAgent, OutcomeReward, Window, decide
     from skillpress.play.agents.parsing import plain
     from tests.support.play.rote import RoteEngine

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.interface import (
-    AgentState,
-    Decision,
-    Info,
-    ParsedAction,
-    Reflection,
-    Sampling,
-    StateUpdate,
-    TokenIds,
-)
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Decision, Info, Reflection, StateUpdate
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.interface import (
-    AgentState,
-    Decision,
-    DecisionRequest,
-    Info,
-    ParsedAction,
-    Sampling,
-    WeightSpan,
-)
-from skillpress.core.trajectory import RewardPart, Task
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.trajectory import RewardPart, Task, WeightSpan
 from skillpress.play.agents import OutcomeReward, RandomExplorer, decide
 from tests.support.play.rote import agent, decode
 

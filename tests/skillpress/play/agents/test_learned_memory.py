@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import AgentState, Info, ParsedAction, Parser
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import Task
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters

@@ -6,17 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import (
-    FORMAT_REASONS,
-    LET_THROUGH,
-    Completion,
-    Info,
-    ParsedAction,
-    Promises,
-    Sampling,
-    why_invalid,
-)
-from skillpress.core.trajectory import Task, Trajectory, rollout_frame
+from skillpress.core.engine import Completion, Promises, Sampling
+from skillpress.core.interface import Info, why_invalid
+from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH, ParsedAction
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.prompts import text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import FORMAT_REASONS, LET_THROUGH, ParsedAction
+from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH, ParsedAction
 from skillpress.environments.text.prompts import notebook_answer
 from skillpress.play.agents.notebook_parsing import LONGEST_CODE, notebook
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.interface import AgentState, Info, ParsedAction
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents.reward import OutcomeReward, WeightedMeasure
 
@@ -52,9 +53,9 @@ def test_each_part_says_what_it_counts_for() -> None:
 
 def test_what_the_environment_measures_is_weighed_as_a_part_of_its_own() -> None:
     weights = {
-        "exact_match": WeightedMeasure(0.9, "trajectory"),
-        "executed": WeightedMeasure(0.1, "step"),
-        "format": WeightedMeasure(0.05, "step"),
+        "exact_match": WeightedMeasure(weight=0.9, credit="trajectory"),
+        "executed": WeightedMeasure(weight=0.1, credit="step"),
+        "format": WeightedMeasure(weight=0.05, credit="step"),
     }
     reward = OutcomeReward(success=1.0, invalid_penalty=0.0, measures=weights)
     assert reward(START, JUMP, "", Info(measures={"executed": 1.0, "length": 7.0}))[2:] == (

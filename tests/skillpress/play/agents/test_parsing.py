@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import FORMAT_REASONS, ParsedAction
+from skillpress.core.parsed_action import FORMAT_REASONS, ParsedAction
 from skillpress.play.agents.parsing import plain, tagged
 
 STRICT = {"plain": plain, "tagged": tagged}

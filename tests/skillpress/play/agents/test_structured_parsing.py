@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core.interface import FORMAT_REASONS, Parser
+from skillpress.core.parsed_action import FORMAT_REASONS, Parser
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.environments.text.answer_forms import FORMS
 from skillpress.play.agents.parsing import LONGEST_ACTION, plain

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from skillpress.core.interface import AgentState, Info, ParsedAction, Sampling, SummarizingUpdate, Turn
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Info, SummarizingUpdate, Turn
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.play.agents.parsing import tagged

@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from skillpress.core.interface import Sampling
+from skillpress.core.engine import Sampling
 from skillpress.play.chat.client import ChatClient, backoff
 from skillpress.play.chat.journal import spent
 from skillpress.play.chat.refusals import retry_after

@@ -6,7 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillpress.core.interface import AgentState, Info, Sampling
+from skillpress.core.engine import Sampling
+from skillpress.core.interface import AgentState, Info
 from skillpress.core.trajectory import Task
 from skillpress.play.agents import OutcomeReward, decide
 from skillpress.play.agents.parsing import tagged

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.core.answers import UnansweredError
-from skillpress.core.interface import Completion, Decision, Info, Sampling, TokenIds, WeightSpan
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.engine import Completion, Sampling
+from skillpress.core.interface import Decision, Info
+from skillpress.core.trajectory import Task, TokenIds, Trajectory, WeightSpan
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params

@@ -9,7 +9,8 @@ import pytest
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore, SaveTimer
-from skillpress.core.trajectory import Trajectory, read_rollouts, write_rollouts
+from skillpress.core.rollout_files import read_rollouts, write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.play.rollout import (
     Collector,
     EpisodeLog,

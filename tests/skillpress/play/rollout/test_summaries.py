@@ -12,17 +12,18 @@ import pytest
 import torch
 
 from skillpress.core.errors import StorageError
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.resume import ResumeStore
-from skillpress.core.trajectory import (
-    Trajectory,
+from skillpress.core.rollout_files import (
     iterate_rollouts,
     read_rollouts,
     rollout_frame,
     scan_rollouts,
     write_rollouts,
-    write_table,
 )
+from skillpress.core.tables import write_table
+from skillpress.core.trajectory import Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params

@@ -16,7 +16,8 @@ import psutil
 import pytest
 import torch  # noqa: F401  the parent holds it, the workers must not
 
-from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, ParsedAction
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info
+from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.environments.countdown.parameters import CountdownParameters

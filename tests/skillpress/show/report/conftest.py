@@ -8,7 +8,8 @@ import random
 import polars as pl
 import pytest
 
-from skillpress.core.trajectory import Step, Task, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.measure.analysis.failures import failure_figures, kinds_of_episodes
 from skillpress.measure.analysis.mdl_report import phrase_table

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.doors.traces.fields import Wanted, success_field
 from skillpress.doors.traces.log import Log, read_log
 from skillpress.doors.traces.projection import NameProjection

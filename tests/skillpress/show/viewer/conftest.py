@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser
 
-from skillpress.core.trajectory import read_tasks
+from skillpress.core.task_files import read_tasks
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.embedded import embedded
 from skillpress.show.viewer.page_file import self_contained

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from skillpress.core.trajectory import Trajectory, WeightSpan, rollout_frame, write_rollouts
+from skillpress.core.rollout_files import rollout_frame, write_rollouts
+from skillpress.core.trajectory import Trajectory, WeightSpan
 from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.show.viewer import catalogue as catalogues
 from skillpress.show.viewer import search

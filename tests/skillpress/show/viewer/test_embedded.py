@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from skillpress.core.trajectory import RewardPart, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import RewardPart
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.embedded import LIMITS, PROMPTS_BYTES, embedded, episodes_page
 from skillpress.show.viewer.phrases import KnownPhrases

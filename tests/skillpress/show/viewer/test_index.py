@@ -13,15 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.core import trajectory as on_disk
+from skillpress.core import rollout_files as on_disk
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import (
-    ROLLOUT_SCHEMA,
-    Trajectory,
-    read_rollouts,
-    rollout_frame,
-    write_rollouts,
-)
+from skillpress.core.rollout_files import ROLLOUT_SCHEMA, read_rollouts, rollout_frame, write_rollouts
+from skillpress.core.trajectory import RewardPart, Trajectory
 from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.show.viewer.index import joined, open_rollouts
 from tests.support.show.viewer_samples import ordinary, tasks
@@ -80,7 +75,7 @@ def test_a_file_without_episodes_has_an_empty_index(tmp_path: Path) -> None:
 
 
 def test_a_reward_that_is_no_number_is_none(tmp_path: Path) -> None:
-    step = replace(SOME[0].steps[0], reward_parts=(on_disk.RewardPart("odd", float("nan"), "step"),))
+    step = replace(SOME[0].steps[0], reward_parts=(RewardPart("odd", float("nan"), "step"),))
     write_rollouts(tmp_path / "odd.parquet", [replace(SOME[0], steps=(step,), summaries=())])
     assert open_rollouts(tmp_path / "odd.parquet").episodes["reward"].to_list() == [None]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.core.trajectory import write_rollouts
+from skillpress.core.rollout_files import write_rollouts
 from skillpress.environments import bundle
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.phrases import KnownPhrases

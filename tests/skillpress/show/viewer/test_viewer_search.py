@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import Trajectory, write_rollouts
+from skillpress.core.rollout_files import write_rollouts
+from skillpress.core.trajectory import Trajectory
 from skillpress.show.viewer import search
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
 from skillpress.show.viewer.search import TextSearch

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments import bundle
-from skillpress.experiment.params import TeacherParameters
 from skillpress.experiment.teaching import server
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.library_evolution import LibraryEvolution
@@ -22,6 +21,7 @@ from skillpress.play.chat.server import ChatError
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.advice import HEADING, SkillAdvice
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Version
+from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.phrases import Experience
 from skillpress.skills.library.retrieval import by_task
 from skillpress.skills.library.teacher import prompt_of, remembering, rules, taught_skills, transcript

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.core.errors import ParamsError
-from skillpress.skills.closure import close
+from skillpress.skills.closure import close, deletions, prefixes
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable, exploitable_rate
 from skillpress.skills.fit import fit
@@ -70,20 +70,20 @@ def test_exploitable_means_that_some_insertion_lowers_the_cost(sequence, phrases
 @settings(max_examples=50)
 @given(sequences(K, max_size=10), dictionaries(K, L))
 def test_deletion_closed_dictionaries_cannot_be_exploited(sequence, phrases):
-    closed = close([phrase for phrase in sorted(phrases) if len(phrase) > 1], "deletions")
+    closed = close([phrase for phrase in sorted(phrases) if len(phrase) > 1], deletions)
     assert exploitable(named([sequence]), dictionary_of(closed)) == [False]
 
 
 @given(sequences(K, max_size=10), st.integers(0, K - 1), dictionaries(K, L))
 def test_prefix_closed_dictionaries_never_reward_going_on(sequence, skill, phrases):
-    closed = close([phrase for phrase in sorted(phrases) if len(phrase) > 1], "prefixes")
+    closed = close([phrase for phrase in sorted(phrases) if len(phrase) > 1], prefixes)
     dictionary = dictionary_of(closed)
     shorter, longer = named([sequence, (*sequence, skill)])
     assert dictionary.cost(shorter) <= dictionary.cost(longer)
 
 
 def test_prefixes_do_not_stop_insertions_in_the_middle():
-    dictionary = dictionary_of(close([(0, 1, 2)], "prefixes"))
+    dictionary = dictionary_of(close([(0, 1, 2)], prefixes))
     assert exploitable([("x", "z"), ("x", "y")], dictionary) == [True, False]
     assert exploitable_rate([("x", "z"), ("x", "y")], dictionary) == 0.5
     assert exploitable_rate([], dictionary) == 0.0

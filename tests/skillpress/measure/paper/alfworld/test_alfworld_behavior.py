@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from skillpress.core.trajectory import Step, Task, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.alfworld.behavior import alfworld_behavior, failure_mode
 from skillpress.measure.paper.figures import EnvironmentBehavior

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from skillpress.core.trajectory import Task, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld.games import describe
 from skillpress.environments.alfworld.oracle import OmniscientOracle
 from skillpress.environments.alfworld.tasks import make_tasks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.trajectory import Step, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.countdown.behavior import countdown_behavior
 

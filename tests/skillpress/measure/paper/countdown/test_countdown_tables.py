@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from skillpress.core.trajectory import rollout_frame
+from skillpress.core.rollout_files import rollout_frame
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.parameters import CountdownParameters

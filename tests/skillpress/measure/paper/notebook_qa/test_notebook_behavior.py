@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skillpress.core.trajectory import Step, Trajectory, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Trajectory
 from skillpress.measure.evaluation.episodes import evaluation_steps
 from skillpress.measure.paper.notebook_qa import FIGURES
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.core.trajectory import Task, rollout_frame
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Task
 from skillpress.environments.textworld_cooking.design import GameSettings, design, ingredients_of, is_trap
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.parameters import CookingParameters

@@ -11,30 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.core import trajectory as trajectories_on_disk
+from skillpress.core import rollout_files, sequence_files
 from skillpress.core.errors import StorageError
-from skillpress.core.trajectory import (
-    SEQUENCE_SCHEMA,
+from skillpress.core.rollout_files import (
     STEP_COLUMNS,
     TRAJECTORY_COLUMNS,
-    RewardPart,
-    SkillSequence,
-    Step,
-    Task,
-    Trajectory,
-    WeightSpan,
     iterate_rollouts,
     read_rollouts,
-    read_tasks,
     rollout_frame,
     scan_rollouts,
-    scan_sequences,
     stretches,
     write_rollouts,
-    write_sequences,
-    write_table,
-    write_tasks,
 )
+from skillpress.core.sequence_files import SEQUENCE_SCHEMA, scan_sequences, write_sequences
+from skillpress.core.tables import write_table
+from skillpress.core.task_files import read_tasks, write_tasks
+from skillpress.core.trajectory import RewardPart, SkillSequence, Step, Task, Trajectory, WeightSpan
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 token_ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
@@ -154,7 +146,7 @@ def test_stretches_are_the_files_rows_in_order_and_divide_no_trajectory(
 ) -> None:
     frame = rollout_frame(walks(lengths))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trajectories_on_disk, "ROW_GROUP", held)
+        patch.setattr(rollout_files, "ROW_GROUP", held)
         found = list(stretches(frame.lazy(), ["rollout_index"], pl.col("rollout_index") >= kept))
     assert pl.concat(found).equals(frame.filter(pl.col("rollout_index") >= kept))
     of_each = [set(part["rollout_index"]) for part in found]
@@ -165,7 +157,7 @@ def test_stretches_are_the_files_rows_in_order_and_divide_no_trajectory(
 def test_trajectories_are_read_one_after_the_other_with_or_without_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trajectories_on_disk, "ROW_GROUP", 4)
+    monkeypatch.setattr(rollout_files, "ROW_GROUP", 4)
     played = walks([3, 9, 1, 2])
     write_rollouts(tmp_path / "r.parquet", played)
     assert list(iterate_rollouts(tmp_path / "r.parquet")) == played
@@ -185,7 +177,7 @@ def test_a_trajectory_whose_steps_do_not_stand_together_is_an_error(tmp_path: Pa
 def test_sequences_are_written_a_few_at_a_time_to_the_same_bytes(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trajectories_on_disk, "SEQUENCES_HELD", 5)
+    monkeypatch.setattr(sequence_files, "SEQUENCES_HELD", 5)
     sequences = [SkillSequence("a", n, n % 2 == 0, ("x",) * (n % 3), ("x", None)) for n in range(count)]
     rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in sequences]
     at_once = pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row")

@@ -1,0 +1,83 @@
+"""What every section of params.yaml is built from: a base class, number types, and names of registered parts.
+
+A section is a pydantic model that checks its own keys and makes the part that it describes. Its class lives
+beside that part: ``training`` in ``learn/training/parameters.py``, ``skills`` in ``skills/parameters.py``.
+Some sections choose their class by a key ``name``: ``environment``, ``engine``, ``algorithm`` and its
+``select``, ``experience``. The field of such a section says so with :class:`ByName`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from skillpress.core.errors import did_you_mean
+from skillpress.core.registry import Registry, lookup, named
+
+MOST_COUNTED = 2**31 - 1
+"""The largest count that a parameter may give."""
+PositiveInt = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
+NonNegativeInt = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
+Mass = Annotated[float, Field(gt=0, le=1)]
+
+
+class Section(BaseModel):
+    """A section: frozen, strictly typed, without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def registered(names: Collection[str]) -> AfterValidator:
+    """Refuses a name that is not among these, before any work is done."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"allowed: {', '.join(names)}{did_you_mean(name, names)}")
+        return name
+
+    return AfterValidator(check)
+
+
+@dataclass(frozen=True)
+class ByName:
+    """Marks a field whose section is checked by the class that its ``name`` chooses in a registry."""
+
+    registry: Registry
+    parameter: str
+    """The dotted key of params.yaml that gives the name, for messages: ``engine.name``."""
+
+    def section(self, name: str) -> type[Section]:
+        """The class that checks the section of the part called ``name``. A registry holds either this class
+        or a part that names it: an algorithm as ``Parameters``, an environment's bundle as ``parameters``.
+
+        Raises:
+            ParamsError: the registry has no such name.
+        """
+        found = lookup(self.registry, name, self.parameter)
+        if isinstance(found, type) and issubclass(found, Section):
+            return found
+        chosen: type[Section] = getattr(found, "Parameters", None) or found.parameters
+        return chosen
+
+    def read(self, value: Any) -> Any:
+        """A section as the part that it names checks it; one that is already checked is returned as it is.
+
+        Raises:
+            ValueError: it gives no name or an unknown one, or a key is wrong (pydantic names it).
+        """
+        if isinstance(value, Section):
+            return value
+        return self.section(named(self.registry, value)).model_validate(value)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Pydantic's hook: read first, then check that the result is of the field's class."""
+        return core_schema.no_info_before_validator_function(self.read, handler(source))

@@ -1,0 +1,102 @@
+"""Parquet files that say what they hold.
+
+A table carries its kind and a schema version in the file's metadata. A file of another kind, or of a version
+whose columns do not all mean the same, is refused with what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.errors import StorageError
+from skillpress.core.storage import atomic_path
+
+SCHEMA_VERSION = "3"
+"""Of every table but those of :data:`ROLLOUT_KINDS`."""
+
+ROLLOUT_VERSION = "4"
+"""Since 4 rollouts name the states of steps."""
+
+ROLLOUT_KINDS = ("rollouts", "episodes")
+"""Tables with the columns of :data:`ROLLOUT_SCHEMA`: whole files, and parts of an unfinished collection."""
+
+
+def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
+    """Write the rows of several tables one after the other, atomically and without holding them.
+
+    Args:
+        row_group_size: rows that stand together in the file.
+    """
+    with atomic_path(path) as temporary:
+        pl.concat(parts).sink_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
+
+
+def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
+    """Write a table atomically, marked with what it is and this version of its schema.
+
+    Args:
+        row_group_size: rows that stand together in the file; None is Polars' own choice.
+    """
+    with atomic_path(path) as temporary:
+        frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
+
+
+def _metadata(kind: str) -> dict[str, str]:
+    return {"skillpress": f"{kind}/{_version(kind)}"}
+
+
+def _version(kind: str) -> str:
+    return ROLLOUT_VERSION if kind in ROLLOUT_KINDS else SCHEMA_VERSION
+
+
+def scan_table(
+    path: str | Path,
+    kind: str,
+    schema: Mapping[str, Any],
+    older: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> pl.LazyFrame:
+    """The rows that :func:`write_table` wrote, lazily.
+
+    Args:
+        older: earlier versions that are read too, each with the columns that it lacks and that are null then.
+
+    Raises:
+        StorageError: missing, truncated, or of another schema.
+    """
+    if not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "no such file"
+        raise StorageError(f"{path}: {what}; run the stage that makes it, or name a file of {kind}")
+    try:
+        found = pl.read_parquet_metadata(path).get("skillpress")
+        # A glob's characters in the name are the name's own.
+        lazy = pl.scan_parquet(path, glob=False)
+        columns = lazy.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StorageError(
+            f"{path}: not a readable Parquet file ({error}); name a file of {kind}, or make it again where a "
+            "run that was cut off left it so"
+        ) from error
+    if wrong := _unlike(found, columns, kind):
+        raise StorageError(f"{path}: {wrong}; name a file of {kind}")
+    lacking = {**older, _version(kind): ()}.get(str(found).partition("/")[2])
+    if lacking is None or dict(columns) != {name: schema[name] for name in schema if name not in lacking}:
+        raise StorageError(
+            f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again "
+            "with the command or stage that made it"
+        )
+    empty = {name: pl.lit(None, schema[name]) for name in lacking}
+    return lazy.with_columns(**empty).select(list(schema)) if empty else lazy
+
+
+def _unlike(found: str | None, columns: Iterable[str], kind: str) -> str | None:
+    """Why a Parquet file with this mark is no table of this kind; None where it is one."""
+    if found is None:
+        names = ", ".join(list(columns)[:8]) or "none"
+        return f"not a table of skillpress (its columns are {names})"
+    other = found.partition("/")[0]
+    return None if other == kind else f"holds {other}, and {kind} are wanted"

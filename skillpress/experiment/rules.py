@@ -1,0 +1,372 @@
+"""What must hold between the sections of params.yaml.
+
+A section checks its own keys. A rule looks at several sections and raises a ``ValueError`` that names the
+keys, their values and what would be right. Rules are checked in the order of ``RULES``, and the first that is
+broken is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from skillpress.core.errors import did_you_mean
+from skillpress.core.parsed_action import FORMAT_MEASURE
+from skillpress.environments import bundle
+from skillpress.models.engines.parameters import SamplingParameters
+from skillpress.play.agents.parameters import (
+    ASKED_FOR,
+    OWN_WORDS,
+    RENDERINGS_OWN,
+    SCRATCH,
+    MemoryParameters,
+    PolicyParameters,
+)
+
+if TYPE_CHECKING:
+    from skillpress.experiment.params import Params
+
+TAGGED_PARSERS = frozenset({"tagged", "lenient"})
+"""They read the same answers, so one may stand in for the other."""
+NOTES = frozenset({"observations", "notepad", "summarize"})
+"""The state updates that write notes."""
+
+
+def check_rules(params: Params) -> None:
+    """Check every rule.
+
+    Raises:
+        ValueError: one is broken.
+    """
+    for rule in RULES:
+        rule(params)
+
+
+# What the agent is shown, keeps and says.
+
+
+def _the_environment_has_the_rendering(params: Params) -> None:
+    found = bundle(params.environment.name)
+    if params.policy.rendering not in found.renderings:
+        raise ValueError(
+            f"policy.rendering is {params.policy.rendering!r}; {params.environment.name} has "
+            f"{', '.join(found.renderings)}{did_you_mean(params.policy.rendering, found.renderings)}"
+        )
+    found.renderings[params.policy.rendering](params.environment, params.policy.history)  # has all it needs
+    if params.policy.from_scratch and (not params.policy.compact or found.vocabulary is None):
+        raise ValueError(
+            f"policy.model {SCRATCH!r} needs policy.rendering compact and an environment that has it, "
+            f"got {params.policy.rendering!r} of {params.environment.name!r}"
+        )
+
+
+def _domain_words_can_become_tokens(params: Params) -> None:
+    wanted = params.policy.domain_tokens
+    if wanted and (params.policy.from_scratch or params.policy.compact):
+        raise ValueError(
+            f"policy.domain_tokens is {wanted}, must be [] with policy.model {SCRATCH!r} or "
+            "policy.rendering 'compact', whose words are tokens already"
+        )
+    if len(set(wanted)) < len(wanted):
+        raise ValueError(f"policy.domain_tokens is {wanted}, must name each kind once")
+    if set(wanted) - {"markers"} and bundle(params.environment.name).domain_words is None:
+        raise ValueError(
+            f"policy.domain_tokens is {wanted}: nobody has listed the words of {params.environment.name}; "
+            "allowed: markers"
+        )
+
+
+def _the_parser_reads_what_the_rendering_asks_for(params: Params) -> None:
+    rendering, parser = params.policy.rendering, params.policy.parser
+    renderings = bundle(params.environment.name).renderings
+    if parser == RENDERINGS_OWN or rendering not in renderings:
+        return
+    own = renderings[rendering](params.environment, params.policy.history).parser
+    if parser in ASKED_FOR and own == "tagged" and bundle(params.environment.name).answer_forms:
+        return
+    if parser != own and not {parser, own} <= TAGGED_PARSERS:
+        raise ValueError(
+            f"policy.parser is {parser!r}, but policy.rendering {rendering!r} asks for answers that "
+            f"{own!r} reads; allowed: {RENDERINGS_OWN}, "
+            f"{', '.join(sorted(TAGGED_PARSERS) if own in TAGGED_PARSERS else [own])}"
+        )
+
+
+def _notes_are_shown(params: Params) -> None:
+    update = params.policy.state_update
+    if update in NOTES and params.policy.compact:
+        raise ValueError(
+            f"policy.state_update {update!r} writes notes, which policy.rendering 'compact' has no "
+            "words for; take rendering text or paper"
+        )
+    if update == "notepad" and not bundle(params.environment.name).notepad:
+        raise ValueError(
+            f"policy.state_update 'notepad' shows the environment's notepad, and {params.environment.name} "
+            "has none; take observations, which writes notes of its own"
+        )
+
+
+def _there_is_something_to_sum_up(params: Params) -> None:
+    if params.policy.state_update != "summarize":
+        return
+    if not params.policy.history:
+        raise ValueError(
+            "policy.state_update 'summarize' sums up what prompts show: policy.history is 0, must be at "
+            "least 1"
+        )
+    if params.imitation.demonstrations:
+        raise ValueError(
+            "policy.state_update 'summarize' asks the policy for summaries, which no oracle "
+            f"demonstrates: imitation.demonstrations is {params.imitation.demonstrations}, must be 0"
+        )
+
+
+def _a_learned_state_update_has_its_memory(params: Params) -> None:
+    policy, memory = params.policy, params.policy.memory
+    if (policy.state_update == "learned") != (memory is not None):
+        raise ValueError(
+            f"policy.memory is {'set' if memory else 'null'} and policy.state_update "
+            f"{policy.state_update!r}: 'learned' needs it ({{length: 2, alphabet: 8}}), no other does"
+        )
+    if memory is not None and policy.compact:
+        _a_memory_in_words_precedes_an_action(policy, memory, params.sampling)
+    elif memory is not None:
+        _a_memory_in_text_stands_in_a_thought(policy, memory)
+
+
+def _a_memory_in_text_stands_in_a_thought(policy: PolicyParameters, memory: MemoryParameters) -> None:
+    if memory.alphabet:
+        raise ValueError(
+            f"policy.memory.alphabet is {memory.alphabet}, must be 0 with policy.rendering "
+            f"{policy.rendering!r}: its memory is text of policy.memory.length characters"
+        )
+    if policy.parser in {"json", "xml"}:
+        raise ValueError(
+            f"policy.parser is {policy.parser!r}, and a memory stands in <think>: take rendering or planned"
+        )
+
+
+def _a_memory_in_words_precedes_an_action(
+    policy: PolicyParameters, memory: MemoryParameters, sampling: SamplingParameters
+) -> None:
+    if memory.alphabet < 2:
+        raise ValueError(
+            f"policy.memory.alphabet is {memory.alphabet}, must be at least 2: a memory of rendering "
+            "'compact' is made of so many words"
+        )
+    if policy.parser != RENDERINGS_OWN:
+        raise ValueError(
+            f"policy.parser is {policy.parser!r}, must be {RENDERINGS_OWN}: a memory of policy.rendering "
+            "'compact' stands in front of the action"
+        )
+    if sampling.max_new_tokens <= memory.length:
+        raise ValueError(
+            f"sampling.max_new_tokens is {sampling.max_new_tokens}, must be more than "
+            f"policy.memory.length ({memory.length}): an action follows the memory"
+        )
+
+
+def _prompts_have_room_for_what_is_given(params: Params) -> None:
+    words, compact = params.policy.knowledge_words, params.policy.compact
+    given = params.experience.gives_knowledge
+    if given and params.skills.library is not None:
+        raise ValueError(
+            f"experience {params.experience.name} teaches prompts without what the agent was given, and "
+            "skills.library gives all episodes something: take one of them, or skills.library null"
+        )
+    if given and compact and not words:
+        raise ValueError(
+            f"experience {params.experience.name} puts words above the prompts of second attempts: "
+            "policy.knowledge_words is 0, must be at least 1 with policy.rendering compact"
+        )
+    if words and not (given and compact):
+        raise ValueError(
+            f"policy.knowledge_words is {words}, must be 0: "
+            + ("prompts of text need no room of words" if given else "nothing gives any knowledge")
+        )
+
+
+def _the_prompt_has_words_for_the_library(params: Params) -> None:
+    library = params.skills.library
+    if library is not None and library.teacher is not None and params.policy.compact:
+        raise ValueError(
+            "skills.library.teacher writes sentences, which policy.rendering 'compact' has no words for; "
+            "take rendering text or paper, or teacher null"
+        )
+
+
+def _the_environment_states_what_is_rewarded(params: Params) -> None:
+    known = (FORMAT_MEASURE, *bundle(params.environment.name).measures)
+    for name in params.reward.measures:
+        if name not in known:
+            raise ValueError(
+                f"reward.measures: {name!r} is nothing that {params.environment.name} measures; allowed: "
+                f"{', '.join(known)}{did_you_mean(name, known)}"
+            )
+
+
+# What imitation learns from.
+
+
+def _there_is_somebody_to_imitate(params: Params) -> None:
+    if params.imitation.demonstrations and not params.environment.has_oracle:
+        raise ValueError(
+            f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: nobody shows how "
+            f"this section's tasks of {params.environment.name} are done, so there is nothing to imitate"
+        )
+
+
+def _thoughts_stand_behind_prompts_that_are_made_anew(params: Params) -> None:
+    if params.imitation.thoughts is not None and params.policy.state_update in OWN_WORDS:
+        raise ValueError(
+            f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts hold nothing "
+            f"that the policy wrote, and those of policy.state_update {params.policy.state_update!r} do"
+        )
+
+
+# Dictionaries.
+
+
+def _training_fits_a_dictionary_every_step(params: Params) -> None:
+    if params.skills.search == "exact" and params.training.steps:
+        raise ValueError(
+            "skills.search exact may take a minute per dictionary, and what it finds by then depends on "
+            "the machine: set training.steps to 0 with it, or train with another search"
+        )
+
+
+def _the_search_ranks_pairs(params: Params) -> None:
+    if params.skills.corpus == "batch_accepts" and params.skills.search != "greedy":
+        raise ValueError(
+            f"skills.corpus batch_accepts is a rule for the ranking of skills.search greedy; with "
+            f"{params.skills.search!r} take algorithm_1"
+        )
+
+
+# How training goes on.
+
+
+def _groups_are_shared_evenly(params: Params) -> None:
+    if params.training.tasks_per_step % params.processes:
+        raise ValueError(
+            f"training.tasks_per_step {params.training.tasks_per_step} must be a multiple of processes "
+            f"({params.processes})"
+        )
+
+
+def _every_process_can_have_its_engine(params: Params) -> None:
+    most = params.engine.most_processes
+    if most is not None and params.processes > most:
+        raise ValueError(
+            f"engine {params.engine.name} samples inside the training process: processes is "
+            f"{params.processes}, must be {most}; several processes take engine server or local"
+        )
+
+
+def _training_suits_the_algorithm(params: Params) -> None:
+    algorithm, training = params.algorithm, params.training
+    if algorithm.one_update_per_step and (training.minibatches, training.minibatch_size) != (1, 0):
+        raise ValueError(
+            f"algorithm {algorithm.name} learns from the policy that sampled and no other: "
+            f"training.minibatches is {training.minibatches}, must be 1, and training.minibatch_size "
+            f"{training.minibatch_size}, must be 0"
+        )
+    if algorithm.one_update_per_step and training.lag:
+        raise ValueError(
+            f"algorithm {algorithm.name} learns from the policy that sampled and no other: training.lag "
+            f"is {training.lag}, must be 0"
+        )
+    if training.rollouts_per_task < algorithm.smallest_group:
+        raise ValueError(
+            f"algorithm {algorithm.name} compares a task's rollouts: training.rollouts_per_task is "
+            f"{training.rollouts_per_task}, must be at least {algorithm.smallest_group}"
+        )
+
+
+def _training_reaches_its_learning_rate(params: Params) -> None:
+    steps, warmup = params.training.steps, params.training.warmup_steps
+    if steps and warmup >= steps:
+        raise ValueError(
+            f"training.warmup_steps is {warmup}, must be less than training.steps ({steps}): no step "
+            "would have the learning rate that training.learning_rate says"
+        )
+
+
+def _rollouts_can_be_played_ahead(params: Params) -> None:
+    if params.training.lag and not params.engine.plays_beside_updates:
+        raise ValueError(
+            f"training.lag 1 plays while the learner updates, and engine {params.engine.name} does not: "
+            "take engine local or server, or lag 0"
+        )
+    if params.training.lag and params.training.checkpoint_every == 1:
+        raise ValueError(
+            "training.lag 1 has nothing to play ahead with training.checkpoint_every 1, since the step "
+            "after a checkpoint is on-policy: make it at least 2, or lag 0"
+        )
+
+
+def _rollouts_can_be_replayed(params: Params) -> None:
+    replay, training = params.training.replay, params.training
+    if replay is None:
+        return
+    if not params.algorithm.corrects_staleness:
+        raise ValueError(
+            f"algorithm {params.algorithm.name} does not correct for rollouts of older weights: "
+            "training.replay must be null, or the algorithm one with ratios to the weights that sampled"
+        )
+    if replay.staleness <= training.lag:
+        raise ValueError(
+            f"training.replay.staleness is {replay.staleness}: with training.lag 1 a group's weights are "
+            "two steps old when it can be replayed first, so make it at least 2, or lag 0"
+        )
+    most = (replay.staleness - training.lag) * training.tasks_per_step
+    if replay.groups > most:
+        raise ValueError(
+            f"training.replay.groups is {replay.groups}, but at most {most} groups are young enough "
+            "(staleness, less the lag, times tasks_per_step): lower it, or raise staleness"
+        )
+
+
+def _the_best_checkpoint_has_tasks_to_be_found_on(params: Params) -> None:
+    if params.training.keep == "best" and not params.tasks.validation:
+        raise ValueError("training.keep best needs tasks.validation of at least 1, got 0")
+
+
+def _there_are_tasks_to_probe_with(params: Params) -> None:
+    tasks, probe = params.tasks, params.training.probe
+    if tasks.unseen and (why := params.environment.why_nothing_unseen):
+        raise ValueError(f"tasks.unseen is {tasks.unseen}, must be 0: {why}")
+    if probe is not None and probe.tasks > tasks.train:
+        raise ValueError(
+            f"training.probe.tasks is {probe.tasks}, must be at most tasks.train ({tasks.train})"
+        )
+    if probe is not None and 0 < tasks.unseen < probe.tasks:
+        raise ValueError(
+            f"training.probe.tasks is {probe.tasks}, must be at most tasks.unseen ({tasks.unseen}), "
+            "which may be 0 to probe with training tasks alone"
+        )
+
+
+RULES: tuple[Callable[[Params], None], ...] = (
+    _groups_are_shared_evenly,
+    _training_fits_a_dictionary_every_step,
+    _the_search_ranks_pairs,
+    _the_prompt_has_words_for_the_library,
+    _the_best_checkpoint_has_tasks_to_be_found_on,
+    _there_are_tasks_to_probe_with,
+    _the_environment_has_the_rendering,
+    _domain_words_can_become_tokens,
+    _there_is_somebody_to_imitate,
+    _thoughts_stand_behind_prompts_that_are_made_anew,
+    _the_environment_states_what_is_rewarded,
+    _the_parser_reads_what_the_rendering_asks_for,
+    _notes_are_shown,
+    _a_learned_state_update_has_its_memory,
+    _there_is_something_to_sum_up,
+    _training_suits_the_algorithm,
+    _training_reaches_its_learning_rate,
+    _prompts_have_room_for_what_is_given,
+    _rollouts_can_be_played_ahead,
+    _rollouts_can_be_replayed,
+    _every_process_can_have_its_engine,
+)

@@ -1,0 +1,82 @@
+"""A policy made from nothing: the words of its prompts and answers, from every section that adds some."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skillpress.core.errors import ParamsError
+from skillpress.core.interface import ScratchVocabulary
+from skillpress.core.seeds import derive
+from skillpress.environments import bundle
+from skillpress.experiment.params import Params
+from skillpress.models.policy import Policy
+from skillpress.models.policy.scratch import build_scratch_policy
+from skillpress.play.agents.learned_memory import MemoryWords
+from skillpress.skills.library.advice import with_advice_words
+
+
+def scratch_policy(params: Params) -> Policy:
+    """A policy of fresh weights, whose vocabulary is the environment's with the words of memory and library.
+
+    Raises:
+        ParamsError: the environment has no compact vocabulary, or one that lacks what prompts need.
+    """
+    section, found = params.policy, bundle(params.environment.name)
+    if found.vocabulary is None or not section.compact:
+        raise ParamsError(
+            f"policy.model: {section.model!r} needs policy.rendering compact and an environment that has it, "
+            f"got {section.rendering!r} of {params.environment.name!r}"
+        )
+    words = _with_memory(found.vocabulary(params.environment, section.turns_shown), params)
+    if (library := params.skills.library) is not None:
+        alphabet = found.projection_of(params.environment).alphabet
+        words = with_advice_words(words, alphabet, library.top_k)
+    return build_scratch_policy(
+        replace(words, state_words=_context_words(words, params)),
+        section.width,
+        section.layers,
+        section.heads,
+        params.sampling.max_new_tokens,
+        derive(params.seed, "weights") % 2**32,
+    )
+
+
+def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabulary:
+    """The words with those of the memory, which also stand in every prompt.
+
+    Raises:
+        ParamsError: the environment has such words itself.
+    """
+    memory = params.policy.make_memory()
+    if not isinstance(memory, MemoryWords):
+        return vocabulary
+    if taken := set(vocabulary.words) & set(memory.words):
+        raise ParamsError(
+            f"policy.state_update: 'learned' has words of its own, and {params.environment.name} "
+            f"has {min(taken)!r} too; take another"
+        )
+    return replace(
+        vocabulary,
+        words=(*vocabulary.words, *memory.words),
+        state_words=vocabulary.state_words + memory.length,
+    )
+
+
+def _context_words(vocabulary: ScratchVocabulary, params: Params) -> int:
+    """Words in the longest prompt of a scratch policy.
+
+    Raises:
+        ParamsError: prompts are to grow, and the rendering has no continuations.
+    """
+    section = params.policy
+    first = vocabulary.state_words + section.knowledge_words
+    if not section.make_state_update().grows:
+        return first
+    if vocabulary.continuation_words is None:
+        raise ParamsError(
+            f"policy.state_update: {section.state_update!r} needs a rendering with continuations, which "
+            f"{section.rendering!r} of {params.environment.name} has not"
+        )
+    turn = params.sampling.max_new_tokens + vocabulary.continuation_words
+    longest = first + (params.environment.max_steps - 1) * turn
+    return max(first, min(longest, section.context_tokens))

@@ -1,0 +1,56 @@
+"""The ``skills`` section of params.yaml, and the parts of this folder that go by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from skillpress.core.registry import CLOSURES, CORPORA, SEARCHES, lookup
+from skillpress.core.sections import NonNegativeInt, Section, registered
+from skillpress.skills.library.parameters import LibraryParameters
+
+if TYPE_CHECKING:
+    from skillpress.skills.buffer import Skills, SuccessBuffer
+    from skillpress.skills.closure import Closure
+    from skillpress.skills.search import Search
+    from skillpress.skills.step_corpus import StepCorpus
+
+
+class SkillParameters(Section):
+    """To what a dictionary is fitted, and how; and the library of skills in words, where there is one."""
+
+    max_phrase_length: Annotated[int, Field(ge=1, le=16)]
+    buffer: NonNegativeInt
+    corpus: Annotated[str, registered(CORPORA)]
+    search: Annotated[str, registered(SEARCHES)]
+    closure: Annotated[str, registered(CLOSURES)]
+    library: LibraryParameters | None
+
+    def make_corpus(self) -> Callable[[SuccessBuffer, list[Skills]], StepCorpus]:
+        """What a training step's dictionary is fitted to, from the buffer and the batch's successes."""
+        chosen: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
+            CORPORA, self.corpus, "skills.corpus"
+        )
+        return chosen
+
+
+def search_called(name: str) -> Search:
+    """The search that ``skills.search`` calls so.
+
+    Raises:
+        ParamsError: no search has this name.
+    """
+    found: Search = lookup(SEARCHES, name, "skills.search")
+    return found
+
+
+def closure_called(name: str) -> Closure:
+    """The closure that ``skills.closure`` calls so.
+
+    Raises:
+        ParamsError: no closure has this name.
+    """
+    found: Closure = lookup(CLOSURES, name, "skills.closure")
+    return found
