@@ -177,13 +177,13 @@ def test_an_environment_that_forgets_its_seed_is_refused(doors) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"won": {"info": "said_"}}, r"environment.won.info: 'said_' is no key .*; did you mean 'said'\?"),
+        ({"won": {"info": "said_"}}, r"environment.won.info: 'said_' is not a key .*; did you mean 'said'\?"),
         ({"info": {"admissible": "dors"}}, r"environment.info.admissible: 'dors' .*; did you mean 'doors'\?"),
         ({"info": {"admissible": "todo"}}, r"environment.info.admissible: 'todo' is not a key of the info"),
         ({"info": {"action": "done"}}, r"environment.info.action: 'done' is not a key of the info"),
         (
             {"info": {"invalid": "sad"}},
-            r"environment.info.invalid: 'sad' is no key .*; did you mean 'said'\?",
+            r"environment.info.invalid: 'sad' is not a key .*; did you mean 'said'\?",
         ),
     ],
 )
