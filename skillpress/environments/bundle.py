@@ -54,7 +54,7 @@ class TaskParameters(Section):
     validation: NonNegativeInt
     test: PositiveInt
     unseen: NonNegativeInt = 0
-    """Of a kind that no other split has; probes play some of them."""
+    """Number of tasks of a kind that no other split has; probes play some of them."""
 
     def make(self) -> SplitSizes:
         """The sizes of all splits."""

@@ -1,7 +1,8 @@
-"""The sections ``policy`` and ``reward`` of params.yaml: what an agent reads, keeps, says and is paid for.
+"""The sections ``policy`` and ``reward`` of params.yaml: an agent's model, prompts, memory, parser and
+reward.
 
-The registries that ``policy.parser``, ``policy.state_update`` and ``reward.shaping`` choose from are looked
-up here and nowhere else.
+Only this module looks up the registries that ``policy.parser``, ``policy.state_update`` and
+``reward.shaping`` choose from.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from skillpress.skills.shaping import Shaping
 
 SCRATCH = "scratch"
-"""``policy.model`` of a model made from nothing."""
+"""Value of ``policy.model`` for a model built from scratch."""
 RENDERINGS_OWN = "rendering"
-"""``policy.parser`` of the parser that the rendering itself names."""
+"""Value of ``policy.parser`` for the parser that the rendering itself names."""
 ASKED_FOR = frozenset({"json", "xml", "planned"})
 """Parsers whose answers a prompt can ask for in place of tags."""
 OWN_WORDS = frozenset({"concatenate", "summarize", "learned"})
-"""The state updates whose prompts hold what the policy itself has written."""
+"""The state updates whose prompts contain text that the policy itself has written."""
 
 
 class MemoryParameters(Section):
@@ -39,7 +40,7 @@ class MemoryParameters(Section):
     alphabet: NonNegativeInt
 
     def make(self, compact: bool) -> Memory:
-        """How the memory is written: in words of an alphabet of its own, or as text.
+        """Return the memory's format: words of its own alphabet, or text.
 
         Args:
             compact: whether the rendering is the compact one, which has no words but its own.
@@ -48,7 +49,7 @@ class MemoryParameters(Section):
 
 
 class PolicyParameters(Section):
-    """Which model acts, and how its prompts are made and its answers read."""
+    """Which model acts, how its prompts are made and how its answers are parsed."""
 
     model: Annotated[str, Field(min_length=1)]
     rendering: str
@@ -72,41 +73,42 @@ class PolicyParameters(Section):
 
     @property
     def from_scratch(self) -> bool:
-        """Whether the model is made from nothing."""
+        """Whether the model is built from scratch."""
         return self.model == SCRATCH
 
     @property
     def compact(self) -> bool:
-        """Whether prompts are of the environment's few words, and not of sentences."""
+        """Whether prompts consist of the environment's few words, not of sentences."""
         return self.rendering == "compact"
 
     @property
     def turns_shown(self) -> int:
-        """How many past turns a prompt shows at most that is made anew."""
+        """Maximum number of past turns in a rebuilt prompt."""
         return 0 if self.state_update == "environment" else self.history
 
     def make_memory(self) -> Memory | None:
-        """How a learned state update is written; None with any other."""
+        """The memory of a learned state update; None for any other state update."""
         return None if self.memory is None else self.memory.make(self.compact)
 
     def make_state_update(self) -> StateUpdate:
-        """What the agent keeps of its past."""
+        """Make the state update, which decides what the agent keeps of its past."""
         make = lookup(STATE_UPDATES, self.state_update, "policy.state_update")
         memory = self.make_memory()
         made: StateUpdate = make(self.turns_shown, *([] if memory is None else [memory]))
         return made
 
     def parser_name(self, rendering: Rendering) -> str:
-        """What reads the answers to a rendering's prompts: its own parser, or the one that is asked for."""
+        """The name of the parser for answers to a rendering's prompts: the rendering's own, unless the
+        section names another."""
         return rendering.parser if self.parser == RENDERINGS_OWN else self.parser
 
     def make_parser(self, rendering: Rendering) -> Parser:
-        """The parser of :meth:`parser_name`."""
+        """The parser named by :meth:`parser_name`."""
         return parser_called(self.parser_name(rendering))
 
 
 def parser_called(name: str) -> Parser:
-    """The parser that ``policy.parser``, or a rendering, calls so.
+    """The parser with this name, as used by ``policy.parser`` and by renderings.
 
     Raises:
         ParamsError: no parser has this name.
@@ -116,7 +118,7 @@ def parser_called(name: str) -> Parser:
 
 
 class RewardParameters(Section):
-    """What an agent's steps and a trajectory's success are worth."""
+    """The rewards for an agent's steps and for a trajectory's success."""
 
     success: Positive
     invalid_penalty: NonNegative
@@ -128,7 +130,7 @@ class RewardParameters(Section):
     efficiency: NonNegative
 
     def make(self) -> OutcomeReward:
-        """How an agent judges its own steps."""
+        """Make the agent's reward for its own steps."""
         return OutcomeReward(
             success=self.success,
             invalid_penalty=self.invalid_penalty,
@@ -138,6 +140,6 @@ class RewardParameters(Section):
         )
 
     def make_shaping(self, max_steps: int) -> Shaping:
-        """What successes cost, with λ = ``efficiency`` and T = ``max_steps``."""
+        """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""
         make: Callable[[float, int], Shaping] = lookup(SHAPINGS, self.shaping, "reward.shaping")
         return make(self.efficiency, max_steps)
