@@ -33,7 +33,7 @@ help:
 	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
-	@echo "make lint      style, types, import rules"
+	@echo "make lint      style, types, import rules, plain English"
 	@echo "make docs      the documentation site, site/html/index.html"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
 	@echo "make schedule  the same and a worker that runs the deployments of infra/prefect.yaml"
@@ -73,6 +73,7 @@ lint: setup-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(PYTHON) -m docs.plain_english
 
 # Figures are drawn anew, every warning is an error, and every internal link is followed.
 docs: setup-dev

@@ -136,7 +136,7 @@ KINDS: dict[str, Callable[[], Peer]] = {
     "sandbox_sandlock": partial(Sandbox.start, PATIENT, backend="sandlock"),
 }
 MANY = ("sandbox", "bare_loop", "bare_ipykernel")
-"""Of these kinds 64 and 128 are started, of the others 16."""
+"""64 and 128 are started of these kinds, 16 of the others."""
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -56,7 +56,7 @@ def main() -> None:
     place = Place(torch.device(chosen.device), chosen.dtype)
     setting = SETTINGS[chosen.model]
     setting = replace(setting, groups=chosen.groups or setting.groups)
-    os.environ["OMP_NUM_THREADS"] = "1"  # accelerate takes two threads where nobody says
+    os.environ["OMP_NUM_THREADS"] = "1"  # accelerate takes two threads by default
     torch.set_num_threads(1)
     if chosen.side:
         timed = SIDES[chosen.side](setting, chosen.folder, chosen.steps, place)

@@ -1,4 +1,4 @@
-"""The pages of the library's API: a page for each module that somebody else's code may import."""
+"""The pages of the library's API: a page for each module that other code may import."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MODULES = {
         "skillpress.core.storage",
     ),
 }
-"""Heading to its modules. What is not here may change with any commit."""
+"""Heading to its modules. All other modules may change with any commit."""
 
 HEAD = """# API
 

@@ -72,7 +72,7 @@ def _stopped_at_its_parser() -> Iterator[None]:
 
 
 def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What it takes, but for ``--help``."""
+    """The parser's options except ``--help``."""
     return [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
 
 

@@ -1,9 +1,9 @@
-"""The order of the pages: the lists of docs/index.md, and whatever page they do not name.
+"""The order of the pages: the lists of docs/index.md, then all other pages.
 
-docs/index.md is the one table of contents, for whoever reads the repository and for the site. A section is a
-heading and the pages that are linked below it, each with what is said of it behind the link. Pages that are
-made from the code come under MADE. A page that no section links to comes under MORE, so that a new file of
-docs/ is on the site without another word.
+docs/index.md is the only table of contents, for readers of the repository and for the site. A section is a
+heading and the pages linked below it, each with its description after the link. Pages made from the code come
+under MADE. A page that no section links to comes under MORE, so that a new file of docs/ is on the site at
+once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MADE_PAGES = ("parameters", "command_line", "api")
 MORE = "More"
 
 LINE = re.compile(r"^- \[[^\]]*\]\((\S+)\.md\): (.+(?:\n  .+)*)", re.MULTILINE)
-"""What is said of a page."""
+"""The description of a page."""
 
 
 def sections(pages: Path) -> dict[str, list[str]]:

@@ -39,7 +39,7 @@ def within_a_sentence(translator: Any, node: nodes.math) -> None:
 
 
 def by_itself(translator: Any, node: nodes.math_block) -> None:
-    """Write a formula that stands on a line of its own."""
+    """Write a formula on a separate line."""
     translator.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>\n')
     raise nodes.SkipNode
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 LOADED = {("img", "src"), ("script", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}
 """What a browser fetches without being asked to."""
 KINDS_OF_LINK = {"stylesheet", "icon", "preload", "prefetch", "shortcut icon"}
-"""Of the ``link`` elements, those that it fetches."""
+"""The ``link`` elements that the browser fetches."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ def text(pages: Path) -> str:
 
 
 def first_sentence(page: Path) -> str:
-    """What a page that nobody else describes says it is, before its first full stop."""
+    """A page's own description, up to its first full stop, if no other page describes it."""
     for paragraph in prose(page.read_text(encoding="utf-8")).split("\n\n"):
         words = " ".join(paragraph.split())
         if words and words[0] not in "#|!-<`":

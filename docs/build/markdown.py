@@ -21,7 +21,7 @@ class Block:
     """A fenced block of code."""
 
     language: str
-    """What stands behind the fence; empty where nothing does."""
+    """The word after the fence; empty if there is none."""
     code: str
     remark: str
     """The comment right above it, which no reader sees; empty where there is none."""

@@ -1,8 +1,8 @@
 """The folder that Sphinx reads: the written pages, the generated ones, and the files that they link to.
 
-A page of docs/ is plain Markdown for whoever reads the repository. Two things are changed for the site. A
-link to a file of the repository becomes a link to a copy of it, one to a folder becomes the folder's name.
-And the front page is given the table of contents in the form that Sphinx wants.
+A page of docs/ is plain Markdown for readers of the repository. Two things change for the site. A link to a
+file of the repository becomes a link to a copy of it, and a link to a folder becomes the folder's name. The
+front page gets the table of contents in the form that Sphinx needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COPIES = "files"
 
 
 class BrokenLinkError(Exception):
-    """A page links to what is not there."""
+    """A page links to a place that does not exist."""
 
 
 def gather(root: Path, folder: Path) -> None:

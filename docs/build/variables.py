@@ -13,7 +13,7 @@ READERS = frozenset({"get", "setdefault", "pop"})
 def read_by_code(root: Path) -> dict[str, set[str]]:
     """Variable to the files that read it, from the root.
 
-    A name that is no text in the code must be a constant of some module; a name that a function is given, or
+    A name that is not a text in the code must be a constant of some module. A function argument, or a name
     that comes out of a table, is not found here.
     """
     trees = {

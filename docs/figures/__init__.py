@@ -1,6 +1,6 @@
 """The figures of the pages, drawn by code: ``python -m docs.figures`` writes them beside their modules.
 
-Whatever numbers stand in them are computed by the library when they are drawn. The files are in the
+All numbers in them are computed by the library when they are drawn. The files are in the
 repository, so that pages show them there too; a test draws them again and holds the files to it.
 """
 

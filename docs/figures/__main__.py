@@ -1,4 +1,4 @@
-"""``python -m docs.figures``: draw all of them anew."""
+"""``python -m docs.figures``: draw all of them again."""
 
 from __future__ import annotations
 

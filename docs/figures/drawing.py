@@ -28,7 +28,7 @@ class Drawing:
     width: int
     height: int
     about: str
-    """What the picture shows, for whoever cannot see it."""
+    """A description of the picture for readers who cannot see it."""
     parts: list[str] = field(default_factory=list)
 
     def text(

@@ -1,4 +1,4 @@
-"""``python -m docs.study``: make what docs/study.md, its figures and the README show of the record anew."""
+"""``python -m docs.study``: update the record's figures in docs/study.md, its drawings and the README."""
 
 from __future__ import annotations
 

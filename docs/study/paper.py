@@ -1,7 +1,7 @@
 """The paper's tables from the recorded runs, each figure beside the paper's.
 
 Ours are means over training seeds with the 95% t interval over seeds; Table 1's is that over seeds and
-tasks. The paper's stand in brackets; its models have a thousand times the weights.
+tasks. The paper's are in brackets; its models have a thousand times the weights.
 """
 
 from __future__ import annotations

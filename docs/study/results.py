@@ -32,15 +32,15 @@ class Level:
     over_trainings: OverTrainings | None
     seeds: int
     tasks: int
-    """Of a seed."""
+    """Number of tasks of one seed."""
 
     def in_percent(self) -> str:
-        """Such as ``82.5 (80.9 to 84.1)``; without an interval where a single seed has been run."""
+        """The level, such as ``82.5 (80.9 to 84.1)``; without an interval if only a single seed was run."""
         found = self.over_trainings
         return percent(self.mean, *((found.low, found.high) if found else ()))
 
     def in_points(self) -> str:
-        """Such as ``+1.5 (+0.2 to +2.8)``; without an interval where a single seed has been run."""
+        """The level, such as ``+1.5 (+0.2 to +2.8)``; without an interval if only a single seed was run."""
         found = self.over_trainings
         return points(self.mean, *((found.low, found.high) if found else ()))
 
@@ -140,7 +140,7 @@ class Results:
 
 
 def _level(scores: Sequence[pl.DataFrame], *, shares: bool) -> Level | None:
-    """Of the seeds that have tasks; None where none has."""
+    """The level over the seeds that have tasks; None if none has."""
     played = [found for found in scores if found.height]
     if not played:
         return None

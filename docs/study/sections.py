@@ -146,7 +146,7 @@ def compression(results: Results, question: str) -> Iterator[str]:
 
 
 def compression_verdict(results: Results, one: Prediction, corrected: float | None) -> str:
-    """As the plan has it; none while a run of the question is missing."""
+    """The verdict by the plan's rule; none while a run of the question is missing."""
     wanted = _runs_of_question_6(results, one.benchmark)
     if one.runs < wanted or one.slope is None or one.partial is None or corrected is None:
         return f"runs are missing ({one.runs} of {wanted})"

@@ -8,7 +8,7 @@ NONE = "–"
 
 
 def points(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """Such as ``+1.5 (+0.2 to +2.8)``; a dash for None."""
+    """The value in points, such as ``+1.5 (+0.2 to +2.8)``; a dash for None."""
     if value is None:
         return NONE
     text = _signed(value)
@@ -20,7 +20,7 @@ def _signed(value: float) -> str:
 
 
 def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """Such as ``82.5 (80.9 to 84.1)``; a dash for None."""
+    """The value in percent, such as ``82.5 (80.9 to 84.1)``; a dash for None."""
     if value is None:
         return NONE
     text = f"{100 * value:.1f}"

@@ -73,7 +73,7 @@ def _fingerprint() -> str:
 
 @cache
 def _folder() -> Path:
-    """The cache folder in the user's own, or in the one for temporary files if that is not writable."""
+    """The folder in the user's cache, or among temporary files if the cache is not writable."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "skillpress" / f"numba-{_fingerprint()}"
     try:

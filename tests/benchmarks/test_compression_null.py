@@ -1,4 +1,4 @@
-"""Question 6 where no policy differs from another: what chance alone makes of its analyses."""
+"""Question 6 if no policy differs from another: the results of its analyses by chance alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def interval(correlation: float, rows: int, held: int) -> tuple[float, float]:
 def test_with_the_number_of_successes_held_constant_chance_alone_correlates_nothing_with_the_gap(
     repository: Path,
 ) -> None:
-    """Training successes are both the gap's first half and the sample that the certificate is bound from."""
+    """Training successes are both the first half of the gap and the sample behind the certificate."""
     rows = gaps(null_probes("alike", 0, load_params(repository / "params.yaml").skills))
     _, high = interval(given_the_length_alone(rows), rows.height, 1)
     assert high < 0, "the confounder is there"

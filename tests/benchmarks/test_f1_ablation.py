@@ -1,4 +1,4 @@
-"""The variant of the ablation in which the paper's 7.24 and 7.25 come out."""
+"""The variant of the ablation that reproduces the paper's 7.24 and 7.25."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scatters between trainings is told from the episodes' dice: by hand, and where the truth is known."""
+"""Scatter between trainings is separated from the episodes' chance: by hand, and with a known truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_scatter_dice_and_the_luck_of_training_by_hand() -> None:
 
 
 def test_policies_that_are_the_same_scatter_as_their_dice_say() -> None:
-    """Over many sets of 5 trainings without any luck, V and E agree in the mean."""
+    """Over many sets of 5 trainings without any luck, V and E agree on average."""
     random = np.random.default_rng(0)
     chances = random.beta(2, 1, size=30)
     differences, dice = [], []
@@ -66,7 +66,7 @@ def test_a_setting_is_tested_on_the_first_one() -> None:
 
 @pytest.mark.thorough
 def test_seeds_share_demonstrations_and_what_is_finished_is_kept(repository: Path, tmp_path: Path) -> None:
-    """Two settings that are the same come out the same, seed by seed, and seeds differ."""
+    """Two equal settings give equal results, seed by seed, and seeds differ."""
     params = changed(
         load_params(repository / "params.yaml", repository / "params" / "smoke.yaml"),
         tasks={"train": 16, "validation": 8},

@@ -24,7 +24,7 @@ def smoke():
 
 
 def trains_from(checkpoint: int, dies_in: int | None = None) -> Callable:
-    """A training of these steps behind a checkpoint, which may be killed."""
+    """A training of these steps after a checkpoint, which may be killed."""
 
     def train(job: TrainingJob, report) -> None:
         assert job.params.training.steps >= max(PLAYED)
@@ -44,14 +44,14 @@ def test_a_training_ends_in_the_first_step_by_which_its_budget_is_spent(
     run.folder.mkdir()
     monkeypatch.setattr(methods, "train", trains_from(0))
     assert last_step(run, budget, Played.read(tmp_path / "played.json")) == expected
-    monkeypatch.setattr(methods, "train", None)  # what is known is not done again
+    monkeypatch.setattr(methods, "train", None)  # a finished training is not repeated
     assert last_step(run, budget, Played.read(tmp_path / "played.json")) == expected
 
 
 def test_a_training_that_was_killed_goes_on_counting_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It dies in its second step, of which there is no checkpoint yet, so that step is done again."""
+    """It dies in its second step, which has no checkpoint yet, so that step is done again."""
     run = variant(smoke(), "rloo", 1.0, tmp_path)
     run.folder.mkdir()
     monkeypatch.setattr(methods, "train", trains_from(0, dies_in=2))
@@ -74,7 +74,7 @@ def rows(*values: float) -> list[dict[str, object]]:
 
 
 def test_with_one_seed_the_interval_is_over_tasks_by_hand() -> None:
-    """Of 0, 1, 1, 1, 0 the mean is 0.6 and the deviation sqrt(1.2 / 4)."""
+    """The mean of 0, 1, 1, 1, 0 is 0.6 and the deviation sqrt(1.2 / 4)."""
     found = estimate([rows(0, 1, 1, 1, 0)], "pass_at_1")
     half = 1.959964 * (1.2 / 4) ** 0.5 / 5**0.5
     assert (found["mean"], found["over"], found["p"]) == (pytest.approx(0.6), "tasks", None)

@@ -1,4 +1,4 @@
-"""Which games are taken, and what is counted of their episodes."""
+"""Which games are taken, and which of their episodes are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pilot's policies are compared on tasks that no split of their experiment has."""
+"""A pilot's policies are compared on tasks that are in no split of their experiment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARAMS = changed(load_params("params.yaml"), tasks={"train": 20, "validation": 6
 
 
 def workspace(params: Params, folder: Path) -> dict[str, set[str]]:
-    """The tasks of a run's folder; their ids by split."""
+    """The tasks in a run's folder; their ids by split."""
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
     tasks = list(bundle(params.environment.name).make_tasks(params.environment, sizes, params.seed))
     for split in SPLITS:

@@ -1,4 +1,4 @@
-"""The examples of docs/export.md, run from the page as they stand there, in the folder of a small run."""
+"""The examples of docs/export.md, run unchanged from the page, in the folder of a small run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAYED = [episode(), unsampled()]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what training leaves, exported and recorded as the page says."""
+    """A folder with the results of training, exported and recorded as the page says."""
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -47,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def example(name: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
-    """What an example of the page leaves in its names."""
+    """The variables after an example of the page."""
     monkeypatch.chdir(run)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{run}/mlruns/mlflow.db")
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md, run from the page as they stand there."""
+"""The examples of docs/extending.md, run unchanged from the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def blocks(heading: str) -> list[str]:
 
 
 def path_of(block: str) -> Path | None:
-    """The file that a block says it is."""
+    """The file that a block names."""
     named = re.match(r"# ((?:skillpress|params)/\S+)\n", block)
     return Path(named[1]) if named else None
 

@@ -1,4 +1,4 @@
-"""The table of few tasks on the page of evaluation is what the simulation recorded, before and now."""
+"""The table of few tasks on the page of evaluation equals the simulation's record, before and now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of the pages: written so that GitHub and the site both draw them, and none is left undrawn."""
+"""Formulas of the pages are written so that GitHub and the site both draw them, and all are drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.pages import NAMES, PAGES
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 UNDRAWN = re.compile(r"[αβγδηθλπρτφΔΣ𝓑𝒞𝒢𝓛𝒯√∑∈∪≤≥←⌈]|\w_\w+ [=−·] |\^\(")
-"""What a formula holds that was written out as text."""
+"""Signs of a formula that was written out as text."""
 OLD = frozenset({"changelog", "study", "study_pilots", "README", "index", "papers"})
 """Pages whose sentences name a symbol now and then."""
 

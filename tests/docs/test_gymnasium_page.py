@@ -1,4 +1,4 @@
-"""The examples of docs/gymnasium.md, run from the page as they stand there."""
+"""The examples of docs/gymnasium.md, run unchanged from the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"^```(?:python|yaml)\n(.*?)^```$", PAGE.read_text(), re.MUL
 
 
 def the_block(start: str) -> str:
-    """The one example that starts so."""
+    """The only example that begins like this."""
     (found,) = (block for block in BLOCKS if block.startswith(start))
     return found
 
@@ -41,7 +41,7 @@ def test_wordle_of_words_is_played_through_gymnasium(capsys: pytest.CaptureFixtu
 
 @pytest.fixture
 def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The game's module where it can be imported, here and in worker processes."""
+    """The game's module in a place from which it can be imported, here and in worker processes."""
     (tmp_path / "doors.py").write_text(the_block("# doors.py"))
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path

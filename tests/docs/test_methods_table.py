@@ -1,4 +1,4 @@
-"""The comparison of algorithms in docs/methods.md is what the benchmark gave, of every algorithm there is."""
+"""The comparison of algorithms in docs/methods.md equals the benchmark's result, with every algorithm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def around(mean: float, p: float | None = None) -> dict[str, Any]:
 
 
 def made_up() -> dict[str, Any]:
-    """Two algorithms beside GRPO, of which the first is better by two points."""
+    """Two algorithms beside GRPO; the first is better by two points."""
 
     def entry(mean: float, p: float | None, chosen: float) -> dict[str, Any]:
         less = {"pass_at_1": around(mean - 0.8, p), "area": around(mean - 0.8, p)}

@@ -1,4 +1,4 @@
-"""The examples of docs/openenv.md, run from the page as they stand there, but for the port."""
+"""The examples of docs/openenv.md, run from the page unchanged except for the port."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Every example of every page is run, or checked as far as it can be without a model, a server or an hour.
+"""Every example on every page is run, or checked as far as possible without a model, a server or an hour.
 
-Python is run from the page, in order, and says what the comments behind its prints say. A page that a test of
-its own names is left to that test, and so is a block whose comment above names one. YAML that says which file
-of params/ it is must be an experiment's overlay. A command line must name a command, and options that it has.
+Python is run from the page, in order, and prints what the comments after its prints say. If a page has its
+own test, that test checks it, and so does a test that a comment above a block names. YAML that says which
+file of params/ it is must be an experiment's overlay. A command line must name a command, and options that it
+has.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def test_command_lines_name_commands_and_options_that_there_are(page: Path) -> N
 
 
 def command_lines(text: str) -> Iterator[str]:
-    """Each command of a page, on one line and without what a comment says of it."""
+    """Each command on a page, on one line and without the text of comments."""
     in_blocks = [block.code for block in blocks(text) if is_shell(block)]
     indented = [
         line.strip() for line in text.splitlines() if line.startswith("    ") and COMMAND.match(line.strip())
@@ -93,12 +94,12 @@ def command_lines(text: str) -> Iterator[str]:
 
 
 def is_shell(block: Block) -> bool:
-    """Whether a block holds what is typed."""
+    """Whether a block holds typed commands."""
     return block.language in ("", "bash", "sh", "shell", "console")
 
 
 def complaint(line: str) -> str:
-    """What is wrong with a command line; empty where nothing is."""
+    """The error in a command line; empty if there is none."""
     match = COMMAND.match(line)
     assert match
     program, rest = match[1], shlex.split(match[2])

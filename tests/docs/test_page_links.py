@@ -1,6 +1,6 @@
-"""Whatever a page of the repository leads to or names is there.
+"""Everything that a page of the repository links to or names exists.
 
-Links to other sites cannot be followed without a network: their form is looked at, no more.
+Links to other sites cannot be followed without a network, so only their form is checked.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.support.pages import NAMES, PAGES, ROOT
 
 FILE = re.compile(r"(skillpress|tasks|flows|tests|benchmarks|infra|params|docs)(/[\w.-]+)+/?")
 GYMNASIUM = re.compile(r"-v\d+$")
-"""The name of a registered environment, ``skillpress/Countdown-v0``, is no file."""
+"""The name of a registered environment, ``skillpress/Countdown-v0``, is not a file."""
 FILE_NAME = re.compile(r"[\w.*/-]+\.[a-z]{2,7}(#[\w-]+)?")
 DEFINITION = re.compile(r"^\[([\w-]+)\]: (\S+)$", re.MULTILINE)
 REFERENCE = re.compile(r"\]\[([\w-]+)\]")
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub, and MyST likewise, call the headings of a page."""
+    """The anchors that GitHub, and also MyST, give the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", prose(page.read_text()), re.MULTILINE)
     plain = (re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

@@ -1,4 +1,4 @@
-"""Pages that say what is in the code, held to it."""
+"""Pages that describe the code agree with it."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_page_of_variables_has_none_that_nothing_knows() -> None:
 
 
 def texts() -> Iterator[str]:
-    """Every text of the program, with … where a value is put in."""
+    """Every text of the program, with … for every inserted value."""
     for folder in ("skillpress", "tasks", "flows"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""The examples of docs/sandbox.md, run from the page as they stand there."""
+"""The examples of docs/sandbox.md, run unchanged from the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site, built as ``make docs`` builds it."""
+"""The site, built like ``make docs`` builds it."""
 
 from __future__ import annotations
 

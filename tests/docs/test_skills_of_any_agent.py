@@ -1,4 +1,4 @@
-"""The example of docs/skills_of_any_agent.md, run from the page as it stands there."""
+"""The example of docs/skills_of_any_agent.md, run unchanged from the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The page of the study holds what its record and its plan give, and says what a made-up record implies."""
+"""The page of the study agrees with its record and its plan, and with the implications of a made-up
+record."""
 
 from __future__ import annotations
 
@@ -113,7 +114,7 @@ def test_levels_have_the_floors_and_every_method(repository: Path, tmp_path: Pat
 
 
 def test_a_gain_is_paired_with_the_start_of_the_same_run(repository: Path, tmp_path: Path) -> None:
-    """Both start from what SegCost wins, half of the episodes."""
+    """Both start from SegCost's successes, half of the episodes."""
     rows = {line.split(" | ")[0]: line for line in levels(made_up(repository, tmp_path, (10,)), "small")}
     assert rows["| `grpo`: plain"].endswith(" | -25.0 |")
     assert rows["| `segcost`: phrases"].endswith(" | +0.0 |")
@@ -122,7 +123,7 @@ def test_a_gain_is_paired_with_the_start_of_the_same_run(repository: Path, tmp_p
 
 def test_the_summary_counts_verdicts_by_question_and_benchmark(repository: Path, tmp_path: Path) -> None:
     (row,) = [line for line in summary(made_up(repository, tmp_path, (10, 11))) if "Q1" in line]
-    # nothing varies between the two seeds, so that there is no interval
+    # Nothing varies between the two seeds, so there is no interval.
     assert row == "| Q1. Which? | 1 × cannot be told | – |"
 
 

@@ -25,7 +25,7 @@ SMALLER = {
     "learning_rate=1e-6": "learning_rate=1e-4",
     "report_to=[]": "report_to=[], use_cpu=True, bf16=False, disable_tqdm=True",
 }
-"""What stands on the page to what is run."""
+"""Text on the page to its replacement in the test."""
 TOLD = """
 import json, os
 from pathlib import Path
@@ -49,7 +49,7 @@ def page() -> str:
 
 @pytest.fixture(scope="module")
 def folder(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model is."""
+    """The model's folder."""
     path = tmp_path_factory.mktemp("trl")
     names: dict[str, Any] = {}
     exec(page.split("from trl import")[0], names)

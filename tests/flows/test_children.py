@@ -30,7 +30,7 @@ def test_what_was_started_in_the_block_ends_with_it_and_what_was_there_before_st
 
 
 def test_who_waits_for_a_process_that_is_stopped_is_told_so() -> None:
-    """Else an experiment that was stopped would count as done."""
+    """Otherwise an experiment that was stopped would count as done."""
     codes: list[int] = []
     with pytest.raises(TimeoutError), children_stopped():
         process = subprocess.Popen(SLEEP)

@@ -22,7 +22,7 @@ GRPO = ("--params", "params/grpo.yaml", "--seed", "0")
 
 @pytest.fixture(scope="module")
 def clone(reproduced: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The experiment of seed 0 is done there, with SegCost."""
+    """Make the experiment of seed 0 there, with SegCost."""
     return reproduced.copied(tmp_path_factory.mktemp("flows"))
 
 

@@ -1,4 +1,4 @@
-"""An ablation over machines that share a DVC remote, an MLflow server and a revision, and nothing else."""
+"""An ablation over machines that share only a DVC remote, an MLflow server and a revision."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Path("began").write_text(str(os.getpid()))
 while not Path("end").exists():
     time.sleep(0.1)
 """
-"""In place of an experiment, in a machine's checkout."""
+"""Replaces an experiment in a machine's checkout."""
 TWICE = """
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ with machines.joined(1):
         except MachineLostError as error:
             print("lost", error, flush=True)
 """
-"""Gives an experiment out, and again where its machine is lost, as ``flows.ablation`` does."""
+"""Runs an experiment, and again if its machine is lost, like ``flows.ablation``."""
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ with machines.joined(1):
 def test_an_experiment_whose_machine_is_lost_is_named_ends_there_and_can_be_given_out_again(
     repository: Path, tmp_path: Path, whole: bool
 ) -> None:
-    """``whole``: the machine with all that runs on it, and not just Ray's process of it."""
+    """``whole``: the machine with everything on it, not only its Ray process."""
     head = Clone(repository, tmp_path / "head")
     checkouts = {name: waiting_checkout(tmp_path / name) for name in ("left", "right")}
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ def waiting_checkout(folder: Path) -> Path:
 
 
 def wait_for_begin(checkouts: dict[str, Path], program: subprocess.Popen[str]) -> str:
-    """In whose checkout an experiment has begun."""
+    """The checkout in which an experiment has begun."""
     deadline = time.monotonic() + 300
     while not (found := [name for name, folder in checkouts.items() if begun(folder)]):
         assert program.poll() is None, f"the program ended with exit code {program.returncode}"
@@ -128,7 +128,7 @@ def begun(checkout: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 class TestThreeClones:
-    """The head, which only asks and compares, and two machines that run experiments."""
+    """The head, which only distributes and compares, and two machines that run experiments."""
 
     @pytest.fixture
     def head(self, repository: Path, tmp_path: Path) -> Clone:
@@ -136,7 +136,7 @@ class TestThreeClones:
 
     @pytest.fixture
     def tracking(self, head: Clone, tmp_path: Path) -> Iterator[str]:
-        """MLflow's server, which takes the artifacts too; yields its address."""
+        """MLflow's server, which also stores the artifacts; yields its address."""
         store = ["--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db"]
         kept = ["--artifacts-destination", str(tmp_path / "artifacts"), "--workers", "1"]
         port = str(free_port())

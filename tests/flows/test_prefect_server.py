@@ -30,7 +30,7 @@ async def count(session: AsyncSession) -> int:
 
 
 async def add_one(database: AioSqliteConfiguration, meanwhile: Callable[[], Awaitable[None]]) -> None:
-    """Read, let the others go on, write what was read plus one."""
+    """Read, let the others continue, write the value plus one."""
     async with (
         await database.session(await database.engine()) as session,
         database.begin_transaction(session),
@@ -59,7 +59,7 @@ async def pause() -> None:
 
 
 async def all_at_once(database: AioSqliteConfiguration) -> tuple[list[BaseException], int]:
-    """(what the writers failed of, the counter after all of them)."""
+    """(errors of the writers, the counter after all of them)."""
     await counter(database)
     ended = await asyncio.gather(*[add_one(database, pause) for _ in range(WRITERS)], return_exceptions=True)
     return [error for error in ended if error is not None], await read(database)

@@ -1,4 +1,4 @@
-"""Prefect's servers of this repository ask for a secret, and flows that use another server are left alone."""
+"""This repository's Prefect servers require a secret, and flows that use another server are unaffected."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``make ui`` and ``make schedule``: what is told apart before anything is started."""
+"""``make ui`` and ``make schedule``: the cases that are distinguished before anything starts."""
 
 import os
 import re
@@ -102,7 +102,7 @@ def test_a_database_that_cannot_be_used_is_one_clear_message_without_its_passwor
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
 def test_a_schedule_really_runs_and_everything_ends_with_it(reproduced: Clone, tmp_path: Path) -> None:
-    """Of an experiment that has been reproduced before, what a changed parameter reruns."""
+    """The stages that a changed parameter reruns in an experiment that was reproduced before."""
     clone = reproduced.copied(tmp_path)
     shutil.rmtree(clone.folder / "mlruns")
     clone.set_params({"evaluation": {"runs": 1}})
@@ -136,13 +136,13 @@ def test_on_postgresql_it_runs_as_well_and_nothing_is_left_to_sqlite(
 
 
 def create_at_once(clone: Clone) -> None:
-    """Processes that create MLflow's database at the same time; a second one must not fail."""
+    """Processes that create MLflow's database at the same time; the second one must not fail."""
     both = [clone.start("skillpress.pipeline.tracking.runs", output=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
 
 
 def recorded_stages(uri: str) -> dict[str, str]:
-    """Each stage that MLflow has a run of, and how that ended."""
+    """Each stage with a run in MLflow, and how that run ended."""
     client = MlflowClient(uri)
     (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
     runs = client.search_runs([experiment.experiment_id], "tags.level = 'stage'")
@@ -184,7 +184,8 @@ def run_schedule(clone: Clone, log: Path) -> None:
 
 
 def assert_no_web_page_commands_prefect(url: str, secret: str) -> None:
-    """Requests as pages of other origins and other users of this machine send them; then the user's own."""
+    """Requests like those from pages of other origins and from other users of this machine; then the user's
+    own."""
     knows = {"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
     typed = {"Content-Type": "application/json"}
     foreign = {"Origin": "http://evil.example"}
@@ -227,7 +228,7 @@ def assert_no_web_page_reaches_mlflow(url: str) -> None:
 
 
 def has_completed(log: Path) -> bool:
-    """Whether a flow run has; lines on task runs say it of each stage."""
+    """Whether a flow run has this; lines about task runs say it for each stage."""
     return any(
         "Flow run '" in line and "Finished in state Completed" in line
         for line in log.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What the options of ``flows.study`` choose of the plan."""
+"""The parts of the plan that the options of ``flows.study`` choose."""
 
 from __future__ import annotations
 

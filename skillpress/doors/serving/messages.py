@@ -138,7 +138,7 @@ def reset_arguments(data: Mapping[str, Any]) -> ResetArguments:
     """The arguments of a reset message.
 
     Raises:
-        RefusedError: a key is unknown, or a value is of the wrong kind.
+        RefusedError: a key is unknown, or a value has the wrong type.
     """
     try:
         return ResetArguments.model_validate(data)

@@ -2,7 +2,7 @@
 
 The tables use two dictionaries. One is fitted (Eq. 3-4, the E-step) to the skill sequences of the method's
 won evaluation episodes, so every method has one, including those trained without a dictionary. The other was
-fitted by the last training step, which shaped its rewards with it if the method does so. Over several
+fitted by the last training step, which shaped its rewards with it if the method uses it. Over several
 training seeds its uses are summed.
 """
 

@@ -37,7 +37,7 @@ class Grid:
 
 
 def grid(table: PaperTable) -> Grid:
-    """Figures in rows and methods in columns, or transposed if the paper does so."""
+    """Figures in rows and methods in columns, or transposed if the paper's table is."""
     if table.number in METHOD_ROWS:
         heads = tuple(f"{line.heading}: {line.label}" for line in table.lines)
         rows = tuple(

@@ -102,7 +102,7 @@ class ReportData:
 
     title: str
     policies: Sequence[PolicyResult]
-    """In the order of the tables; baselines first reads best."""
+    """Policies in the order of the tables; baselines first reads best."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """Facts about the measurement, shown above the figures if models were given. Empty if the policies are
     trainings of an experiment; the page then counts methods and seeds instead."""

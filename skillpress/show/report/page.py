@@ -1,4 +1,4 @@
-"""From :class:`ReportData` to the text of one HTML page.
+"""Turn :class:`ReportData` into the text of one HTML page.
 
 The page holds Plotly's script once, and the data of each figure for it; it loads nothing. The same data give
 the same page, byte for byte. Jinja escapes every text. Figures escape theirs themselves, because Plotly reads

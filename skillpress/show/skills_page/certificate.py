@@ -19,7 +19,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 DELTA = 0.05
 
 Fit = Callable[[Sequence[Skills], str], SkillDictionary]
-"""(sequences, search) to a dictionary; ``""`` stands for the search in the user's settings."""
+"""(sequences, search) to a dictionary; an empty search means the one in the user's settings."""
 
 
 @dataclass(frozen=True)

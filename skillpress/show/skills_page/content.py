@@ -1,4 +1,4 @@
-"""From a log to the content of its page: figures and records, without markup.
+"""Turn a log into the content of its page: figures and records, without markup.
 
 The dictionary is fitted to the successes, or to all traces if the log does not tell successes. The
 comparisons use a second dictionary that is fitted to all of their traces (``comparison.py`` says why).

@@ -1,4 +1,4 @@
-"""From :class:`Content` to the text of one HTML page that loads nothing and runs no script.
+"""Turn :class:`Content` into the text of one HTML page that loads nothing and runs no script.
 
 Jinja escapes every text, and ``visible.py`` makes hidden characters visible. A policy in the page forbids
 scripts, so that even markup that slipped through could not run.

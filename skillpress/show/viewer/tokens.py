@@ -65,7 +65,7 @@ class TokenTexts:
 
 
 def tokens(texts: TokenTexts | None, ids: Sequence[int], most: int) -> tuple[tuple[Token, ...], int | None]:
-    """At most ``most`` tokens with their texts, and their full number if there are more."""
+    """Tokens with their texts, ``most`` of them at most, and their full number if there are more."""
     shown = ids[:most]
     cut = len(ids) if len(ids) > most else None
     return tuple(zip(texts(shown) if texts else [None] * len(shown), shown, strict=True)), cut

@@ -55,7 +55,7 @@ def by_task(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, .
 
 
 def random(skills: Sequence[Skill], query: Query, top_k: int) -> tuple[Skill, ...]:
-    """As many skills as ``by_task`` shows, drawn from the whole library with the query's seed."""
+    """The number of skills that ``by_task`` shows, drawn from the whole library with the query's seed."""
     count = len(by_task(skills, query, top_k))
     ordered = sorted(skills, key=lambda skill: skill.name)
     drawn = generator(query.seed, "random skills").permutation(len(ordered))[:count]

@@ -1,4 +1,4 @@
-"""The bounds compute what Theorem 3 and Proposition 4 say, and the tighter ones are tighter."""
+"""The bounds compute Theorem 3 and Proposition 4, and the tighter ones are tighter."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_half_sample_bound_learns_from_the_first_half_alone():
 
 
 def test_the_half_sample_bound_fails_no_more_often_than_it_may():
-    """200 fresh samples of 40 sequences against the true mean of a known distribution; δ = 0.2.
+    """200 fresh samples of 40 sequences compared with the true mean of a known distribution; δ = 0.2.
 
     One or two x follow with equal chance, so that singletons need 1.5 segments on average.
     """

@@ -1,4 +1,4 @@
-"""Machine code is kept once per user and content of the package, wherever the clone lies."""
+"""Machine code is stored once per user and content of the package, wherever the clone lies."""
 
 from __future__ import annotations
 

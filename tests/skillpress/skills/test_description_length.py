@@ -1,4 +1,4 @@
-"""𝓛_BDL is Eq. 3, checked on a case small enough to do by hand."""
+"""𝓛_BDL is Eq. 3, checked by hand in a small case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking segments up gives what the dynamic programme over phrases gives."""
+"""Looking segments up gives the same as the dynamic programme over phrases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""seg(s, 𝒞) is the fewest phrases that cover s, and the cut that is returned needs just as many."""
+"""seg(s, 𝒞) is the fewest phrases that cover s, and the returned cut has that many."""
 
 from __future__ import annotations
 

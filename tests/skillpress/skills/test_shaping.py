@@ -24,7 +24,7 @@ def make_shaping(name: str, efficiency: float, max_steps: int) -> Shaping:
 
 
 def played(won, sequences, steps=None):
-    """A batch; where no step is without a skill, a trajectory has as many steps as skills."""
+    """A batch; if every step has a skill, a trajectory has as many steps as skills."""
     return Played(won, sequences, steps or [len(sequence) for sequence in sequences])
 
 
@@ -62,7 +62,7 @@ def test_a_constant_is_the_same_for_every_success(batch):
     st.lists(st.sampled_from((*ALPHABET, None)), min_size=1, max_size=30), st.sampled_from(sorted(SHAPINGS))
 )
 def test_what_the_steps_of_a_success_pay_sums_to_its_penalty(labels, name):
-    """And no step pays less than nothing."""
+    """No step pays less than nothing."""
     shaping = make_shaping(name, 10.0, 30)
     skills = tuple(label for label in labels if label is not None)
     charges = shaping.of_steps(labels, DICTIONARY)

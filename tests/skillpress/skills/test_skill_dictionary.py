@@ -1,4 +1,4 @@
-"""A dictionary says what it costs, survives its file, and refuses what is no dictionary."""
+"""A dictionary knows its cost, survives its file, and refuses invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step's dictionary is fitted to, in each reading of the paper."""
+"""The corpus of a step's dictionary, in each reading of the paper."""
 
 from __future__ import annotations
 

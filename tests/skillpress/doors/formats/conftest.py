@@ -8,5 +8,5 @@ from tests.support.doors.playing import write_tokenizer
 
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Texts:
-    """Those of the policy that played the tests' episodes."""
+    """The texts of the policy that played the tests' episodes."""
     return load_texts(write_tokenizer(tmp_path_factory.mktemp("policy")))

@@ -1,4 +1,4 @@
-"""ATIF 1.7, read back by pydantic models of that version, which refuse what the format does not know.
+"""ATIF 1.7, read back by pydantic models of that version, which refuse anything unknown to the format.
 
 ``atif`` has the rules of Harbor's own models, field by field, and installs beside everything else.
 """
@@ -19,7 +19,7 @@ from tests.support.doors.playing import episode, unsampled
 
 
 def written(path: Path, played: list[Trajectory], texts: Texts) -> list[Document]:
-    """The documents, as the reader of the format finds them."""
+    """The documents, as a reader of the format sees them."""
     write_atif(path, played, texts)
     lines = (
         path.read_text().splitlines() if path.is_file() else [f.read_text() for f in sorted(path.iterdir())]

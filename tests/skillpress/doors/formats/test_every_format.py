@@ -1,4 +1,4 @@
-"""What holds for every writer: few episodes in memory, and an output that is whole or absent."""
+"""Laws of every writer: few episodes in memory, and an output that is complete or absent."""
 
 from __future__ import annotations
 

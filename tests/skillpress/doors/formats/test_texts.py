@@ -1,4 +1,4 @@
-"""What a policy saw and said, word by word."""
+"""The policy's prompts and answers, word by word."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def made(name: str, **changed: Any) -> gymnasium.Env:
 
 @pytest.fixture
 def data(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Where each environment's data are; a test that needs some that are not here is skipped."""
+    """The folder of each environment's data; a test is skipped if its data are missing."""
     fixtures = {"ALFWorld": "alfworld_data", "CodeRepair": "code_repair_data", "NotebookQA": "qa_data"}
     wanted = request.node.callspec.params["name"]
     return {"data": str(request.getfixturevalue(fixtures[wanted]))} if wanted in fixtures else {}

@@ -1,4 +1,4 @@
-"""Our environments as TRL's, and the reward that remembers: without a model (one is in tests/docs)."""
+"""Our environments in TRL, and the reward with its buffer: without a model (tests/docs has one)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ PUZZLE = {
 
 @pytest.fixture(autouse=True)
 def variables() -> Iterator[None]:
-    """TRL's arguments set a launcher's variables where a process group is there, as other tests leave one."""
+    """TRL's arguments set a launcher's variables if a process group exists, which other tests may leave
+    behind."""
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -40,7 +41,7 @@ def countdown(**section: Any) -> ToolEnvironments:
 
 
 def played(environments: ToolEnvironments, *actions: str) -> ToolEnvironment:
-    """An environment in which so much was done."""
+    """An environment after these actions."""
     environment = environments()
     environment.reset(task=json.dumps(PUZZLE))
     for action in actions:
@@ -117,8 +118,8 @@ def test_a_success_pays_for_its_phrases_and_a_failure_for_nothing() -> None:
 
 
 def test_the_buffer_lasts_from_call_to_call() -> None:
-    """With m equal pairs of skills, K = 26 and L = 4, a phrase for the pair takes 2 log2 K + log2 L bits once
-    and saves a segment each time; alone a success pays 2 segments, behind enough others 1: 10 · 1 / 4."""
+    """m equal pairs of skills, K = 26 and L = 4: a phrase for the pair takes 2 log2 K + log2 L bits once and
+    saves a segment each time. Alone a success pays 2 segments, after enough others 1: 10 · 1 / 4."""
     environments = countdown()
     phrase, two_segments, one_segment = 2 * log2(26) + log2(4), 2 * log2(26), log2(27)
     assert phrase / 1 + one_segment > two_segments, "of one success"
@@ -148,7 +149,7 @@ def test_a_checkpoint_keeps_the_buffer(tmp_path: Path) -> None:
 
 
 def test_rounds_charges_every_step(tmp_path: Path) -> None:
-    """10 - 10 · 3 / 4, of which one step was no action of the game (0.01)."""
+    """10 - 10 · 3 / 4, and one step was not an action of the game (0.01)."""
     environments = countdown()
     batch = [played(environments, "hm", *WINS)]
     (reward,) = SegCostReward(environments, shaping="rounds")(environments=batch)

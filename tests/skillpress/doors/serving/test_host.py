@@ -1,4 +1,4 @@
-"""Environments behind the door live where their bundle says, and fail one by one."""
+"""Environments of the server live where their bundle says, and fail one by one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_who_waits_when_the_host_ends_is_told() -> None:
 
 
 class Doomed(ThreadVectorEnv):
-    """Fails where nothing should."""
+    """Fails if any environment fails."""
 
     def completed(self, wait: float) -> list[tuple[int, StepResult]]:
         raise KeyError("the pool")

@@ -1,4 +1,4 @@
-"""The ``openenv`` package's own client and its validator find in our server what they expect."""
+"""The ``openenv`` package's own client and validator accept our server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door as a stranger finds it: the protocol, one session per connection, and limits that hold."""
+"""The server from a client's side: the protocol, one session per connection, and limits that hold."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_who_comes_when_all_sessions_are_taken_is_told_so_and_may_come_again() -
 
 
 def comes_in(door: Served) -> bool:
-    """Whether there is a place within a minute."""
+    """Whether a session is free within a minute."""
     for _ in range(600):
         with closing(opened(door)) as connection:
             try:

@@ -18,7 +18,8 @@ ReadLines = Callable[..., Log]
 
 @pytest.fixture
 def read_lines(tmp_path: Path) -> ReadLines:
-    """``read_lines(line, ...)``: the log of a file with these lines; what is no text is written as JSON."""
+    """``read_lines(line, ...)``: the log of a file with these lines; lines that are not text are written as
+    JSON."""
 
     def read(
         *lines: Any,

@@ -1,4 +1,4 @@
-"""What ``skillpress export`` and the MLflow traces say of rollouts is what the rollout file itself says."""
+"""The results of ``skillpress export`` and the MLflow traces of rollouts agree with the rollout file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skillpress.pipeline.tracking.episode_trace import EpisodeTrace, StageRecord
 
 
 def said_by(log: Log) -> list[tuple[object, ...]]:
-    """Everything that the page is made of, in the order of files."""
+    """Everything behind the page, in the order of files."""
     return list(zip(log.skills, log.steps, log.success, log.task, log.version, log.time, strict=True))
 
 

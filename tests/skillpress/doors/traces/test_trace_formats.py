@@ -1,4 +1,4 @@
-"""Every format's record gives the same steps, however it writes them."""
+"""Every format's record gives the same steps, however the format writes them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_calls_are_read_however_a_log_writes_them(message: dict[str, Any], tools
 
 ODD = [None, 0, 1, -1, 10**400, math.nan, math.inf, "", "x", "\ud800", "[1]", '{"name": 3}', True]
 ODD += [[], {}, [1], [None], [[]], [{}], {"a": 1}]
-"""What stands in logs of strangers, in any place."""
+"""Values in logs of unknown origin, in any place."""
 
 
 @pytest.mark.parametrize("make", [*RECORDS.values(), our_atif, our_mlflow_trace])

@@ -1,4 +1,4 @@
-"""Files of every kind become one log; what is no trace is counted, named and passed over."""
+"""Files of every kind become one log; other records are counted, named and skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of rules names steps as it says, and our environments' tables as the environments do."""
+"""A table of rules names steps as it says, and our environments' tables agree with the environments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ rules:
 
 @pytest.fixture
 def table(tmp_path: Path):
-    """``table(text)``: its projection."""
+    """``table(text)``: the projection of a table."""
 
     def read(text: str) -> RuleProjection:
         (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
@@ -100,7 +100,7 @@ def test_a_table_that_is_not_there_says_which_are() -> None:
 
 
 def played(actions: list[tuple[str, str | None]], observation: str = "") -> Trajectory:
-    """An episode of (action, why it was refused)."""
+    """An episode of (action, reason why it was refused)."""
     steps = tuple(
         Step((), (), (), "", action, NOTHING_HAPPENS if invalid else observation, invalid, ())
         for action, invalid in actions

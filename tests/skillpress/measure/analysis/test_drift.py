@@ -1,4 +1,4 @@
-"""A history keeps every step's phrases; what lives how long follows from it."""
+"""A history keeps every step's phrases; the lifetimes of phrases follow from it."""
 
 from __future__ import annotations
 

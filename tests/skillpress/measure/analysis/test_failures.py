@@ -1,4 +1,4 @@
-"""The three failures, told apart on episodes whose steps were judged by hand."""
+"""The three failures on episodes whose steps were judged by hand."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_step_is_of_the_kind_that_a_hand_gives_it() -> None:
 
 
 def test_the_parsers_empty_answer_and_the_environments_are_told_apart() -> None:
-    """An empty element is well-formed (lenient parser): it is the environment that refuses it."""
+    """An empty element is well-formed (lenient parser), so the environment refuses it."""
     found = kinds(episode("a", False, step("", "Nothing happens", "not_admissible"))).row(0, named=True)
     assert found["unfit"] == 1 and found["unreadable"] == 0
 

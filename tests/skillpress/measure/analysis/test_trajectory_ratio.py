@@ -1,4 +1,4 @@
-"""Log ratios of two policies: sums over turns, what weights are worth, and a plain forward pass."""
+"""Log ratios of two policies: sums over turns, the worth of weights, and a plain forward pass."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_effective_size_lies_between_one_and_all_and_knows_no_common_factor(
 
 
 def test_weights_of_whole_trajectories_are_worth_less_than_those_of_turns() -> None:
-    """Ten turns with independent normal log ratios of deviation s: about exp(-s^2) of the turns is left, and
+    """Ten turns with independent normal log ratios of deviation s: about exp(-s^2) of the turns remain, and
     exp(-10 s^2) of the trajectories."""
     ratios = np.random.default_rng(0).normal(0, 0.4, 40_000)
     many = [played(str(number), *[turn((3,), (4,))] * 10) for number in range(4_000)]

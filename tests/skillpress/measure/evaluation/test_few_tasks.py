@@ -1,4 +1,4 @@
-"""Few tasks: how often simulated 95% intervals hold the truth, and what many tasks do not change."""
+"""Few tasks: how often simulated 95% intervals cover the truth, and what many tasks leave unchanged."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from skillpress.measure.evaluation.paired import mcnemar
 
 @pytest.fixture
 def outcomes(outcomes):
-    """The same as an evaluation's steps."""
+    """The frame as an evaluation's steps."""
     return lambda *wins, **how: evaluation_steps(outcomes(*wins, **how))
 
 
@@ -61,7 +61,7 @@ def test_swapping_the_policies_turns_the_difference_round(outcomes):
 
 
 def test_votes_are_compared_by_their_verdicts(outcomes):
-    """Won by majority: the first policy's a; the second's a and b. By the share of episodes they tie."""
+    """By majority the first policy wins a; the second wins a and b. By the share of episodes they tie."""
     first = outcomes({"a": "111", "b": "100", "c": "000"}, votes=3)
     second = outcomes({"a": "110", "b": "110", "c": "000"}, votes=3)
     comparison = compare(first, second, max_steps=5, seed=0, votes=3)
@@ -87,7 +87,7 @@ def test_policies_on_different_tasks_are_not_compared(outcomes):
 
 
 def test_a_task_that_several_seeds_played_is_one_task(outcomes):
-    """The same episodes by three seeds: nothing is known better than by one."""
+    """The same episodes by three seeds: they say no more than one seed."""
     weak, strong = outcomes({"a": "10", "b": "01", "c": "00"}), outcomes({"a": "11", "b": "01", "c": "10"})
     one = compare(weak, strong, max_steps=5, seed=0)
     three = compare_trainings([weak] * 3, [strong] * 3, max_steps=5, seed=0)

@@ -1,4 +1,4 @@
-"""What counts as one task, whether seeds share their tasks or not."""
+"""Which scores count as one task, whether seeds share their tasks or not."""
 
 from __future__ import annotations
 

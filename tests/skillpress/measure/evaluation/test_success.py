@@ -1,4 +1,4 @@
-"""Success rates: who counts, how runs are averaged, and what is refused."""
+"""Success rates: which episodes count, how runs are averaged, and which rollouts are refused."""
 
 from __future__ import annotations
 

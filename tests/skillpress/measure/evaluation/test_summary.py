@@ -1,4 +1,4 @@
-"""One policy's evaluation, whole."""
+"""The whole evaluation of one policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillpress.measure.evaluation import EvaluationError, EvaluationSummary, ev
 
 @pytest.fixture
 def outcomes(outcomes):
-    """The same as an evaluation's steps."""
+    """The frame as an evaluation's steps."""
     return lambda *wins, **how: evaluation_steps(outcomes(*wins, **how))
 
 

@@ -1,8 +1,8 @@
-"""Intervals over trainings: the textbook's where there is one, and simulated errors of every test.
+"""Intervals over trainings: the textbook's if there is one, and simulated errors of every test.
 
-Simulated policies win a game with a probability on the logit scale: its difficulty, a liking of each
-method for it, the luck of each training, and of each training with each game. Both methods are the same
-by construction, so a test that finds a difference errs, which it may in 5% of the cases.
+Simulated policies win a game with a probability on the logit scale: its difficulty, how well each method
+suits it, the luck of each training, and of each training with each game. Both methods are the same by
+construction, so a test that finds a difference errs, which it may in 5% of the cases.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def error_rate(p_values) -> float:
 
 
 def pooled_p(scores: Scores) -> float:
-    """The test that takes every game of every seed for an independent one."""
+    """The test that treats every game of every seed as an independent one."""
     values = scores.values[~np.isnan(scores.values)]
     return float(2 * norm.sf(abs(values.mean()) / (values.std(ddof=1) / len(values) ** 0.5)))
 
 
 def hierarchical_p(scores: Scores, chance: np.random.Generator, resamples: int = 400) -> float:
-    """Seeds are resampled and the tasks of each, all seeds having as many tasks of their own."""
+    """Seeds are resampled, and the tasks of each; all seeds have the same number of their own tasks."""
     own = np.array([row[~np.isnan(row)] for row in scores.values])
     drawn = chance.integers(0, scores.seeds, (resamples, scores.seeds, 1))
     tasks = chance.integers(0, own.shape[1], (resamples, scores.seeds, own.shape[1]))
@@ -89,7 +89,7 @@ def test_two_seeds_err_no_more_often_and_show_little(shared):
 
 
 def test_a_hierarchical_bootstrap_of_few_seeds_errs_too_often():
-    """Why the interval is none."""
+    """The reason why there is no interval."""
     chance = np.random.default_rng(0)
     draws = null_differences(2, 0.0, **LUCKY, draws=200)
     assert error_rate(hierarchical_p(draw, chance) for draw in draws) > 0.12
@@ -97,7 +97,7 @@ def test_a_hierarchical_bootstrap_of_few_seeds_errs_too_often():
 
 @pytest.mark.parametrize("seeds", [3, 5, 8])
 def test_games_that_all_seeds_share_are_luck_that_more_seeds_do_not_remove(seeds):
-    """Trainings without luck, methods with likings: the t test over seeds alone takes them for skill."""
+    """Trainings without luck, methods that suit games: the t test over seeds alone takes them for skill."""
     draws = null_differences(seeds, 1.0, liking=1.0, luck=0.0)
     assert error_rate(over_trainings(draw).p for draw in draws) < 0.05 + 3 * SPREAD
     naive = error_rate(ttest_1samp(np.array([draw.seed_means() for draw in draws]), 0, axis=1).pvalue)
@@ -106,7 +106,7 @@ def test_games_that_all_seeds_share_are_luck_that_more_seeds_do_not_remove(seeds
 
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 def test_the_bootstrap_over_tasks_errs_in_5_percent_where_training_has_no_luck(shared, monkeypatch):
-    """And often where it has: that is what "for these trained policies" says."""
+    """It finds one often if there is one: that is the meaning of "for these trained policies"."""
     monkeypatch.setattr("skillpress.measure.evaluation.bootstrap.RESAMPLES", 200)
     for luck, low, high in ((0.0, 0.05 - 3 * SPREAD, 0.05 + 3 * SPREAD), (0.2, 0.15, 1.0)):
         draws = null_differences(3, shared, liking=0.3, luck=luck)
@@ -123,7 +123,7 @@ def test_seeds_with_tasks_of_their_own_are_the_t_test_over_seeds():
 
 
 def test_games_of_all_seeds_have_the_variance_of_the_crossed_layout():
-    """Mean squares by hand; the luck is great enough that no component is cut at 0."""
+    """Mean squares by hand; the luck is so large that no component is cut at 0."""
     (draw,) = null_differences(4, 1.0, liking=0.8, luck=0.5, draws=1)
     x = draw.values
     seeds, games = x.shape

@@ -1,4 +1,4 @@
-"""The judge of questions: what it is asked, how its verdict is read, and what is dropped."""
+"""The judge of questions: its prompt, how its verdict is read, and which questions are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: what it is asked, how its verdict is read, and what is counted."""
+"""The judge: its prompt, how its verdict is read, and how grades are counted."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ ANSWERED = [
 
 
 def by_the_book(prompt: str) -> str:
-    """A judge that knows the one question."""
+    """A judge that knows one question."""
     answer = json.loads(prompt.split("\nAnswer: ")[1].split("\n")[0])
     return {"homer": "Same.\nGrade: A", "Ovid": "Other.\nGrade: B", "nobody knows": "C"}.get(answer, "Hm.")
 
@@ -109,7 +109,7 @@ def decode(ids: TokenIds) -> str:
 
 
 class JudgeEngine(BatchEngine):
-    """Answers by the book, and remembers its seeds."""
+    """Answers by the book, and records its seeds."""
 
     promises = Promises(exact_seeds=True, exact_logprobs=False, lockstep=True)
 
@@ -126,7 +126,7 @@ class JudgeEngine(BatchEngine):
         return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        raise AssertionError("nobody trains here")
+        raise AssertionError("no training runs here")
 
 
 def test_an_engine_grades_and_what_cannot_be_read_is_counted_apart() -> None:

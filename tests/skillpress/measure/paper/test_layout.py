@@ -1,4 +1,4 @@
-"""The paper's tables: what the paper printed, and what stands beside it."""
+"""The paper's tables: the printed figures, and ours beside them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SHORT, LONG, OTHER = ("Transport", "Deliver"), ("Explore", "Take", "Transport", 
 
 @pytest.fixture
 def methods():
-    """GRPO on one seed, segcost on two, and a start that nothing trained."""
+    """GRPO on one seed, segcost on two, and a start without training."""
     none = MethodEpisodes(NOTHING, {})
     return {
         "vanilla": none,

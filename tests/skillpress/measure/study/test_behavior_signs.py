@@ -1,4 +1,4 @@
-"""Directions of behaviour figures against those that the paper printed."""
+"""Directions of behaviour figures compared with the paper's printed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question 6 on made-up probes whose truth is known."""
+"""Question 6 on made-up probes with a known truth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillpress.measure.study.compression import gaps, partial_correlation, pred
 
 def made_up(effect: float, runs: int = 12, steps: int = 8) -> pl.DataFrame:
     """Rows of gaps: the length drives both, the measure moves the gap by ``effect``, and every run has its
-    own level, which is what a test without a random effect would be fooled by."""
+    own level, which would mislead a test without a random effect."""
     draw = np.random.default_rng(3)
     rows = []
     for run in range(runs):
@@ -50,7 +50,7 @@ def test_the_partial_correlation_is_that_of_the_textbook_formula() -> None:
 
 
 def test_what_both_halves_of_the_gap_and_the_measure_share_is_held_constant() -> None:
-    """The number of successes moves both the gap and the measure, and nothing else joins them."""
+    """The number of successes moves both the gap and the measure; nothing else connects them."""
     draw = np.random.default_rng(1)
     successes = draw.normal(size=96)
     rows = made_up(0.0).with_columns(

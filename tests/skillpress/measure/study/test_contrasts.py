@@ -1,4 +1,4 @@
-"""Verdicts of the study's claims, by cases that follow from the plan's words."""
+"""Verdicts on the study's claims, in cases that follow from the plan's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of a run, by hand and against the evaluation's own code."""
+"""Outcomes of a run, by hand and compared with the evaluation's own code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def frame(tasks: list[list[int]]) -> pl.DataFrame:
 
 
 def episodes(tasks: list[list[int]]) -> pl.DataFrame:
-    """The same as the evaluation has them."""
+    """The same outcomes by the evaluation's code."""
     return pl.DataFrame(
         [
             {

@@ -1,4 +1,4 @@
-"""The plan: what it refuses, and which claims it makes. And the plan of this repository."""
+"""The plan: what it refuses, and which claims it makes; and the plan of this repository."""
 
 from __future__ import annotations
 

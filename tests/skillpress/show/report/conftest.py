@@ -29,7 +29,7 @@ RUNS = 3
 
 
 def episode(task: Task, run: int, skill: float, chance: random.Random) -> Trajectory:
-    """One made-up episode: the more ``skill`` in [0, 1], the more and the shorter successes."""
+    """One made-up episode: a larger ``skill`` in [0, 1] gives more and shorter successes."""
     won = chance.random() < 0.45 + 0.45 * skill - 0.12 * (task.stratum == "few solutions")
     length = min(30, 2 + int(chance.expovariate(1 / (12 * (1 - skill) + 1)))) if won else 30
     kinds = ["+", "-", "*", "/", "rollback", "reset"]

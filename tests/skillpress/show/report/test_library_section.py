@@ -1,4 +1,4 @@
-"""The report's section on a skill library: there where a run has one, and where the paper names pairs."""
+"""The report's section on a skill library, for runs that have one, and for pairs that the paper names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: every figure is drawn, nothing is fetched, nothing goes wrong."""
+"""The page in a real browser: every figure is drawn, nothing is loaded, nothing fails."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from skillpress.show.report.dictionary_figures import LABEL, _labels
 from skillpress.show.report.theme import BASELINE_COLORS, DARK, FAMILY_COLORS, KIND_COLORS, METHOD_COLORS
 
 PATIENCE = 300_000
-"""Milliseconds: how long a page takes says something of the machine's other work, not of the page."""
+"""In milliseconds. The time of a page depends on the machine's other work, not only on the page."""
 MARKS = ".scatterlayer .trace, .barlayer .trace"
 
 
 class Opened:
-    """A page that was opened, and what it complained about and asked for."""
+    """An open page with its errors and its requests."""
 
     def __init__(self, browser: Browser, html: str, folder, width: int = 1280, scheme="light") -> None:
         (folder / "report.html").write_text(html, encoding="utf-8")
@@ -35,7 +35,7 @@ class Opened:
         )
 
     def traces(self) -> dict[str, int]:
-        """Figure to the number of its traces that stand in the drawing."""
+        """Figure to the number of its traces in the drawing."""
         return self.page.evaluate(
             "marks => Object.fromEntries([...document.querySelectorAll('.plot')]"
             ".map(p => [p.id, p.querySelectorAll(marks).length]))",
@@ -102,7 +102,7 @@ def test_the_page_is_never_wider_than_the_screen(experiment, browser, tmp_path, 
 
 
 def flat(experiment: ReportData) -> ReportData:
-    """An experiment whose curves hardly move: where few decimals are shown, ticks read alike."""
+    """An experiment whose curves hardly move: with few decimals, ticks would look the same."""
     (curve,) = experiment.curves
     hardly = curve.frame.with_columns(
         success=0.04 + 0.01 * pl.col("success"),

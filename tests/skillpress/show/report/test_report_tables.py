@@ -1,4 +1,4 @@
-"""Tables show what the evaluation found, and say on how much it rests."""
+"""Tables show the evaluation's results, and the number of episodes behind them."""
 
 from __future__ import annotations
 

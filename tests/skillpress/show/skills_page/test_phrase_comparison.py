@@ -1,4 +1,4 @@
-"""Intervals of a comparison hold together, whatever is looked at and however tasks tie traces together."""
+"""Intervals of a comparison hold together, however many phrases there are and however tasks link traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_newcombes_own_example() -> None:
 
 
 def held(columns: list[list[int]]) -> Usage:
-    """Who holds which phrase, a row for each trace."""
+    """Which phrases each trace holds, a row per trace."""
     times = np.array(columns, np.uint16)
     phrases = tuple((f"{number}", "x") for number in range(times.shape[1]))
     return Usage(phrases, np.arange(len(times)), times)
@@ -69,8 +69,8 @@ def test_an_empty_group_is_refused() -> None:
 def simulated(chance: np.random.Generator, tasks: int, repeats: int, effect: float) -> Comparison:
     """A made-up log, its label-blind dictionary and its comparison.
 
-    With several traces a task, both what is done and how often it succeeds differ from task to task. Only
-    ``effect`` ties them together: by so much a trace with the first habit succeeds more often.
+    With several traces a task, both the habits and the success rate differ from task to task. Only ``effect``
+    connects them: it is how much more often a trace with the first habit succeeds.
     """
     sequences, won, names = [], [], []
     for task in range(tasks):
@@ -91,7 +91,7 @@ def simulated(chance: np.random.Generator, tasks: int, repeats: int, effect: flo
 
 @pytest.mark.parametrize(("tasks", "repeats"), [(60, 1), (20, 8)])
 def test_the_family_wise_error_is_kept(tasks: int, repeats: int) -> None:
-    """Nothing ties success to what is done: in one log of twenty at most may any phrase separate."""
+    """Success is independent of the habits: a phrase may separate in one log of twenty at most."""
     logs = 200
     found = [simulated(np.random.default_rng([tasks, log]), tasks, repeats, 0.0) for log in range(logs)]
     assert np.mean([len(each.contrasts) for each in found]) > 4, "several phrases are looked at"

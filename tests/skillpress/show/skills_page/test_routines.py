@@ -1,4 +1,4 @@
-"""What a log uses, holds and saves, against the dictionary's own slow words for it."""
+"""What a log uses, holds and saves, compared with the dictionary's own slow methods."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from skillpress.show.skills_page.page import render
 from skillpress.show.skills_page.visible import line, visible
 
 PATIENCE = 300_000
-"""Milliseconds: how long a page takes says something of the machine's other work, not of the page."""
+"""In milliseconds. The time of a page depends on the machine's other work, not only on the page."""
 HOSTILE = (
     "<script>window.ran = 1</script>",
     '"><img src=x onerror="window.ran = 1">',
@@ -49,7 +49,7 @@ def call(number: int, tool: str, argument: str) -> list[dict[str, Any]]:
 
 
 def made_log(path: Path, tools: tuple[str, ...], said: tuple[str, ...], traces: int = 120) -> Path:
-    """Traces that go through the tools in turn, twice where they succeed; every tenth line is bad."""
+    """Traces that go through the tools in turn, twice if they succeed; every tenth line is bad."""
     with path.open("w", encoding="utf-8") as file:
         for number in range(traces):
             won = number % 3 > 0
@@ -80,7 +80,7 @@ def page_from(path: Path, success: str | None = "won", **more: Any) -> str:
 
 
 class Opened:
-    """A page that was opened, and what it complained about and asked for."""
+    """An open page with its errors and its requests."""
 
     def __init__(
         self, browser: Browser, html: str, folder: Path, width: int = 1280, scheme: Any = "light"
@@ -191,7 +191,7 @@ def test_hidden_letters_become_visible_and_long_texts_are_cut() -> None:
 
 
 def test_the_page_follows_the_readers_scheme(browser: Browser, tmp_path: Path) -> None:
-    """Grounds and letters change sides; cells take the shades of the report's."""
+    """Backgrounds and letters swap; cells take the shades of the report's."""
     path = made_log(tmp_path / "log", ("look", "find", "open"), ("hello",))
     seen = {}
     for scheme in ("light", "dark"):

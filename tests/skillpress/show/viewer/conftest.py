@@ -1,4 +1,4 @@
-"""The same episodes behind a server and within a document: ordinary ones, and ones that attack the page."""
+"""The same episodes behind a server and in a document: ordinary ones, and ones that attack the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def catalogue(samples: Path) -> Iterator[Catalogue]:
-    """Both files, opened, with all costs known."""
+    """Both files, open, with all costs known."""
     tasks = {task.task_id: task for task in read_tasks(samples / "tasks.parquet")}
     files = [
         SourceFiles(
@@ -53,7 +53,7 @@ def catalogue(samples: Path) -> Iterator[Catalogue]:
 
 @pytest.fixture(scope="session")
 def served(catalogue: Catalogue) -> Iterator[str]:
-    """The address of a server of them."""
+    """The address of a server of these episodes."""
     opened = listen(0)
     port = opened.getsockname()[1]
     server = uvicorn.Server(uvicorn.Config(application(catalogue, port), log_level="warning", lifespan="off"))
@@ -66,7 +66,7 @@ def served(catalogue: Catalogue) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def alone(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of one document that holds all of them."""
+    """The address of a document that holds all of them."""
     path = tmp_path_factory.mktemp("alone") / "episodes.html"
     path.write_text(self_contained(embedded(catalogue, range(len(catalogue)))), encoding="utf-8")
     return path.as_uri()
@@ -74,13 +74,13 @@ def alone(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> str
 
 @pytest.fixture(params=["served", "alone"])
 def both(request: pytest.FixtureRequest) -> str:
-    """The address of the one and of the other."""
+    """The addresses of both."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
 def watch(browser: Browser) -> Iterator[Open]:
-    """``watch(address, width, scheme)``: a page; whatever went wrong with one by the end fails the test."""
+    """``watch(address, width, scheme)``: a page; an error in it by the end fails the test."""
     opened: list[Watched] = []
 
     def open_page(address: str, width: int = 1280, scheme: str = "light") -> Watched:

@@ -1,4 +1,4 @@
-"""What a catalogue says of its files, of an episode, and of those beside it."""
+"""A catalogue's answers about its files, about an episode, and about related episodes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_few_searches_are_kept(catalogue: Catalogue) -> None:
 
 
 def trained(folder: Path, episodes: list[Trajectory]) -> TrainedEpisodes:
-    """Each decision with its place as its advantage."""
+    """Each decision has its position as its advantage."""
     files = TrainedEpisodes(folder / "training.parquet", folder / "training_advantages.parquet")
     rows = rollout_frame(episodes)
     known = {"advantage": pl.int_range(pl.len()).cast(pl.Float64)}

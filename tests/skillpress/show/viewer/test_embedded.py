@@ -1,4 +1,4 @@
-"""A page that stands alone holds what the server would answer, within its size."""
+"""A self-contained page holds the server's answers, within its size."""
 
 from __future__ import annotations
 

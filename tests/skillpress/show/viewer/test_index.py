@@ -1,4 +1,4 @@
-"""The index of a rollout file against its trajectories, read one by one."""
+"""The index of a rollout file compared with its trajectories, read one by one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOME = ordinary(seed=1, count=3, rollouts=3)
 
 
 def reason(trajectory: Trajectory) -> str | None:
-    """Worked out from the steps, one by one."""
+    """Computed from the steps, one by one."""
     if trajectory.won:
         return None
     wrong = Counter(step.invalid for step in trajectory.steps if step.invalid is not None)

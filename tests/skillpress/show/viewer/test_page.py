@@ -1,4 +1,4 @@
-"""The page as somebody uses it, whether a server feeds it or the document itself."""
+"""The page in a user's hands, whether a server or the document itself supplies the data."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_new_view_begins_at_its_heading(both, watch):
 
 
 def test_a_search_that_goes_on_is_asked_again_until_it_is_complete(served, watch):
-    """The samples are searched in one go, so the first answers are made to look like a long search's."""
+    """The samples are searched in one go, so the first answers are changed to look like a long search's."""
     watched = watch(served)
     early = [0.37, 0.8]
 

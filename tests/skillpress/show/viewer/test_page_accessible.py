@@ -1,4 +1,4 @@
-"""The page can be read with any pair of eyes and none: axe finds nothing serious in any view."""
+"""Everyone can read the page, with or without sight: axe finds nothing serious in any view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document: what its policy lets a browser do, and data that cannot leave their element."""
+"""The document: what its policy allows a browser, and data that cannot leave their element."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.show.viewer_samples import HOSTILE
 
 
 class Elements(HTMLParser):
-    """The elements of a document, with what stands in them."""
+    """The elements of a document, with their contents."""
 
     def __init__(self, document: str) -> None:
         super().__init__()

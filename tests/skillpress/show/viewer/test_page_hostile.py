@@ -1,4 +1,4 @@
-"""Episodes that attack the page are read like any other: nothing runs, is asked for or moves."""
+"""Episodes that attack the page read like any others: nothing runs, is requested or moves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.support.show.viewer_browser import SIZES
 from tests.support.show.viewer_samples import HOSTILE
 
 HARMLESS = "[...document.querySelectorAll('a')].every(a => a.getAttribute('href').startsWith('#/'))"
-"""A link leads to another place of this page, and nowhere else."""
+"""A link leads to another place on this page, and nowhere else."""
 FOREIGN = "main :is(script, img, b:not(dd > b, .why > b), iframe, object, embed, form, style, link, base)"
 
 
 def unhurt(watched) -> None:
-    """Nothing of an episode has become part of the page."""
+    """No part of an episode has become part of the page."""
     page = watched.page
     assert "owned" not in page.title()
     assert page.evaluate(HARMLESS)
@@ -97,7 +97,7 @@ def test_an_address_that_attacks_is_only_read(both, watch):
 
 
 def test_markup_that_did_get_in_could_not_run(alone, watch):
-    """What the policy is for: were the page to make markup of a text after all, the browser refuses."""
+    """The purpose of the policy: if the page did make markup from a text, the browser would refuse it."""
     watched = watch(alone)
     page = watched.go("episodes")
     attempts = {

@@ -1,4 +1,4 @@
-"""A document that holds its episodes answers every question as the server does."""
+"""A document that holds its episodes gives the same answers as the server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def items(query: str, **more: str) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def asked(browser, catalogue):
-    """``asked(items)``: what the page finds in the episodes that it holds."""
+    """``asked(items)``: the page's matches in the episodes that it holds."""
     page = browser.new_page()
     page.evaluate(f"() => {{ {linked(PAGE, 'query.js')}; globalThis.query = modules['query.js']; }}")
     page.evaluate(
@@ -47,7 +47,7 @@ def asked(browser, catalogue):
 
 
 def answered(catalogue, pairs: list[tuple[str, str]]) -> dict:
-    """What the server finds, once it has looked everywhere."""
+    """The server's matches, after a complete search."""
     found = catalogue.page(parse(pairs))
     while not found.complete:
         found = catalogue.page(parse(pairs))

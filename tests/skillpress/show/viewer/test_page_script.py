@@ -1,4 +1,4 @@
-"""Modules linked into one script do what the browser would have made of them."""
+"""Modules linked into one script do the same as in the browser."""
 
 from __future__ import annotations
 

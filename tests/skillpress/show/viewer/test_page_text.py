@@ -1,4 +1,4 @@
-"""Texts become pieces of which each is safe to show; what is not safe is named."""
+"""Texts become pieces that are safe to show; unsafe characters are named."""
 
 from __future__ import annotations
 

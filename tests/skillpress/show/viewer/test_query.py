@@ -1,4 +1,4 @@
-"""Filters, sorting and pages against a loop over all rows."""
+"""Filters, sorting and pages compared with a loop over all rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def holds(row: EpisodeRow, asked: Mapping[str, list[str]]) -> bool:
 
 
 def ordered(rows: list[EpisodeRow], column: str, descending: bool) -> list[EpisodeRow]:
-    """None last, equals in their order, as Python leaves them."""
+    """Nulls last, ties in their order, as Python leaves them."""
     known = [row for row in rows if getattr(row, column) is not None]
     none = [row for row in rows if getattr(row, column) is None]
     return sorted(known, key=lambda row: getattr(row, column), reverse=descending) + none

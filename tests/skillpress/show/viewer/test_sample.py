@@ -1,4 +1,4 @@
-"""Which episodes a page shows that cannot show all."""
+"""The choice of episodes for a page that cannot show all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillpress.show.viewer.sample import sample
 
 
 def table(won: list[bool], rollouts: int = 4, policies: int = 2) -> pl.DataFrame:
-    """Episodes in groups of so many, groups of the policies one after the other."""
+    """Episodes in groups of this size; the groups of one policy follow those of another."""
     places = range(len(won))
     return pl.DataFrame(
         {

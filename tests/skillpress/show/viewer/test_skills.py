@@ -1,4 +1,5 @@
-"""How episodes are cut, what that costs, and which of them use a phrase, against the dictionary itself."""
+"""How episodes are cut, what that costs, and which of them use a phrase, compared with the dictionary
+itself."""
 
 from __future__ import annotations
 

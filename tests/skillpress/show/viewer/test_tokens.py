@@ -1,4 +1,4 @@
-"""The texts of tokens make up what the tokenizer decodes, whatever the tokens are."""
+"""The texts of tokens join to the tokenizer's decoded text, whatever the tokens are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = "Hello wörld, naïve 👩‍👩‍👧 def f(x):\n\treturn 'é' <|im_en
 
 
 def of_bytes() -> Tokenizer:
-    """As GPT-2's: a letter may be several tokens."""
+    """GPT-2's kind: a letter may be several tokens."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -31,7 +31,7 @@ def of_bytes() -> Tokenizer:
 
 
 def with_fallback() -> Tokenizer:
-    """As Llama's: what has no token is bytes, and the first space is dropped."""
+    """Llama's kind: characters without a token are bytes, and the first space is dropped."""
     pieces = [("<unk>", 0.0), *((f"<0x{byte:02X}>", -9.0) for byte in range(256))]
     pieces += [("▁Hello", -2.0), ("▁", -3.0), ("Hello", -2.5), ("def", -4.0)]
     made = Tokenizer(models.Unigram(pieces, 0, byte_fallback=True))

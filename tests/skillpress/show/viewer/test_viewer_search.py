@@ -1,4 +1,4 @@
-"""Text search against ``in``, and what it says while it is not at its end."""
+"""Text search compared with ``in``, and its answers before it is complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stands_in(text: str, episode: Trajectory) -> bool:
 
 
 def finished(found: TextSearch) -> Iterator[float]:
-    """Goes on until it is complete; yields how far it has come."""
+    """Continues until it is complete; yields the progress."""
     while not found.complete:
         found.go_on()
         yield found.progress

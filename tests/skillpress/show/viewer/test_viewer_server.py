@@ -1,4 +1,4 @@
-"""What the server answers, and whom it refuses."""
+"""The server's answers, and the requests that it refuses."""
 
 from __future__ import annotations
 

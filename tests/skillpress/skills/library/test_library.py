@@ -1,4 +1,4 @@
-"""The library and its history: what it held after any step, and that files give it back."""
+"""The library and its history: its state after any step, and its files."""
 
 from __future__ import annotations
 

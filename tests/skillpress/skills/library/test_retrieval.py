@@ -1,4 +1,4 @@
-"""What a task is shown: by hand, and the laws that every retrieval keeps."""
+"""The skills that a task shows: by hand, and the laws of every retrieval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A teacher behind a real server: what it is shown, how it is read, and that it is asked each thing once."""
+"""A teacher behind a real server: what it sees, how its answers are read, and that each question is asked
+once."""
 
 from __future__ import annotations
 

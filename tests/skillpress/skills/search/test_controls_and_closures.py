@@ -1,4 +1,4 @@
-"""Controls are as large as the greedy dictionary; closures remove what can be exploited."""
+"""Controls are as large as the greedy dictionary; closures remove exploitable cuts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_frequency_dictionary_has_the_greedy_size_unless_pairs_run_out(corpu
 
 
 def test_frequency_does_not_ask_whether_a_merge_pays():
-    """Seven zzz count zz 14 times, before 13 xy, but save 7 segments only.
+    """Seven zzz count zz 14 times, before 13 xy, but save only 7 segments.
 
     With K = 3, L = 2 and 52 skills, xy pays: 4.17 bits + 52 log2(4/3) < 13 log2 4. After it zz does not:
     4.17 bits + 39 log2(5/4) > 7 log2 5.

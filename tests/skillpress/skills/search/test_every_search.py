@@ -1,4 +1,4 @@
-"""What holds for every search: the laws of a dictionary, and defined behaviour at the edges."""
+"""Laws of every search: those of a dictionary, and defined behaviour at the edges."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_order_of_the_corpus_is_irrelevant(search, data):
 
 
 def test_processes_running_side_by_side_find_the_same():
-    """Each with another order of its sets and dicts of strings."""
+    """Processes with different orders of their sets and dicts of strings."""
     program = (
         "from skillpress.core.registry import SEARCHES; from skillpress.skills.fit import fit;"
         "corpus = [('x', 'y', 'z', 'x')] * 30 + [('z', 'x', 'x')] * 20 + [('y', 'y')] * 9;"

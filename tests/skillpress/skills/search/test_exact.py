@@ -1,4 +1,4 @@
-"""The exact search finds the optimum of Eq. 4 and says how far it may be from it otherwise."""
+"""The exact search finds the optimum of Eq. 4, and otherwise says how far it may be from it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_without_lengths_in_the_code_it_agrees_with_plain_enumeration(corpus):
 
 
 def test_fifty_copies_of_abcd_are_certified():
-    """The issue's example: 2.842 bits, where greedy stays at 3.607."""
+    """The issue's example: 2.842 bits, while greedy stays at 3.607."""
     dictionary = fit([("A", "B", "C", "D")] * 50, ("A", "B", "C", "D"), 4, search="exact")
     assert dictionary.description_length == pytest.approx(2.842, abs=5e-4)
     assert dictionary.lower_bound == pytest.approx(dictionary.description_length)

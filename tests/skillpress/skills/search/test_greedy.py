@@ -70,7 +70,7 @@ def test_the_fitted_dictionary_does_not_depend_on_the_order_of_the_corpus(corpus
 
 
 def test_compiled_bits_equal_the_interpreted_ones_to_the_last_bit():
-    """What makes ``bit-exact`` hold: log2 and the order of the additions agree."""
+    """The reason why ``bit-exact`` holds: log2 and the order of the additions agree."""
     compiled_log2 = compiled(_log2)
     for number in [*range(1, 5000), 10**6, 10**9 + 7]:
         assert compiled_log2(number) == log2(number)

@@ -1,4 +1,4 @@
-"""The official games, where they are at hand."""
+"""The official games, if they are available."""
 
 from __future__ import annotations
 

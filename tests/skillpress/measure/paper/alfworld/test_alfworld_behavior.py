@@ -1,4 +1,4 @@
-"""What failed episodes lacked (Table 7) and how much walking was needless (Table 6), counted by hand."""
+"""What failed episodes lacked (Table 7) and how many walks were needless (Table 6), counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables 1, 2, 6 and 7 from episodes of the official games, played by agents whose habits are known."""
+"""Tables 1, 2, 6 and 7 from episodes of the official games, played by agents with known habits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def tasks(parameters) -> list[Task]:
 
 @pytest.fixture(scope="module")
 def played(play, parameters, environment, tasks):
-    """Habit to its play of every game. The straggler stops before the walkthrough's last three steps,
-    which is before it cleans in some games, and after it took something in most."""
+    """Habit to its play of every game. The straggler stops before the walkthrough's last three steps: before
+    it cleans in some games, and after it took something in most."""
     oracle = OmniscientOracle(parameters.data, parameters.max_steps)
     walkthroughs = {task.task_id: oracle(task, 0.0, 0) for task in tasks}
 
@@ -105,7 +105,7 @@ def test_who_only_walks_never_picked_a_target(played, tasks):
 
 
 def test_failures_are_labelled_by_what_the_engine_had_not_yet_answered(played, tasks):
-    """Counted again from the engine's own words: it says what was picked up and what was cleaned."""
+    """A second count from the engine's own words, which say what was picked up and what was cleaned."""
     expected: Counter[str] = Counter()
     for episode in played["straggler"].trajectories():
         task = played["straggler"].tasks[episode.task_id]
@@ -125,7 +125,7 @@ def test_failures_are_labelled_by_what_the_engine_had_not_yet_answered(played, t
 
 
 def test_one_object_delivered_of_two_is_a_partial_delivery(play, parameters, environment, tasks):
-    """All of a walkthrough but its last delivery."""
+    """All of a walkthrough except its last delivery."""
     (task,) = (task for task in tasks if task.stratum == TWO)
     actions = OmniscientOracle(parameters.data, parameters.max_steps)(task, 0.0, 0)
     last = max(i for i, action in enumerate(actions) if action.startswith(("move", "put")))

@@ -35,7 +35,7 @@ def test_the_figures_of_tables_2_and_9(played):
     assert found["resets_per_success"] == (1.0, 2)
     assert found["zero_reset_share"] == (0.5, 2)
     assert found["zero_reset_success"] == (pytest.approx(1 / 3), 3)
-    assert found["multiply_divide_share"] == (pytest.approx(1 / 5), 2)  # the invalid division is none
+    assert found["multiply_divide_share"] == (pytest.approx(1 / 5), 2)  # the invalid division does not count
     assert found["unique_operations"] == (2.0, 2)  # {+, /} and {-, +}
 
 

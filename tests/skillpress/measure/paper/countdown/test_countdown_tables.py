@@ -63,7 +63,7 @@ def test_table_9_describes_successes_and_partitions_failures(played, episodes):
 
 
 def test_who_gets_stuck_at_the_last_step_took_all_steps_as_table_9_counts_it(played, episodes):
-    """Timeout is a length of T there, stuck a smaller one (Table 9's row labels)."""
+    """A timeout has length T there, a stuck episode is shorter (Table 9's row labels)."""
     steps = {len(t.steps) for t in episodes[1] if t.outcome == "stuck"}
     last = max(steps)
     early = sum(t.outcome == "stuck" and len(t.steps) < last for t in episodes[1])

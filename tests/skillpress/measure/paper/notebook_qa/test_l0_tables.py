@@ -1,4 +1,4 @@
-"""L0's tables agree with themselves, and its slips are where they are said to be."""
+"""L0's tables agree with themselves, and its errors are where we say they are."""
 
 from __future__ import annotations
 

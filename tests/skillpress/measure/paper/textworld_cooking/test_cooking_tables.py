@@ -1,4 +1,4 @@
-"""Tables 1, 2, 5 and 8 from episodes of real games, played by cooks whose habits are known."""
+"""Tables 1, 2, 5 and 8 from episodes of real games, played by cooks with known habits."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def environment(tmp_path_factory) -> TextWorldCooking:
 
 
 def faithful(task: Task):
-    """Follows the walkthrough, which knows what is cooked already."""
+    """Follows the walkthrough, which knows which food is cooked already."""
     return lambda number, info: ("", task.spec["walkthrough"][number])
 
 
 def literal(task: Task):
-    """Does what the cookbook says, and thinks of the stove before it does: burns what is cooked."""
+    """Does what the cookbook says, and thinks of the stove before: burns cooked food."""
     food, cooked, _ = task.spec["ingredients"][0]
     actions = list(task.spec["walkthrough"])
     if cooked in TOOLS:
