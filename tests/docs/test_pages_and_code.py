@@ -25,6 +25,7 @@ from skillpress.console.command import COMMANDS
 from skillpress.core import registry
 from tests.support.pages import ROOT
 
+pytestmark = pytest.mark.heavy  # commands and registries are asked for all that they name
 METHODS = (ROOT / "docs" / "methods.md").read_text()
 VARIABLES = (ROOT / "docs" / "environment_variables.md").read_text()
 MESSAGES = re.findall(r"^> `(.+)`$", (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
