@@ -67,6 +67,7 @@ with machines.joined(1):
 """Gives an experiment out, and again where its machine is lost, as ``flows.ablation`` does."""
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("whole", [pytest.param(False, marks=pytest.mark.thorough), True])
