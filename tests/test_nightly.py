@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.nightly import TARGETS, Outcome, table
+from tests.support.nightly import Outcome, table
 
 MAKEFILE = """
 first:
@@ -49,10 +49,3 @@ def test_the_table_is_aligned_and_counts_minutes() -> None:
         "docs       passed           1.5  a.log",
         "kill-test  failed (-9)    100.0  b.log",
     ]
-
-
-def test_make_knows_every_target_of_the_night(repository: Path) -> None:
-    for target in TARGETS:
-        command = ["make", "--dry-run", target]
-        found = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stderr
