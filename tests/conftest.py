@@ -27,6 +27,24 @@ pytest.register_assert_rewrite("tests.support")
 
 from tests.support.clone import Clone, reproduced_clone  # noqa: E402
 
+LAUNCHERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_launcher_is_left_behind() -> Iterator[None]:
+    """A training in this process sets LOCAL_RANK, which DeepSpeed reads as long as it learns; accelerate
+    takes that for a launcher and sets the others. Later modules and their programs would believe both."""
+    before = {name: os.environ.get(name) for name in LAUNCHERS}
+    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+pytest_plugins = ("tests.support.selection", "tests.support.second_try")
+
 
 @pytest.fixture(scope="session")
 def repository() -> Path:

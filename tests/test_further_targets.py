@@ -19,6 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.nightly import TARGETS
+
 COLLECT = """
 import json, sys
 import pytest
@@ -35,7 +37,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "pytest_timeout", "-m", "vll
 """
 
 
-@pytest.mark.parametrize("target", ["test-thorough", "test-vllm", "kill-test", "docs"])
+@pytest.mark.parametrize("target", [*TARGETS, "nightly"])
 def test_make_knows_what_each_of_them_needs(repository: Path, target: str) -> None:
     command = ["make", "--dry-run", target]
     found = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)

@@ -44,6 +44,7 @@ def own_test(page: Path) -> bool:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_runs_and_says_what_its_comments_say(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -72,6 +73,7 @@ def test_yaml_is_read_and_overlays_are_experiments(page: Path) -> None:
                 check_params(merge(read_yaml(ROOT / "params.yaml"), values), source=page.name)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_command_lines_name_commands_and_options_that_there_are(page: Path) -> None:
     wrong = [line for line in command_lines(page.read_text()) if complaint(line)]

@@ -11,6 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "sandbox.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("example", "said"),
     [

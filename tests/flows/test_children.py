@@ -13,6 +13,7 @@ from flows.children import children_stopped
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
+@pytest.mark.kills
 def test_what_was_started_in_the_block_ends_with_it_and_what_was_there_before_stays() -> None:
     before = subprocess.Popen(SLEEP)
     there = psutil.Process().children(recursive=True)  # other tests of this process may have left some
@@ -29,6 +30,7 @@ def test_what_was_started_in_the_block_ends_with_it_and_what_was_there_before_st
         before.wait()
 
 
+@pytest.mark.kills
 def test_who_waits_for_a_process_that_is_stopped_is_told_so() -> None:
     """Otherwise an experiment that was stopped would count as done."""
     codes: list[int] = []
@@ -42,6 +44,7 @@ def test_who_waits_for_a_process_that_is_stopped_is_told_so() -> None:
     assert codes == [-signal.SIGTERM]
 
 
+@pytest.mark.kills
 def test_what_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "GRACE_SECONDS", 0.5)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); input()"
@@ -55,6 +58,7 @@ def test_what_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None
     assert process.wait(60) == -signal.SIGKILL
 
 
+@pytest.mark.kills
 def test_a_block_that_ends_well_leaves_its_processes_alone() -> None:
     with children_stopped():
         process = subprocess.Popen(SLEEP)

@@ -61,6 +61,7 @@ def test_an_experiment_is_reproduced_stage_by_stage_and_tied_to_its_flow_run(clo
     assert "Task run 'report' - Finished in state Completed()" in run.stdout + run.stderr
 
 
+@pytest.mark.kills
 @pytest.mark.timeout(900)
 def test_a_second_start_waits_says_for_whom_and_gives_up_with_a_clear_error(clone: Clone) -> None:
     (clone.folder / "hold.py").write_text(HOLD)

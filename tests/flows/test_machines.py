@@ -67,6 +67,7 @@ with machines.joined(1):
 """Runs an experiment, and again if its machine is lost, like ``flows.ablation``."""
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("whole", [pytest.param(False, marks=pytest.mark.thorough), True])

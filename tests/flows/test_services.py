@@ -99,6 +99,7 @@ def test_a_database_that_cannot_be_used_is_one_clear_message_without_its_passwor
     assert "secret" not in line
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
 def test_a_schedule_really_runs_and_everything_ends_with_it(reproduced: Clone, tmp_path: Path) -> None:
@@ -112,6 +113,7 @@ def test_a_schedule_really_runs_and_everything_ends_with_it(reproduced: Clone, t
     assert recorded_stages(uri) == dict.fromkeys(("play_floors", "evaluate_policy", "report"), "FINISHED")
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.timeout(1000)
 def test_on_postgresql_it_runs_as_well_and_nothing_is_left_to_sqlite(

@@ -41,6 +41,7 @@ def recorded(clone: Clone) -> list[str]:
     return [run["id"] for run in json.loads(path.read_text())["runs"]] if path.exists() else []
 
 
+@pytest.mark.kills
 @pytest.mark.timeout(1800)
 def test_a_killed_study_goes_on_with_what_its_record_lacks(clone: Clone) -> None:
     log = clone.folder.parent / "study.log"

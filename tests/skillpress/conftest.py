@@ -3,6 +3,7 @@ environment, from the actions that somebody takes in it; and a browser for the p
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +32,36 @@ QUIET = [
 """Arguments of a Chromium that asks nobody for anything by itself."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, without a window. While it is there an event loop runs, so it is a module's and no longer."""
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """Chromium, without a window, and the event loop that talks to it, which stands still between modules."""
     from playwright.sync_api import sync_playwright  # environments of vLLM's tests have none
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
         pytest.fail("no Chromium on PATH to look at pages with; install Debian's package `chromium`")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        yield launched
+        launched = playwright.chromium.launch(executable_path=program, args=QUIET)
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield launched, loop
+        asyncio._set_running_loop(loop)
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """The worker's one Chromium, without pages of an earlier module.
+
+    Playwright's loop counts as running in this thread as long as it is there, and tests of other modules
+    run loops of their own. So Python is told of it for a module at a time.
+    """
+    launched, loop = chromium
+    asyncio._set_running_loop(loop)
+    yield launched
+    for context in launched.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 def play_episode(environment: Environment, task: Task, choose: Choose, rollout: int = 0) -> Trajectory:

@@ -66,6 +66,7 @@ USUAL = {"prepare_policy", "train_policy", "report"}
 """Stages of every run: the two that resume, and the one that ends an experiment."""
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(
     "stage",
     [name if name in USUAL else pytest.param(name, marks=pytest.mark.thorough) for name in STAGES],
@@ -96,6 +97,7 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(
     ("stage", "kind", "overlay"),
     [

@@ -21,6 +21,7 @@ STEPS = 100
 """So many that training is not over when its first checkpoint has been seen."""
 
 
+@pytest.mark.kills
 def test_a_run_stopped_while_training_goes_on_from_its_checkpoint(reproduced: Clone, tmp_path: Path) -> None:
     stopped = reproduced.copied(tmp_path)
     stopped.environment |= {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlruns/mlflow.db"}

@@ -139,12 +139,12 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
         UserError: as for :func:`settle`.
     """
     settle(ranks)
+    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed reads it for every learner made later
     if torch.distributed.is_initialized():
         return
     # DeepSpeed 0.19 calls collectives by names that torch 2.13 has renamed.
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch.distributed")
     cuda = torch.cuda.is_available()
-    os.environ["LOCAL_RANK"] = str(ranks.place)  # DeepSpeed reads it
     if not cuda:
         os.environ["DS_ACCELERATOR"] = "cpu"
     import deepspeed

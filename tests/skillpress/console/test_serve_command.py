@@ -41,6 +41,7 @@ def running(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.kill()
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(("end", "host"), [(signal.SIGTERM, "127.0.0.1"), (signal.SIGINT, "0.0.0.0")])
 def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where_others_can_come(
     end: signal.Signals, host: str, monkeypatch: pytest.MonkeyPatch, repository: Path

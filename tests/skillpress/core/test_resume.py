@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from skillpress.core.resume import ResumeStore, SaveTimer, content_key
 
 
@@ -70,6 +72,7 @@ ResumeStore(sys.argv[1], "key").clear()
 """
 
 
+@pytest.mark.kills
 def test_a_process_killed_while_clearing_leaves_nothing_to_be_found_and_the_next_sweeps_it_up(
     tmp_path: Path, repository: Path
 ) -> None:

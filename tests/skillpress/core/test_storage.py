@@ -108,6 +108,7 @@ with storage.atomic_directory(target) as temporary:
 """
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("place", ["file", "folder", "old folder"])
 def test_what_a_killed_writer_leaves_beside_its_file_is_swept_up_and_nothing_else(
     place: str, tmp_path: Path, repository: Path

@@ -75,6 +75,7 @@ def lease() -> Iterator[Lease]:
     assert not any(sandbox.alive for sandbox in lease.leased), "all are given back"
 
 
+@pytest.mark.kills
 def test_an_episode_goes_on_after_the_loss_of_its_sandbox_as_if_nothing_had_been(lease: Lease) -> None:
     environment = SandboxedEnvironment(Counting, lease, seconds=60)
     environment.reset(TASKS[1])
@@ -114,6 +115,7 @@ def test_a_sandbox_killed_when_its_answer_is_out_was_not_ended_by_the_code_in_it
     assert environment.step(COUNT)[3].won, "the episode was played again"
 
 
+@pytest.mark.kills
 def test_an_episode_is_lost_with_its_last_sandbox(lease: Lease) -> None:
     environment = SandboxedEnvironment(Counting, lease, seconds=60, attempts=2)
     environment.reset(TASKS[2])
@@ -169,6 +171,7 @@ class Counter(Walker):
         return Decision((1,), (1,), (-0.5,), ParsedAction("", COUNT))
 
 
+@pytest.mark.kills
 def test_every_episode_of_a_collector_ends_while_sandboxes_are_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

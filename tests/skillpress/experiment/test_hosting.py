@@ -22,8 +22,3 @@ def test_environments_live_where_the_bundle_says(hosting: str, kind: type, repos
     vars(experiment)["bundle"] = replace(bundle("countdown"), hosting=hosting)
     with experiment.collector(experiment.explorer()) as collector:
         assert isinstance(collector.environments, kind)
-
-
-def test_games_whose_engines_compute_live_in_workers_and_countdown_does_not() -> None:
-    found = {name: bundle(name).hosting for name in ("alfworld", "countdown", "textworld_cooking")}
-    assert found == {"alfworld": "workers", "countdown": "in_process", "textworld_cooking": "workers"}

@@ -64,6 +64,7 @@ def test_the_weights_are_those_of_two_processes_started_here_byte_for_byte(folde
     assert weights(folder, "launched") == weights(folder, "alone")
 
 
+@pytest.mark.kills
 def test_a_killed_rank_is_named_and_a_new_start_goes_on_from_the_checkpoint(folder: Path) -> None:
     command = torchrun(folder, "killed", "--pause-after", "3")
     with subprocess.Popen(
@@ -106,6 +107,7 @@ def wait_for(file: Path, program: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 def test_two_nodes_of_which_one_loses_its_rank_and_one_is_lost_end_with_the_same_bytes(
     folder: Path, cluster: SimulatedCluster

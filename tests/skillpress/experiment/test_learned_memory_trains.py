@@ -84,6 +84,7 @@ def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
         assert np.sign(memory_logprob(fresh) - before) == judged
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 def test_a_training_that_is_killed_ends_with_the_weights_of_an_undisturbed_one(folder: Path) -> None:
     rows = train(job(folder, "whole"))

@@ -84,6 +84,7 @@ def test_prompts_show_what_the_library_had_for_the_task_and_say_the_same_behind_
     assert seen == {False, True}
 
 
+@pytest.mark.kills
 def test_a_run_that_is_killed_and_goes_on_ends_with_the_same_weights_and_the_same_library(
     folder: Path,
 ) -> None:
@@ -134,6 +135,7 @@ def test_an_episode_of_another_split_is_refused(folder: Path) -> None:
         evolution(2, collected(folder, "validation"), None)
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_two_processes_that_play_ahead_agree_with_themselves(folder: Path, tmp_path: Path) -> None:

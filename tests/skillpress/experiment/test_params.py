@@ -12,7 +12,6 @@ import yaml
 
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import load_params, merge
-from skillpress.learn.algorithms.grpo import GRPOParameters
 from skillpress.learn.training import parameters
 from skillpress.learn.training.parameters import LoraParameters
 
@@ -40,20 +39,6 @@ def test_every_overlay_that_ships_is_valid_and_changes_something(overlay: Path) 
     assert changed or overlay.stem == "segcost"  # the default experiment is the paper's method
 
 
-def test_the_papers_values_stand_in_its_overlay() -> None:
-    params = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
-    training, reward, skills, algorithm = params.training, params.reward, params.skills, params.algorithm
-    assert params.policy.model == "Qwen/Qwen2.5-1.5B-Instruct" and params.policy.rendering == "paper"
-    assert (training.steps, training.tasks_per_step, training.rollouts_per_task) == (300, 16, 8)
-    assert (training.learning_rate, algorithm.kl_coefficient) == (1e-6, 0.01)
-    assert isinstance(algorithm, GRPOParameters) and algorithm.baseline_weighting == "per_step"
-    assert (reward.success, reward.efficiency, reward.invalid_penalty) == (10, 10, 0.01)
-    assert (training.weight_decay, training.minibatch_size, training.keep) == (0.01, 256, "last")
-    assert (params.policy.parser, params.policy.history, skills.corpus) == ("lenient", 2, "algorithm_1")
-    assert (skills.max_phrase_length, skills.buffer, params.environment.max_steps) == (4, 256, 30)
-    assert params.evaluation.temperature == 0.4 and algorithm.scale == "std"
-
-
 @pytest.mark.parametrize("overlay", PAPER, ids=lambda path: path.stem)
 def test_every_value_of_a_papers_overlay_names_its_source(overlay: Path) -> None:
     lines = [line for line in overlay.read_text().splitlines() if line.strip() and not line.startswith("#")]
@@ -62,25 +47,10 @@ def test_every_value_of_a_papers_overlay_names_its_source(overlay: Path) -> None
     assert all(line.split("#")[1].strip() for line in values if "#" in line)
 
 
-@pytest.mark.parametrize(
-    ("environment", "model", "horizon", "votes", "runs", "sampling"),
-    [
-        ("alfworld", "Qwen/Qwen2.5-1.5B-Instruct", 50, 7, 1, (0.4, 1.0, 0)),
-        ("textworld_cooking", "Qwen/Qwen3-1.7B", 40, 1, 3, (0.7, 0.8, 20)),
-    ],
-)
-def test_the_papers_other_two_benchmarks_stand_in_theirs(
-    environment: str, model: str, horizon: int, votes: int, runs: int, sampling: tuple[float, float, int]
-) -> None:
+@pytest.mark.parametrize("environment", ["alfworld", "textworld_cooking"])
+def test_the_papers_benchmarks_are_trained_alike(environment: str) -> None:
     params = load_params(DEFAULT, ROOT / "params" / f"paper_{environment}.yaml")
     countdown = load_params(DEFAULT, ROOT / "params" / "paper_countdown.yaml")
-    evaluation = params.evaluation
-    assert (params.environment.name, params.environment.max_steps) == (environment, horizon)
-    assert (params.policy.model, evaluation.votes, evaluation.runs) == (model, votes, runs)
-    assert (evaluation.temperature, evaluation.top_p, evaluation.top_k) == sampling
-    assert params.tasks.test == {"alfworld": 140 + 134, "textworld_cooking": 1000}[environment]
-    assert params.tasks.train == {"alfworld": 3553, "textworld_cooking": 300 * 16}[environment]
-    assert params.policy.parser == "lenient"
     assert (params.training, params.reward) == (countdown.training, countdown.reward)
     assert params.algorithm == countdown.algorithm
 

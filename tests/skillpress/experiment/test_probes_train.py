@@ -69,6 +69,7 @@ def test_probes_change_nothing_in_training_and_without_them_a_table_is_left_empt
         assert (tmp_path / name.format("plain")).read_bytes() == ours
 
 
+@pytest.mark.kills
 def test_a_killed_run_leaves_the_same_probes_and_each_is_told_of_with_its_step(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_killed_run_leaves_the_same_probes_and_each_is_told_of_with_its_step(
     assert told[-1][1]["probe/unseen/success"] == last["success"].item()
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "change",

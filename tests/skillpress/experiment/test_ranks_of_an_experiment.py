@@ -68,6 +68,7 @@ def test_two_ranks_make_the_same_bytes_on_one_core_as_on_all(folder: Path) -> No
     assert contents(folder, "one-core") == contents(folder, "whole")
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 def test_a_job_that_was_killed_while_imitating_and_while_playing_goes_on_to_the_same_end(
     folder: Path,

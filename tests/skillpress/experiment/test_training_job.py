@@ -46,6 +46,7 @@ def test_the_same_seed_gives_the_same_weights_and_training_changes_them(folder: 
     assert not same_weights(folder, "whole", "start")
 
 
+@pytest.mark.kills
 def test_a_run_killed_and_started_again_ends_with_the_same_weights(folder: Path) -> None:
     run_and_kill(folder, "killed", after=1)  # before any checkpoint
     run_and_kill(folder, "killed", after=4)  # between the checkpoint of step 2 and that of step 4
@@ -61,6 +62,7 @@ def test_a_run_killed_and_started_again_ends_with_the_same_weights(folder: Path)
     assert not any((folder / "checkpoints-killed").iterdir()), "what a finished run clears is its own"
 
 
+@pytest.mark.kills
 def test_rollouts_beside_the_updates_give_the_same_weights_killed_or_not_and_on_one_core_as_on_all(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -77,6 +79,7 @@ def test_rollouts_beside_the_updates_give_the_same_weights_killed_or_not_and_on_
         assert same_weights(tmp_path, "behind", name) and same_files(tmp_path, "behind", name)
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_two_processes_play_beside_their_updates_and_resume(folder: Path, tmp_path: Path) -> None:
@@ -87,6 +90,7 @@ def test_two_processes_play_beside_their_updates_and_resume(folder: Path, tmp_pa
     assert same_weights(tmp_path, "behind", "killed") and same_files(tmp_path, "behind", "killed")
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_run_that_replays_groups_is_killed_and_ends_with_the_same_weights(
@@ -100,6 +104,7 @@ def test_a_run_that_replays_groups_is_killed_and_ends_with_the_same_weights(
     assert same_weights(tmp_path, "replaying", "killed") and same_files(tmp_path, "replaying", "killed")
 
 
+@pytest.mark.kills
 def test_the_best_that_a_run_leaves_is_its_policy_after_the_best_validated_step(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +121,7 @@ def test_the_best_that_a_run_leaves_is_its_policy_after_the_best_validated_step(
     assert same_weights(tmp_path, "best", "ended"), "validation changes nothing in training"
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 def test_two_processes_train_resume_and_agree_with_themselves(folder: Path, tmp_path: Path) -> None:
     variant(folder, tmp_path, OVERLAY.replace("steps: 5", "steps: 4").replace("processes: 1", "processes: 2"))
@@ -125,6 +131,7 @@ def test_two_processes_train_resume_and_agree_with_themselves(folder: Path, tmp_
     assert same_weights(tmp_path, "whole", "killed") and same_files(tmp_path, "whole", "killed")
 
 
+@pytest.mark.kills
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_two_processes_with_ratios_over_trajectories_resume(folder: Path, tmp_path: Path) -> None:

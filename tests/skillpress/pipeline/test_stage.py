@@ -273,6 +273,7 @@ def test_a_second_process_of_a_stage_waits_and_then_says_who_is_at_it(
     assert f"stage prepare_tasks is still in use by process {working}" in capsys.readouterr().err
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("more", ["", "; true"], ids=["replaced by it", "in between"])
 def test_a_stage_ends_with_the_run_that_started_it_and_all_that_it_said_is_recorded(
@@ -291,6 +292,7 @@ def test_a_stage_ends_with_the_run_that_started_it_and_all_that_it_said_is_recor
     assert stage_lock("prepare_tasks").exists()
 
 
+@pytest.mark.kills
 def test_a_stage_started_by_hand_outlives_its_shell(repository: Path) -> None:
     """As under ``nohup``."""
     command = ["sh", "-c", '"$0" "$@" & wait', sys.executable, "-c", WORKING]

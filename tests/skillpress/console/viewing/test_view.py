@@ -24,6 +24,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.kills
 def test_it_answers_at_the_address_that_it_prints_until_ctrl_c(samples: Path, repository: Path) -> None:
     files = [str(samples / "ordinary.parquet"), str(samples / "hostile.parquet")]
     command = [sys.executable, "-m", "skillpress.console.command", "view", *files, "--no-browser"]

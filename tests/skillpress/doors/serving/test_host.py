@@ -34,6 +34,7 @@ def test_episodes_are_the_same_wherever_their_environments_live(hosting: str) ->
             assert [answer.observation for answer in answers] == expected
 
 
+@pytest.mark.kills
 def test_an_episode_outlives_the_worker_that_it_is_in() -> None:
     with closing(host_of(replace(bundle("countdown"), hosting="workers"), SECTION, 1)) as host:
         before = set(psutil.Process().children())

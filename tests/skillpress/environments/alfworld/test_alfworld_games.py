@@ -74,7 +74,6 @@ def test_the_variable_names_the_folder_where_the_section_does_not(
 
 def test_the_official_counts_hold(tree: Path) -> None:
     assert {part: len(game_paths(tree, part)) for part in COUNTS} == COUNTS
-    assert COUNTS == {"train": 3553, "valid_seen": 140, "valid_unseen": 134}
 
 
 def test_too_few_games_are_refused(archive: Path) -> None:

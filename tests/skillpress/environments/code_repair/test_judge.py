@@ -214,6 +214,7 @@ def test_a_generator_is_taken_as_a_list(judge: Judge, program: Program) -> None:
     assert judge.verdict(listed, "def largest(numbers):\n    yield max(numbers)\n", hidden=True).perfect
 
 
+@pytest.mark.kills
 def test_what_is_killed_while_it_waits_judges_nobody(judge: Judge, program: Program) -> None:
     """Another sandbox takes its place, and its end does not count as a failure of the next program."""
     assert judge.verdict(program, f"{RIGHT}# before", hidden=True).perfect
@@ -228,6 +229,7 @@ def test_what_is_killed_while_it_waits_judges_nobody(judge: Judge, program: Prog
     assert judge.lint(f"{RIGHT}# after").syntax is None
 
 
+@pytest.mark.kills
 def test_a_failure_while_the_kernel_was_short_of_memory_is_judged_again(
     judge: Judge, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ def test_what_an_agent_does_to_its_own_sandbox_wins_nothing(cheat: str, repair: 
     assert info.measures["unsolved"] == 1.0
 
 
+@pytest.mark.kills
 def test_a_text_from_the_agents_sandbox_is_never_taken_for_our_own(repair: SandboxedEnvironment) -> None:
     repair.reset(TASK)
     repair.step(bash("true"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.code_repair.skills import SKILLS, CodeRepairProjection
+from skillpress.environments.code_repair.skills import CodeRepairProjection
 
 TASK = Task("t", "code_repair", 0, {})
 CHANGE = '{"tool": "edit", "command": "change", "number": 3}'
@@ -35,7 +35,3 @@ def test_each_step_has_its_skill(
     actions: list[str], labels: list[str | None], episode: Callable[..., Trajectory]
 ) -> None:
     assert list(CodeRepairProjection()(TASK, episode("t", 0, actions, won=True))) == labels
-
-
-def test_the_alphabet_is_the_issues() -> None:
-    assert SKILLS == ("Inspect", "Reproduce", "Edit", "Test", "Submit")

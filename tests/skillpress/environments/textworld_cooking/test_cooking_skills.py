@@ -11,14 +11,6 @@ from skillpress.environments.textworld_cooking.environment import TextWorldCooki
 from skillpress.environments.textworld_cooking.skills import PROJECTION
 
 
-def test_the_alphabet_is_the_papers_ten_skills() -> None:
-    assert set(PROJECTION.alphabet) == {
-        "Read_Recipe", "Inspect", "Explore", "Open", "Take", "Deliver", "Cut", "Cook", "Prepare_Meal",
-        "Eat_Meal",
-    }  # fmt: skip
-    assert len(PROJECTION.alphabet) == 10
-
-
 def test_the_papers_worked_example() -> None:
     actions = (
         "examine cookbook", "open fridge", "take carrot from fridge", "dice carrot",

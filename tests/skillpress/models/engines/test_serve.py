@@ -56,6 +56,7 @@ def test_servers_are_held_to_the_version_of_vllm_that_is_pinned() -> None:
     assert f'gpu = ["vllm=={VLLM}"]' in (ROOT / "pyproject.toml").read_text()
 
 
+@pytest.mark.kills
 def test_a_servers_temporary_files_are_its_own_and_go_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_servers_temporary_files_are_its_own_and_go_with_it(
     assert not server.scratch.exists()
 
 
+@pytest.mark.kills
 def test_a_worker_ends_with_the_killed_launcher_and_removes_the_servers_files(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -240,6 +240,7 @@ def test_two_processes_train_with_two_servers(case: Case, folder: Path, urls: li
     assert_learned_from_what_was_sampled(case, train(job(folder, "served")))
 
 
+@pytest.mark.kills
 def test_a_server_that_is_killed_loses_no_episode(
     case: Case,
     folder: Path,

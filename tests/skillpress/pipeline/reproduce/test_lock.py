@@ -27,6 +27,7 @@ def holder(lock: Path, seconds: float, repository: Path) -> subprocess.Popen[str
     return process
 
 
+@pytest.mark.kills
 def test_the_second_gives_up_after_a_set_time_and_says_who_holds_it(tmp_path: Path, repository: Path) -> None:
     lock = workspace_lock(tmp_path)
     first = holder(lock, 60, repository)
@@ -51,6 +52,7 @@ def test_the_second_waits_says_for_whom_and_gets_it(tmp_path: Path, repository: 
     assert f"waiting for process {first.pid} (since 20" in capsys.readouterr().err
 
 
+@pytest.mark.kills
 def test_a_lock_whose_holder_was_killed_is_free(tmp_path: Path, repository: Path) -> None:
     lock = workspace_lock(tmp_path)
     first = holder(lock, 60, repository)
@@ -71,6 +73,7 @@ with exclusive(Path(sys.argv[1]), "it") as lock:
 """
 
 
+@pytest.mark.kills
 def test_a_lock_that_was_handed_on_is_free_when_the_heir_has_ended_too(
     tmp_path: Path, repository: Path
 ) -> None:

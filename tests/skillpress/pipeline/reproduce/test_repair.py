@@ -94,6 +94,7 @@ def active(folder: Path, pid: int) -> None:
     )
 
 
+@pytest.mark.kills
 def test_a_killed_process_that_nobody_has_collected_blocks_dvc_until_it_is_struck_off(
     reproduced: tuple[Path, str, str],
 ) -> None:

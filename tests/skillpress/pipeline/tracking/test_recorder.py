@@ -51,6 +51,7 @@ def test_all_that_a_stage_said_is_recorded_when_it_finishes(tmp_path: Path) -> N
     assert [item.path for item in client.list_artifacts(run.run_id)] == ["page.html"]
 
 
+@pytest.mark.kills
 def test_what_a_killed_stage_said_is_recorded_and_its_run_stays_open(repository: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     with subprocess.Popen(

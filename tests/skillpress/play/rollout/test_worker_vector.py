@@ -134,6 +134,7 @@ def test_a_worker_that_has_grown_past_its_cap_is_replaced_between_steps() -> Non
         )
 
 
+@pytest.mark.kills
 def test_a_worker_killed_from_outside_is_replaced() -> None:
     environments = WorkerVectorEnv(Troubled, 2, LIMITS)
     environments.start(dict(enumerate(tasks())))
@@ -190,6 +191,7 @@ def test_workers_import_no_torch_are_started_when_needed_and_end_when_closed() -
     assert not any(psutil.pid_exists(int(observation.split()[0])) for observation in seen)
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(("how", "ends_by"), [(signal.SIGKILL, -9), (signal.SIGINT, -2)])
 def test_workers_end_with_their_parent_however_it_ends(
     how: signal.Signals, ends_by: int, tmp_path: Path

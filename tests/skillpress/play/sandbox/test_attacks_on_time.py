@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 from skillpress.play.sandbox import Limits
 from tests.support.play import attacking
 from tests.support.play.attacking import (
@@ -53,6 +55,7 @@ def test_attack_c_code_holds_the_interpreter() -> None:
     assert_ended(attack("sum(range(10**13))", SHARP), "did not stop")
 
 
+@pytest.mark.kills
 def test_attack_stops_itself() -> None:
     assert_ended(attack("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", SHARP), "did not stop")
 
@@ -82,6 +85,7 @@ def test_attack_exit() -> None:
         assert_ended(sandbox.execute("import os\nos._exit(7)"), "exit code 7")
 
 
+@pytest.mark.kills
 def test_attack_kills_itself() -> None:
     assert_ended(attack("import os\nos.kill(os.getpid(), 9)"), "SIGKILL")
 
@@ -115,6 +119,7 @@ def test_attack_hostile_exception() -> None:
 # Processes
 
 
+@pytest.mark.kills
 def test_attack_daemon() -> None:
     code = """
         import os, time
@@ -130,6 +135,7 @@ def test_attack_daemon() -> None:
     assert gone(sandbox.first_pid)
 
 
+@pytest.mark.kills
 def test_attack_fork_bomb() -> None:
     code = "import os\nwhile True:\n    try:\n        os.fork()\n    except BlockingIOError: pass"
     with start(Limits(seconds=0.5, grace_seconds=0.2, processes=16)) as sandbox:
@@ -154,6 +160,7 @@ def test_attack_many_threads() -> None:
         assert_goes_on(sandbox)
 
 
+@pytest.mark.kills
 def test_attack_kills_all() -> None:
     with start() as sandbox:
         assert sandbox.execute(f"import os\nos.kill({os.getpid()}, 9)").error  # the pid does not exist inside
@@ -173,6 +180,7 @@ def test_attack_child_answers_for_it() -> None:
         assert_goes_on(sandbox)
 
 
+@pytest.mark.kills
 def test_attack_kill_of_the_host() -> None:
     program = f"""
         import time

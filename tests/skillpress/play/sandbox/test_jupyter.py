@@ -95,6 +95,7 @@ def test_deadline_interrupts_and_keeps_variables() -> None:
         assert "exit code 7" in ended and "files and processes are lost" in ended
 
 
+@pytest.mark.kills
 def test_cell_that_kills_the_runner_ends_its_own_sandbox() -> None:
     with Sandbox.start(backend="jupyter") as sandbox:
         told = sandbox.execute("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(1000)").error or ""

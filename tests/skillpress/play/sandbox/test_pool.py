@@ -40,6 +40,7 @@ def test_used_sandboxes_and_stock_end() -> None:
         pass
 
 
+@pytest.mark.kills
 def test_every_task_has_its_outcome_while_sandboxes_are_killed() -> None:
     chance = random.Random(0)
 
@@ -55,6 +56,7 @@ def test_every_task_has_its_outcome_while_sandboxes_are_killed() -> None:
     assert max(outcome.attempts for outcome in outcomes) > 1
 
 
+@pytest.mark.kills
 def test_killed_while_it_waits_is_not_handed_out() -> None:
     with SandboxPool(ready=1) as pool:
         pool.wait_until_ready()

@@ -139,6 +139,7 @@ def test_what_is_over_says_so() -> None:
         closed.execute("1")
 
 
+@pytest.mark.kills
 def test_killed_from_outside_is_no_doing_of_the_agent() -> None:
     with Sandbox.start() as sandbox:
         sandbox.use_tools({"strike": lambda: os.kill(sandbox.pid, signal.SIGKILL)})
@@ -149,6 +150,7 @@ def test_killed_from_outside_is_no_doing_of_the_agent() -> None:
 SUICIDE = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 
 
+@pytest.mark.kills
 def test_killed_by_the_kernel_for_want_of_memory_is_no_doing_of_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +177,7 @@ def test_killed_by_the_kernel_for_want_of_memory_is_no_doing_of_the_agent(
             assert not sandbox.alive
 
 
+@pytest.mark.kills
 def test_without_a_count_of_the_kernels_a_kill_is_the_agents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

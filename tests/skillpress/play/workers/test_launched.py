@@ -61,6 +61,7 @@ def test_only_rank_0_reports_and_an_error_of_its_own_stays_as_it_is() -> None:
     assert not isinstance(caught.value, RankError)
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(
     "lost", [pytest.param(0, marks=pytest.mark.thorough), pytest.param(1, marks=pytest.mark.slow)]
 )

@@ -82,6 +82,7 @@ def wait_for(file: Path) -> int:
     return int(file.read_text())
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("shell", [False, True], ids=["directly", "through a shell"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_process_ends_with_its_ancestor_however_that_ends(
@@ -93,6 +94,7 @@ def test_a_process_ends_with_its_ancestor_however_that_ends(
     assert_end([child], seconds=20)
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("shell", [False, True], ids=["directly", "through a shell"])
 def test_where_the_kernel_does_not_tell_a_thread_finds_out(
     shell: bool, tmp_path: Path, repository: Path
@@ -107,6 +109,7 @@ def test_where_the_kernel_does_not_tell_a_thread_finds_out(
     parent.communicate()
 
 
+@pytest.mark.kills
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the named ancestor is watched")
 def test_a_process_ends_with_the_shell_in_between_too(tmp_path: Path, repository: Path) -> None:
     with start_parent(tmp_path / "child", repository, shell=True) as parent:
@@ -119,6 +122,7 @@ def test_a_process_ends_with_the_shell_in_between_too(tmp_path: Path, repository
         parent.kill()
 
 
+@pytest.mark.kills
 def test_a_process_whose_ancestor_ended_before_it_could_look_ends_at_once(
     tmp_path: Path, repository: Path
 ) -> None:
@@ -130,6 +134,7 @@ def test_a_process_whose_ancestor_ended_before_it_could_look_ends_at_once(
     assert not (tmp_path / "child").exists(), "it went on after the check"
 
 
+@pytest.mark.kills
 def test_a_living_parent_is_left_alone(tmp_path: Path, repository: Path) -> None:
     with start_parent(tmp_path / "child", repository) as parent:
         child = wait_for(tmp_path / "child")
@@ -139,6 +144,7 @@ def test_a_living_parent_is_left_alone(tmp_path: Path, repository: Path) -> None
     assert_end([child], seconds=20)
 
 
+@pytest.mark.kills
 def test_a_rank_ends_with_the_training_process_whatever_it_catches(tmp_path: Path, repository: Path) -> None:
     """torch handles SIGINT, which does not end a rank inside a collective or a ``try``."""
     program = tmp_path / "ranks.py"

@@ -25,12 +25,14 @@ def test_results_come_in_rank_order_and_every_rank_is_told_how_many_there_are(si
     assert sorted(reports) == [(rank, size) for rank in range(size)]
 
 
+@pytest.mark.kills
 def test_a_rank_that_is_killed_ends_the_others_and_the_error_names_it() -> None:
     with pytest.raises(RankError, match="rank 1 ended with exit code -9"):
         run_ranks(rank_work.die, 2)
     assert not [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
 
 
+@pytest.mark.kills
 def test_where_one_rank_loses_its_connection_to_a_dead_one_the_dead_one_is_named(
     tmp_path: Path,
 ) -> None:
@@ -39,6 +41,7 @@ def test_where_one_rank_loses_its_connection_to_a_dead_one_the_dead_one_is_named
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
+@pytest.mark.kills
 def test_an_error_of_a_rank_keeps_its_type_and_says_where_it_was_raised() -> None:
     with pytest.raises(StorageError, match="no space left") as caught:
         run_ranks(rank_work.fill_the_disk, 2)
@@ -50,6 +53,7 @@ def test_an_error_that_cannot_be_pickled_is_told_in_words() -> None:
         run_ranks(rank_work.raise_unpicklable, 2)
 
 
+@pytest.mark.kills
 def test_ranks_that_all_fall_silent_are_ended() -> None:
     with pytest.raises(RankError, match=r"nothing was heard from rank 0, 1"):
         run_ranks(rank_work.fall_silent, 2, silence_seconds=20)
@@ -59,6 +63,7 @@ class StopError(Exception):
     """Represents an interruption in the parent."""
 
 
+@pytest.mark.kills
 def test_ranks_that_are_stopped_early_save_what_they_have(tmp_path: Path) -> None:
     ready: list[int] = []
 
@@ -72,6 +77,7 @@ def test_ranks_that_are_stopped_early_save_what_they_have(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
 
 
+@pytest.mark.kills
 def test_ranks_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     program = (
         "import sys\n"
