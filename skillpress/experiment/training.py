@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from skillpress.experiment.params import Params
-from skillpress.learn.training.checkpoint import Checkpoints
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints
 from skillpress.play.workers.gang import Gang, run_gang
 from skillpress.play.workers.launched import launch_of_environment, take_part
 from skillpress.play.workers.ranks import Report, free_port, run_ranks

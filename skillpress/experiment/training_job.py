@@ -16,6 +16,8 @@ from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
 from skillpress.learn.experience.experience import Experience, Setting
 from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.describing.episode_sample import EpisodeSample, sampled_steps
+from skillpress.learn.training.describing.probes import TRAIN, UNSEEN, Probe, probed_tasks
 from skillpress.learn.training.groups import GroupCollector
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
@@ -23,11 +25,9 @@ from skillpress.learn.training.loop import TrainingLoop
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.learn.training.mismatch import MismatchCheck
 from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.probes import TRAIN, UNSEEN, Probe, probed_tasks
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.step import TrainingStep
-from skillpress.learn.training.training_sample import TrainingSample, sampled_steps
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
 from skillpress.play.rollout import Collector
@@ -125,7 +125,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
                 actions=action_metrics(
                     experiment, policy, tasks, learner.engine.zero_optimization_stage() < 3, ranks
                 ),
-                sample=TrainingSample(job.checkpoints, sampled_steps(section.steps), ranks),
+                sample=EpisodeSample(job.checkpoints, sampled_steps(section.steps), ranks),
                 experience=further,
                 replay=_replay(job, tasks, ranks),
                 evolution=evolution,

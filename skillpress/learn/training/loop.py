@@ -15,12 +15,12 @@ from typing import Literal
 from skillpress.core.errors import StorageError
 from skillpress.core.tables import write_table
 from skillpress.core.trajectory import Task
-from skillpress.learn.training.checkpoint import Checkpoints, TrainingState
-from skillpress.learn.training.probes import KIND, Probe, frame_of
-from skillpress.learn.training.selected_checkpoint import VALIDATION, select_checkpoint
+from skillpress.learn.training.describing.probes import KIND, Probe, frame_of
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
+from skillpress.learn.training.keeping.selected_checkpoint import VALIDATION, select_checkpoint
+from skillpress.learn.training.keeping.validation import copy_policy, validate
 from skillpress.learn.training.step import TrainingStep
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.validation import copy_policy, validate
 from skillpress.models.policy import Policy, save_policy
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.history import read_history, write_history

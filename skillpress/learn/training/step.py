@@ -30,21 +30,20 @@ from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Floats, Indices
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.experience.experience import Experience
-from skillpress.learn.training.action_metrics import ActionMetrics
 from skillpress.learn.training.ahead import Rollouts
-from skillpress.learn.training.balance import minibatches
-from skillpress.learn.training.batch_metrics import batch_metrics
+from skillpress.learn.training.describing.action_metrics import ActionMetrics
+from skillpress.learn.training.describing.batch_metrics import batch_metrics
+from skillpress.learn.training.describing.episode_sample import EpisodeSample
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.learn.training.measured import mean_metrics
-from skillpress.learn.training.minibatches import updates_of_batch
+from skillpress.learn.training.minibatches import minibatches, updates_of_batch
 from skillpress.learn.training.mismatch import MismatchCheck
 from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.samples import Samples, sample_trajectories, step_samples
 from skillpress.learn.training.state_values import targets_of, with_values
-from skillpress.learn.training.training_sample import TrainingSample
 from skillpress.play.rollout import CollectionStatistics
 from skillpress.play.workers.distributed import Ranks
 
@@ -65,7 +64,7 @@ class TrainingStep:
     mismatch: MismatchCheck
     engine: Engine
     ranks: Ranks
-    sample: TrainingSample
+    sample: EpisodeSample
     """What the training leaves of its episodes."""
     actions: ActionMetrics | None = None
     """Describes the policy's actions; None where they cannot be listed."""

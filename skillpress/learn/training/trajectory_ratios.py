@@ -3,7 +3,7 @@
 The tokens of a trajectory are spread over several passes through the model, and the gradient of each of
 them depends on all (``algorithms/ratio_levels.py``). So the samples of an update are scored first, without
 gradient, under the very weights and in the very passes of the update, and each sample carries its
-trajectory's sums. A rank holds whole trajectories (``balance.py``), so these need no word from the others.
+trajectory's sums. A rank holds whole trajectories (``minibatches.py``), so the sums need no exchange.
 """
 
 from __future__ import annotations

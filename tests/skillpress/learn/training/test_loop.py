@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.checkpoint import Checkpoints, TrainingState
+from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
 from skillpress.learn.training.loop import TrainingLoop
 from skillpress.learn.training.step import TrainingStep
 from skillpress.play.workers.distributed import Ranks

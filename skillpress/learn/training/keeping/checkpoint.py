@@ -4,10 +4,10 @@ One folder per experiment, named by its key (``skillpress.core.resume``) and rep
 few steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
 training curve, the phrases of every step's dictionary, the skill library, the number of steps done, and
 beside it the policy of the best step where ``training.keep`` asks for that, what a library's teacher has
-answered, the episodes that the training leaves for people to read (``training_sample.py``), those that it
-may learn from again (``replay.py``), and what probes found (``probes.py``). No generator's state: every
-random choice is a function of (seed, step), see ``core/seeds.py``. The same holds for the place in the
-task order and for the learning rate.
+answered, the episodes that the training leaves for people to read (``describing/episode_sample.py``), those
+that it may learn from again (``replay.py``), and what probes found (``describing/probes.py``). No generator's
+state: every random choice is a function of (seed, step), see ``core/seeds.py``. The same holds for the place
+in the task order and for the learning rate.
 """
 
 from __future__ import annotations

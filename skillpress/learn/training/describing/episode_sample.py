@@ -23,8 +23,8 @@ import polars as pl
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.batch import Batch, Floats
+from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.learn.training.groups import Collected
-from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.play.workers.distributed import Ranks
 
 STEPS = 10
@@ -41,7 +41,7 @@ def sampled_steps(steps: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class TrainingSample:
+class EpisodeSample:
     """One rank's part of taking the sample."""
 
     store: ResumeStore
