@@ -82,7 +82,9 @@ def train(
     told = _OnceEach(on_step)
     if gang is not None:
         part, logs = partial(_train_launched, job), job.checkpoints.folder / "ranks"
-        return run_gang(part, processes, gang, logs, told, on_loss, silence)[0]
+        return run_gang(
+            part, processes, gang=gang, logs=logs, on_report=told, on_loss=on_loss, silence_seconds=silence
+        )[0]
     return run_ranks(partial(_train, job, free_port()), processes, told, silence)[0]
 
 
