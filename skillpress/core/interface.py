@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import gymnasium
 
+from skillpress.core.logprobs import EqualByValue, Logprobs
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task, TokenIds, WeightSpan
 
@@ -248,15 +249,15 @@ def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
     return parsed.invalid or info.invalid
 
 
-@dataclass(frozen=True)
-class Decision:
+@dataclass(frozen=True, eq=False)
+class Decision(EqualByValue):
     """One response of an agent and what was read in it."""
 
     prompt_ids: TokenIds
     """s_t, the tokens that the policy was conditioned on; empty for an agent without tokens."""
     response_ids: TokenIds
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each response token under the sampling distribution."""
+    logprobs: Logprobs
+    """[response tokens] log-probability (nats) of each under the sampling distribution."""
     parsed: ParsedAction
     weight_spans: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens; empty where nothing was sampled or nobody says."""

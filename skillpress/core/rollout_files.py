@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.errors import StorageError
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.tables import join_tables, scan_table, write_table
 from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory, WeightSpan
 
@@ -69,7 +70,7 @@ TRAJECTORY_COLUMNS: dict[str, Column] = {
 STEP_COLUMNS: dict[str, Column] = {
     "prompt_ids": Column(pl.List(pl.Int32), read=tuple),
     "response_ids": Column(pl.List(pl.Int32), read=tuple),
-    "logprobs": Column(pl.List(pl.Float32), read=tuple),
+    "logprobs": Column(pl.List(pl.Float32), read=as_logprobs),
     "thought": Column(pl.String),
     "action": Column(pl.String),
     "observation": Column(pl.String),

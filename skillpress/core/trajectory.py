@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
+
 TokenIds = tuple[int, ...]
 
 
@@ -52,15 +54,14 @@ class WeightSpan:
     end: int
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, eq=False)
+class Step(EqualByValue):
     """One decision: the prompt the policy saw, what it answered, and what the environment said."""
 
     prompt_ids: TokenIds
     response_ids: TokenIds
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each response token under the sampling distribution; training reads it, and
-    files keep it, in float32."""
+    logprobs: Logprobs
+    """[response tokens] log-probability (nats) of each under the sampling distribution."""
     thought: str
     action: str
     """In the environment's canonical wording; what was parsed when the environment could not read it."""
@@ -79,6 +80,9 @@ class Step:
     state_key: str | None = None
     """The environment's name for the state that it was in before (``Info.state_key``); None where it has
     none, and in files of version 3."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
 
     @property
     def reward(self) -> float:

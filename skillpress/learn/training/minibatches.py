@@ -18,13 +18,10 @@ gives the size, in samples of all processes together.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skillpress.learn.algorithms.batch import Indices, members
 from skillpress.learn.training.samples import Samples
-from skillpress.models.policy.chains import chains
 from skillpress.play.workers.distributed import Ranks
-
-Rows = NDArray[np.int64]
 
 
 def updates_of_batch(minibatches: int, minibatch_size: int, samples: int) -> int:
@@ -53,35 +50,25 @@ def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Ge
     if ranks.size > 1:
         for part in parts:
             learners[part] = evenly(owners[part], costs[part], ranks.size)
-    rows = [_samples_of(part, lengths) for part in parts]
+    rows = [members(part, lengths) for part in parts]
     if ranks.size == 1:
         return [samples.select(part) for part in rows]
     return _exchanged(samples, rows, np.repeat(owners, lengths), np.repeat(learners, lengths), ranks)
 
 
-def _sequences(samples: Samples) -> Rows:
+def _sequences(samples: Samples) -> Indices:
     """[sequences, 2] tokens and samples of each, or of each trajectory where these stay whole."""
-    pairs = [(step.prompt_ids, step.response_ids) for step in samples.steps]
-    found = chains(pairs)
-    first = np.array([chain.start for chain in found], np.int64)
+    pairs = samples.pairs
+    first = np.array([chain.start for chain in pairs.chains], np.int64)
     counted = np.ones((len(pairs), 2), np.int64)
     counted[:, 0] = 0
-    counted[first, 0] = [sum(map(len, pairs[chain[-1]])) for chain in found]
+    counted[first, 0] = [sum(map(len, pairs.rows[chain[-1]])) for chain in pairs.chains]
     if samples.trajectory is not None:
         first = np.nonzero(np.diff(samples.trajectory, prepend=-1))[0]
     return np.add.reduceat(counted, first) if len(first) else counted
 
 
-def _samples_of(sequences: Rows, lengths: Rows) -> Rows:
-    """The rows of some sequences' samples, a sequence after the other."""
-    own = lengths[sequences]
-    ends = np.cumsum(own)
-    first = (np.cumsum(lengths) - lengths)[sequences]
-    rows: Rows = np.arange(own.sum()) + np.repeat(first - (ends - own), own)
-    return rows
-
-
-def evenly_split(order: Rows, lengths: Rows, count: int) -> list[Rows]:
+def evenly_split(order: Indices, lengths: Indices, count: int) -> list[Indices]:
     """Sequences in this order, cut into parts of about as many samples each.
 
     Where every sequence is one sample, the parts are those of ``np.array_split``. Otherwise a sequence
@@ -92,7 +79,7 @@ def evenly_split(order: Rows, lengths: Rows, count: int) -> list[Rows]:
     return np.split(order, np.searchsorted(begins, edges[:-1]))
 
 
-def evenly(owners: Rows, costs: Rows, size: int) -> Rows:
+def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
     """Who learns from each sample: its owner, or the rank with the least to do where the owner has more
     than its share without it."""
     learners = owners.copy()
@@ -108,7 +95,7 @@ def evenly(owners: Rows, costs: Rows, size: int) -> Rows:
 
 
 def _exchanged(
-    samples: Samples, parts: list[Rows], owners: Rows, learners: Rows, ranks: Ranks
+    samples: Samples, parts: list[Indices], owners: Indices, learners: Indices, ranks: Ranks
 ) -> list[Samples]:
     """The samples that this rank learns from, part by part, those of other ranks among them."""
     first = int((owners < ranks.rank).sum())

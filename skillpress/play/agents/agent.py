@@ -29,13 +29,14 @@ from skillpress.core.interface import (
     StepReward,
     SummarizingUpdate,
 )
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import RewardPart, TokenIds
 from skillpress.play.agents.context import Prompter
 from skillpress.play.agents.decide import decide
 
 _UNASKED = Decision(
-    prompt_ids=(), response_ids=(), logprobs=(), parsed=ParsedAction("", "", "prompt_too_long")
+    prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", "prompt_too_long")
 )
 """The decision in a state whose prompt does not fit the budget."""
 

@@ -23,6 +23,7 @@ from skillpress.core.interface import (
     StepReward,
     SummarizingUpdate,
 )
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import RewardPart
 from skillpress.play.chat.client import ChatClient
@@ -137,4 +138,4 @@ def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
 
 
 def _decision(parsed: ParsedAction, summary: bool = False) -> Decision:
-    return Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=parsed, summary=summary)
+    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed, summary=summary)

@@ -88,7 +88,7 @@ class EpisodeSample:
             for group in np.unique(batch.group[: collected.new])
         ]
         best = {group for _, owner, group in sorted(self.ranks.gather(mine))[:GROUPS] if owner == rank}
-        pairs = zip(collected.groups, collected.trajectories, strict=True)
+        pairs = zip(batch.group.tolist(), collected.trajectories, strict=True)
         return {trajectory.group_id for group, trajectory in pairs if group in best}
 
 

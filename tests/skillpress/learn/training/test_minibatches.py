@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step
 from skillpress.learn.training.minibatches import evenly, evenly_split, minibatches, updates_of_batch
 from skillpress.learn.training.samples import Samples
-from skillpress.models.policy.chains import chains
 from skillpress.play.workers.distributed import Ranks
 from tests.support.learn.thread_ranks import on_ranks
 
@@ -22,15 +21,15 @@ def samples(lengths: list[int], first: int) -> Samples:
     """One sample per length; its advantage is its number."""
     steps = tuple(Step((1,) * length, (2,), (-1.0,), "", "", "", None, ()) for length in lengths)
     numbers = np.arange(first, first + len(lengths), dtype=np.float64)
-    return Samples(steps, numbers, numbers / 10)
+    return Samples.of(steps, numbers, numbers / 10)
 
 
 def contents(parts: list[Samples]) -> Counter[tuple[int, float, float]]:
     """(prompt length, advantage, weight) of all samples."""
     return Counter(
-        (len(step.prompt_ids), advantage, weight)
+        (len(prompt), advantage, weight)
         for part in parts
-        for step, advantage, weight in zip(part.steps, part.advantages, part.weights, strict=True)
+        for (prompt, _), advantage, weight in zip(part.pairs.rows, part.advantages, part.weights, strict=True)
     )
 
 
@@ -77,13 +76,13 @@ def test_steps_that_go_on_from_one_another_stay_together_and_in_order(
         episodes = [episode(10 * ranks.rank + n, steps) for n, steps in enumerate(lengths[ranks.rank])]
         steps = tuple(step for each in episodes for step in each)
         zeros = np.zeros(len(steps))
-        return minibatches(Samples(steps, zeros, zeros), count, ranks, np.random.default_rng(seed))
+        return minibatches(Samples.of(steps, zeros, zeros), count, ranks, np.random.default_rng(seed))
 
     shared = on_ranks(len(lengths), learn)
     found: Counter[tuple[int, int]] = Counter()
     for part in (part for rank in shared for part in rank):
-        pairs = [(step.prompt_ids, step.response_ids) for step in part.steps]
-        for chain in chains(pairs):
+        pairs = part.pairs.rows
+        for chain in part.pairs.chains:
             assert [pairs[row][1] for row in chain] == [(step,) for step in range(len(chain))]
             found[pairs[chain.start][0][1], len(chain)] += 1
     assert found == Counter(
@@ -96,7 +95,7 @@ def played(lengths: list[int], first: int) -> Samples:
     numbers = np.repeat(np.arange(first, first + len(lengths)), lengths)
     places = [place for length in lengths for place in range(length)]
     steps = tuple(Step((1,) * (place + 1), (2,), (-1.0,), "", "", "", None, ()) for place in places)
-    return Samples(steps, numbers.astype(float), np.zeros(len(numbers)), trajectory=numbers)
+    return Samples.of(steps, numbers.astype(float), np.zeros(len(numbers)), trajectory=numbers)
 
 
 @settings(max_examples=50)
@@ -122,9 +121,9 @@ def test_where_trajectories_stay_whole_a_rank_has_all_of_one_in_one_minibatch_an
     assert all(part[number] == everything[number] for part in held for number in part)
     for part in (part for rank in shared for part in rank):
         assert part.trajectory.tolist() == part.advantages.tolist(), "samples and numbers travel together"
-        for number, (step, after) in zip(part.trajectory, pairwise((*part.steps, None)), strict=True):
-            place = len(step.prompt_ids)
-            assert place == everything[number] or len(after.prompt_ids) == place + 1, "in order"
+        prompts = [prompt for prompt, _ in part.pairs.rows]
+        for number, (prompt, after) in zip(part.trajectory, pairwise((*prompts, ())), strict=True):
+            assert len(prompt) == everything[number] or len(after) == len(prompt) + 1, "in order"
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(1, 5))

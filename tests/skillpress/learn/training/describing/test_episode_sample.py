@@ -16,6 +16,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts, rollout_frame, scan_rollouts
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
+from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.describing.episode_sample import GROUPS, EpisodeSample, sampled_steps
 from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes, scan_advantages
 from skillpress.learn.training.groups import Collected
@@ -62,7 +63,7 @@ def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | Non
     return Collected(
         tasks=[Task(each.task_id, "x", 0, {}) for each in found],
         trajectories=found,
-        groups=[numbers.setdefault(each.group_id, len(numbers)) for each in found],
+        batch=batch_of(found, [numbers.setdefault(each.group_id, len(numbers)) for each in found], 10.0),
         played=list(played),
     )
 
@@ -76,8 +77,7 @@ def taken(
 ) -> TrainedEpisodes:
     """The sample of a training of one step; advantages are 0, 1, 2 ... where they are not given."""
     found = collected(played, teaching)
-    batch = found.batch(10.0)
-    batch = replace(batch, penalty=batch.won * 2.0, segments=batch.won * 3.0)
+    batch = replace(found.batch, penalty=found.batch.won * 2.0, segments=found.batch.won * 3.0)
     given = np.arange(float(len(batch.tokens))) if advantages is None else advantages
     sample = EpisodeSample(ResumeStore(folder, "key"), [1], ranks)
     sample.take(1, found, batch, given)
