@@ -19,7 +19,7 @@ import gymnasium
 
 from skillpress.core.logprobs import EqualByValue, Logprobs
 from skillpress.core.parsed_action import ParsedAction
-from skillpress.core.trajectory import RewardPart, Task, TokenIds, WeightSpan
+from skillpress.core.trajectory import Kind, RewardPart, Task, TokenIds, WeightSpan
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
 """Puts prompts to a model that is asked, such as a judge; returns its responses in the same order."""
@@ -263,10 +263,9 @@ class Decision(EqualByValue):
     """Which weights sampled which tokens; empty where nothing was sampled or nobody says."""
     prefilled_tokens: int | None = field(default=None, compare=False)
     """See :class:`Completion`."""
-    summary: bool = False
-    """Whether the agent summed up its past, or reflected on an earlier attempt, instead of acting. No
-    environment sees it: the agent judges it as a step to which nothing was answered, updates its state, and
-    is asked again."""
+    kind: Kind = "action"
+    """What the response was asked for. No environment sees a summary or a reflection: the agent judges it as
+    a step to which nothing was answered, updates its state, and is asked again."""
     plain_prompt_ids: TokenIds | None = None
     """What the prompt would have been without ``AgentState.knowledge``; None where there was none, and where
     it would not fit."""

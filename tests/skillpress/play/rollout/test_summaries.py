@@ -50,10 +50,10 @@ class Summarizer(Walker):
         decided = super().decision(request)
         if not self.update.due(request.state):
             return decided
-        return replace(decided, parsed=ParsedAction(f"notes {request.seed % 10}", ""), summary=True)
+        return replace(decided, parsed=ParsedAction(f"notes {request.seed % 10}", ""), kind="summary")
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        if decision.summary:
+        if decision.kind == "summary":
             assert (observation, info) == (state.observation, state.info), "nothing has happened"
             return self.update.summed_up(state, decision.parsed)
         parsed = decision.parsed
