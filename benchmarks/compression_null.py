@@ -32,7 +32,7 @@ from benchmarks.skill_corpora import COOKING, Sequences, cooking_like
 from skillpress.core.seeds import generator
 from skillpress.core.storage import write_json
 from skillpress.experiment.params import load_params
-from skillpress.learn.training.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
+from skillpress.learn.training.describing.probes import TRAIN, UNSEEN, ProbedEpisode, probe_rows
 from skillpress.measure.study.compression import gaps, partial_correlation, predict
 from skillpress.skills.parameters import SkillParameters
 

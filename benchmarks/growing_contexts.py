@@ -25,7 +25,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
 
@@ -33,9 +32,10 @@ from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.samples import Samples, microbatch_rows, pack, step_samples
+from skillpress.learn.training.samples import Samples, pack, sampled_steps
 from skillpress.models.engines.local.engine import LocalEngine
 from skillpress.models.policy import Policy
+from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scorers import choose_scorer
 from skillpress.play.agents.parameters import SCRATCH
 from skillpress.play.rollout import requests
@@ -81,11 +81,10 @@ def score(policy: Policy, steps: list[Step]) -> tuple[list[torch.Tensor], dict[s
     """Log-probabilities of each step, computed with gradients, and the cost."""
     scorer = choose_scorer(policy.model)
     scorer.zero_grad()
-    zeros = np.zeros(len(steps))
-    samples, tokens = Samples(steps=tuple(steps), advantages=zeros, weights=zeros), 0
+    samples, tokens = Samples.of(steps), 0
     found: dict[int, torch.Tensor] = {}
     started = time.process_time()
-    for rows in microbatch_rows(samples, LIMIT, scorer.shares_prompts):
+    for rows in pass_rows(samples.pairs, LIMIT, scorer.shares_prompts):
         batch = pack(samples.select(rows), "cpu")
         logprobs, _ = scorer(batch.responses, 1.0)
         logprobs.sum().backward()
@@ -109,14 +108,10 @@ def compare(model: str, tasks: int, rollouts: int, steps: int, new: int) -> dict
     _, concatenate_cost = collect(growing, policy, made, rollouts, keeps=False)
     grown, kept_cost = collect(growing, policy, made, rollouts, keeps=True)
 
-    def steps_of(played: list[Trajectory]) -> list[Step]:
-        moves = sum(len(trajectory.steps) for trajectory in played)
-        return [*step_samples(played, np.zeros(moves))[0]]
-
-    _, anew_cost = score(policy, steps_of(anew))
+    _, anew_cost = score(policy, sampled_steps(anew))
     # In reverse order, no step extends its neighbour.
-    single, single_cost = score(policy, steps_of(grown)[::-1])
-    merged, merged_cost = score(policy, steps_of(grown))
+    single, single_cost = score(policy, sampled_steps(grown)[::-1])
+    merged, merged_cost = score(policy, sampled_steps(grown))
     apart = (torch.cat(single[::-1]) - torch.cat(merged)).abs().max()
     return {
         "collection": {"window": window_cost, "concatenate": concatenate_cost, "kept": kept_cost},

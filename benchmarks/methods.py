@@ -57,7 +57,7 @@ from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.imitation import ImitationJob, imitate_demonstrations
 from skillpress.experiment.params import Params, check_params, load_params, merge, read_yaml
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
 from skillpress.measure.evaluation import evaluation_steps
 from skillpress.measure.evaluation.episodes import episode_table
 from skillpress.measure.evaluation.scores import Scores

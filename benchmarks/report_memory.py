@@ -44,8 +44,8 @@ from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
 from skillpress.experiment.params import Params, load_params, merge, read_yaml
-from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.analysis.mdl_report import write_phrases
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
 from skillpress.pipeline.files import (

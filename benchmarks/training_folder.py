@@ -6,8 +6,8 @@ from pathlib import Path
 
 from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
-from skillpress.learn.training.checkpoint import Checkpoints
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints
 
 
 def job_in(

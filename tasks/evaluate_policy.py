@@ -16,7 +16,7 @@ from skillpress.core.rollout_files import join_rollouts, scan_rollouts
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json
 from skillpress.environments import bundle
-from skillpress.learn.training.selected_checkpoint import read_selected
+from skillpress.learn.training.keeping.selected_checkpoint import read_selected
 from skillpress.measure.evaluation import compare, evaluate, evaluation_steps
 from skillpress.measure.evaluation.budget import budget_rows
 from skillpress.pipeline.files import (

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from skillpress.environments import bundle
 from skillpress.experiment.training import TrainingJob, train
-from skillpress.learn.training.checkpoint import Checkpoints
-from skillpress.learn.training.selected_checkpoint import select_checkpoint, write_selected
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints
+from skillpress.learn.training.keeping.selected_checkpoint import select_checkpoint, write_selected
 from skillpress.pipeline.files import (
     BASE_POLICY,
     CHECKPOINTS,

@@ -72,7 +72,7 @@ class Ours:
         lengths = np.array([len(step.response_ids) for step in steps])
         assert lengths.tolist() == [RESPONSE] * len(steps)
         weights = self.grpo.token_weights(lengths, float(lengths.sum()), float(len(steps)))
-        self.learner.update(Samples(steps=steps, advantages=advantages, weights=weights))
+        self.learner.update(Samples.of(steps=steps, advantages=advantages, weights=weights))
         self.update_seconds.append(self.place.now() - started)
         self.engine.update_weights(self.learner.weights(), self.steps)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
 from skillpress.core.trajectory import TokenIds, WeightSpan
 
 StateDict = Mapping[str, Any]
@@ -26,20 +27,23 @@ class Sampling:
     """A response that is still open after so many tokens is cut there."""
 
 
-@dataclass(frozen=True)
-class Completion:
+@dataclass(frozen=True, eq=False)
+class Completion(EqualByValue):
     """One sampled response."""
 
     token_ids: TokenIds
     """The sampled tokens, the stop token included."""
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each token under the distribution it was sampled from."""
+    logprobs: Logprobs
+    """[tokens] log-probability (nats) of each under the distribution it was sampled from."""
     finish_reason: Literal["stop", "length"]
     weight_spans: tuple[WeightSpan, ...] = ()
     """In order; together they cover the response."""
     prefilled_tokens: int | None = field(default=None, compare=False)
     """Tokens of the prompt that were computed for it: all but those that were kept from before or computed
     for another request; None where nobody counts. What it cost, and no part of what it is."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
 
 
 @dataclass(frozen=True)

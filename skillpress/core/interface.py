@@ -17,8 +17,9 @@ from typing import Protocol, runtime_checkable
 
 import gymnasium
 
+from skillpress.core.logprobs import EqualByValue, Logprobs
 from skillpress.core.parsed_action import ParsedAction
-from skillpress.core.trajectory import RewardPart, Task, TokenIds, WeightSpan
+from skillpress.core.trajectory import Kind, RewardPart, Task, TokenIds, WeightSpan
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
 """Puts prompts to a model that is asked, such as a judge; returns its responses in the same order."""
@@ -248,24 +249,23 @@ def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
     return parsed.invalid or info.invalid
 
 
-@dataclass(frozen=True)
-class Decision:
+@dataclass(frozen=True, eq=False)
+class Decision(EqualByValue):
     """One response of an agent and what was read in it."""
 
     prompt_ids: TokenIds
     """s_t, the tokens that the policy was conditioned on; empty for an agent without tokens."""
     response_ids: TokenIds
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each response token under the sampling distribution."""
+    logprobs: Logprobs
+    """[response tokens] log-probability (nats) of each under the sampling distribution."""
     parsed: ParsedAction
     weight_spans: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens; empty where nothing was sampled or nobody says."""
     prefilled_tokens: int | None = field(default=None, compare=False)
     """See :class:`Completion`."""
-    summary: bool = False
-    """Whether the agent summed up its past, or reflected on an earlier attempt, instead of acting. No
-    environment sees it: the agent judges it as a step to which nothing was answered, updates its state, and
-    is asked again."""
+    kind: Kind = "action"
+    """What the response was asked for. No environment sees a summary or a reflection: the agent judges it as
+    a step to which nothing was answered, updates its state, and is asked again."""
     plain_prompt_ids: TokenIds | None = None
     """What the prompt would have been without ``AgentState.knowledge``; None where there was none, and where
     it would not fit."""

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from skillpress.core.errors import StorageError
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.tables import join_tables, scan_table, write_table
 from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory, WeightSpan
 
@@ -69,7 +70,7 @@ TRAJECTORY_COLUMNS: dict[str, Column] = {
 STEP_COLUMNS: dict[str, Column] = {
     "prompt_ids": Column(pl.List(pl.Int32), read=tuple),
     "response_ids": Column(pl.List(pl.Int32), read=tuple),
-    "logprobs": Column(pl.List(pl.Float32), read=tuple),
+    "logprobs": Column(pl.List(pl.Float32), read=as_logprobs),
     "thought": Column(pl.String),
     "action": Column(pl.String),
     "observation": Column(pl.String),
@@ -86,9 +87,12 @@ STEP_COLUMNS: dict[str, Column] = {
         _read_spans,
     ),
     "state_key": Column(pl.String),
+    "kind": Column(pl.String),
 }
 """The fields of a :class:`Step` that files keep."""
 
+OLDER = {"3": ("state_key", "kind"), "4": ("kind",)}
+"""Earlier versions that are read too, with the columns that they lack."""
 TRAINING_COLUMNS = ("prompt_ids", "response_ids", "logprobs", "reward_parts", "weight_spans")
 """Those that training alone reads, which are most of a file."""
 
@@ -137,12 +141,12 @@ def join_rollouts(path: str | Path, parts: Sequence[Path]) -> None:
 
 
 def scan_rollouts(path: str | Path) -> pl.LazyFrame:
-    """The rows of a rollout file, lazily. One of version 3 names no states: its ``state_key`` is null.
+    """The rows of a rollout file, lazily. Columns that an older version lacks are null (``OLDER``).
 
     Raises:
         StorageError: missing, truncated, or of another schema.
     """
-    return scan_table(path, "rollouts", ROLLOUT_SCHEMA, {"3": ("state_key",)})
+    return scan_table(path, "rollouts", ROLLOUT_SCHEMA, OLDER)
 
 
 def read_rollouts(path: str | Path) -> list[Trajectory]:
@@ -221,14 +225,17 @@ def _trajectory(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Trajecto
             "again with the command or stage that made it"
         )
     return Trajectory(
-        steps=tuple(Step(**_fields(STEP_COLUMNS, row)) for row in taken),
-        summaries=tuple(
-            Summary(row["step"], Step(**_fields(STEP_COLUMNS, {**row, "action": ""})))
-            for row in rows
-            if row["action"] is None
-        ),
+        steps=tuple(_step(row) for row in taken),
+        summaries=tuple(Summary(row["step"], _step(row)) for row in rows if row["action"] is None),
         **_fields(TRAJECTORY_COLUMNS, rows[0]),
     )
+
+
+def _step(row: Mapping[str, Any]) -> Step:
+    """The step of a row; files of older versions do not tell reflections from summaries."""
+    acted = row["action"] is not None
+    known = {"kind": row.get("kind") or ("action" if acted else "summary"), "action": row["action"] or ""}
+    return Step(**_fields(STEP_COLUMNS, {**row, **known}))
 
 
 def _fields(columns: Mapping[str, Column], row: Mapping[str, Any]) -> dict[str, Any]:

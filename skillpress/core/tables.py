@@ -19,8 +19,8 @@ from skillpress.core.storage import atomic_path
 SCHEMA_VERSION = "3"
 """Of every table but those of :data:`ROLLOUT_KINDS`."""
 
-ROLLOUT_VERSION = "4"
-"""Since 4 rollouts name the states of steps."""
+ROLLOUT_VERSION = "5"
+"""Since 4 rollouts name the states of steps, since 5 what each response was asked for."""
 
 ROLLOUT_KINDS = ("rollouts", "episodes")
 """Tables with the columns of :data:`ROLLOUT_SCHEMA`: whole files, and parts of an unfinished collection."""

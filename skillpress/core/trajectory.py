@@ -8,8 +8,10 @@ trajectory's fields, so that it finds the same in one that comes from a file (``
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
 
 TokenIds = tuple[int, ...]
 
@@ -28,6 +30,10 @@ class Task:
     stratum: str = ""
     """Difficulty class, for reporting."""
 
+
+Kind = Literal["action", "summary", "reflection"]
+"""What the agent was asked for: an action for the environment, or for itself a summary of its past or a
+reflection on an earlier attempt."""
 
 Credit = Literal["step", "trajectory"]
 """What a part of the reward counts for: its own step alone, or the whole episode."""
@@ -52,15 +58,14 @@ class WeightSpan:
     end: int
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, eq=False)
+class Step(EqualByValue):
     """One decision: the prompt the policy saw, what it answered, and what the environment said."""
 
     prompt_ids: TokenIds
     response_ids: TokenIds
-    logprobs: tuple[float, ...]
-    """log-probability (nats) of each response token under the sampling distribution; training reads it, and
-    files keep it, in float32."""
+    logprobs: Logprobs
+    """[response tokens] log-probability (nats) of each under the sampling distribution."""
     thought: str
     action: str
     """In the environment's canonical wording; what was parsed when the environment could not read it."""
@@ -80,6 +85,12 @@ class Step:
     """The environment's name for the state that it was in before (``Info.state_key``); None where it has
     none, and in files of version 3."""
 
+    kind: Kind = "action"
+    """What the response was asked for."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
+
     @property
     def reward(self) -> float:
         """The sum of the parts."""
@@ -93,7 +104,12 @@ class Summary:
     before: int
     """The number of the step whose prompt is the first to show it."""
     decision: Step
-    """What was asked and sampled; its thought is the summary, its action and observation are empty."""
+    """What was asked and sampled; its thought is the summary, its action and observation are empty. Its kind
+    is ``summary`` unless it says ``reflection``."""
+
+    def __post_init__(self) -> None:
+        if self.decision.kind == "action":
+            object.__setattr__(self, "decision", replace(self.decision, kind="summary"))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The parts of ``training/action_metrics.py``, made from the parameters."""
+"""The parts of ``training/describing/action_metrics.py``, made from the parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task, TokenIds
 from skillpress.experiment.experiment import Experiment
 from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.training.action_metrics import ActionMetrics, DemonstratedState
+from skillpress.learn.training.describing.action_metrics import ActionMetrics, DemonstratedState
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.models.policy import Policy
 from skillpress.play.workers.distributed import Ranks

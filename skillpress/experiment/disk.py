@@ -11,7 +11,7 @@ from skillpress.experiment.estimate import longest
 from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
 from skillpress.experiment.work import work
-from skillpress.learn.training.training_sample import GROUPS, sampled_steps
+from skillpress.learn.training.describing.episode_sample import GROUPS, sampled_steps
 
 TEXT = 2 * 6
 """Bytes of text per token of a response: six of the response itself, which is kept as thought and action, and

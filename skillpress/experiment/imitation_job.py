@@ -80,7 +80,7 @@ def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) ->
     if not count:
         return []
     edges = [count * rank // ranks.size for rank in range(ranks.size + 1)]
-    own = _block(job, policy, ranks.rank, edges, ranks.size, report)
+    own = _block(job, policy, block=ranks.rank, edges=edges, size=ranks.size, report=report)
     ranks.barrier()
     blocks = [
         own if rank == ranks.rank else _block(job, policy, rank, edges, ranks.size)

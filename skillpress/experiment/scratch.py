@@ -34,10 +34,10 @@ def scratch_policy(params: Params) -> Policy:
     return build_scratch_policy(
         replace(words, state_words=_context_words(words, params)),
         section.width,
-        section.layers,
-        section.heads,
-        params.sampling.max_new_tokens,
-        derive(params.seed, "weights") % 2**32,
+        layers=section.layers,
+        heads=section.heads,
+        response_words=params.sampling.max_new_tokens,
+        seed=derive(params.seed, "weights") % 2**32,
     )
 
 

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from skillpress.experiment.params import Params
-from skillpress.learn.training.checkpoint import Checkpoints
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints
 from skillpress.play.workers.gang import Gang, run_gang
 from skillpress.play.workers.launched import launch_of_environment, take_part
 from skillpress.play.workers.ranks import Report, free_port, run_ranks
@@ -82,7 +82,9 @@ def train(
     told = _OnceEach(on_step)
     if gang is not None:
         part, logs = partial(_train_launched, job), job.checkpoints.folder / "ranks"
-        return run_gang(part, processes, gang, logs, told, on_loss, silence)[0]
+        return run_gang(
+            part, processes, gang=gang, logs=logs, on_report=told, on_loss=on_loss, silence_seconds=silence
+        )[0]
     return run_ranks(partial(_train, job, free_port()), processes, told, silence)[0]
 
 

@@ -7,7 +7,9 @@ from contextlib import closing
 
 import torch
 
+from skillpress.core.engine import Engine
 from skillpress.core.seeds import derive
+from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.described_actions import action_metrics
@@ -16,6 +18,8 @@ from skillpress.experiment.params import Params
 from skillpress.experiment.training import TrainingJob
 from skillpress.learn.experience.experience import Experience, Setting
 from skillpress.learn.training.ahead import Rollouts
+from skillpress.learn.training.describing.episode_sample import EpisodeSample, sampled_steps
+from skillpress.learn.training.describing.probes import KIND, TRAIN, UNSEEN, Probe, frame_of, probed_tasks
 from skillpress.learn.training.groups import GroupCollector
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
@@ -23,16 +27,16 @@ from skillpress.learn.training.loop import TrainingLoop
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.learn.training.mismatch import MismatchCheck
 from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.probes import TRAIN, UNSEEN, Probe, probed_tasks
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
 from skillpress.learn.training.step import TrainingStep
-from skillpress.learn.training.training_sample import TrainingSample, sampled_steps
 from skillpress.learn.training.value_head import ValueHead
 from skillpress.models.policy import Policy, load_policy
 from skillpress.play.rollout import Collector
 from skillpress.play.workers.distributed import Ranks, join_ranks
 from skillpress.play.workers.ranks import Report
+from skillpress.skills.history import write_history
+from skillpress.skills.library.library import SkillLibrary, write_library
 
 ACCOUNT_CHARACTERS = 2
 """Per token of a prompt's budget: so long may the account of an earlier attempt be, about half a prompt."""
@@ -50,86 +54,39 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     policy = load_policy(job.start, params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
     engine = experiment.engine(policy, ranks)  # of the whole policy, before an adapter is put into it
-    adapter = None
-    if section.lora is not None:
-        seed = derive(params.seed, "lora")
-        adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed)
     further = experience(params, policy)
-    learner = Learner(
-        policy.model,
-        experiment.algorithm.loss,
-        section.deepspeed,
-        AdamW(
-            learning_rate=section.learning_rate,
-            weight_decay=section.weight_decay,
-            betas=(section.betas[0], section.betas[1]),
-            gradient_clipping=section.gradient_clipping,
-            warmup_steps=section.warmup_steps,
-        ),
-        params.sampling.temperature,
-        section.microbatch_tokens,
-        ranks,
-        section.gradient_checkpointing,
-        adapter,
-        _value_head(params, policy),
-        None if further is None else further.loss,
-    )
-    shaper = RewardShaper(
-        projection=experiment.bundle.projection_of(params.environment),
-        skills=params.skills,
-        reward=params.reward,
-        max_steps=params.environment.max_steps,
-        ranks=ranks,
-        seed=params.seed,
-    )
-    tasks = read_tasks(job.tasks)
-    evolution = _evolution(job, experiment, ranks)
+    learner = _learner(experiment, policy, ranks, further)
+    tasks, evolution = read_tasks(job.tasks), _evolution(job, experiment, ranks)
     advice = None if evolution is None else experiment.advice(evolution.at)
     reflection = None if further is None else further.reflection
     agent = experiment.agent(policy, engine, experiment.training_sampling, reflection)
     with (
         closing(agent),
         experiment.collector(agent, sharing=ranks.neighbours, advise=advice) as collector,
-        Rollouts(
-            GroupCollector(
-                tasks=tasks,
-                collector=collector,
-                algorithm=experiment.algorithm,
-                groups=section.tasks_per_step,
-                size=section.rollouts_per_task,
-                core_maximum=params.reward.success,
-                seed=params.seed,
-                ranks=ranks,
-                experience=further,
-            )
-        ) as rollouts,
+        Rollouts(_groups(experiment, tasks, collector, ranks, further)) as rollouts,
     ):
-        loop = TrainingLoop(
-            step=TrainingStep(
-                seed=params.seed,
-                minibatches=section.minibatches,
-                minibatch_size=section.minibatch_size,
-                algorithm=experiment.algorithm,
-                rollouts=rollouts,
-                shaper=shaper,
-                learner=learner,
-                mismatch=MismatchCheck(
-                    learner=learner,
-                    ranks=ranks,
-                    seed=params.seed,
-                    limit=section.mismatch_limit,
-                    exact=engine.promises.exact_logprobs,
-                ),
-                engine=engine,
-                ranks=ranks,
-                actions=action_metrics(
-                    experiment, policy, tasks, learner.engine.zero_optimization_stage() < 3, ranks
-                ),
-                sample=TrainingSample(job.checkpoints, sampled_steps(section.steps), ranks),
-                experience=further,
-                replay=_replay(job, tasks, ranks),
-                evolution=evolution,
+        step = TrainingStep(
+            seed=params.seed,
+            minibatches=section.minibatches,
+            minibatch_size=section.minibatch_size,
+            algorithm=experiment.algorithm,
+            rollouts=rollouts,
+            shaper=_shaper(experiment, ranks),
+            learner=learner,
+            mismatch=_mismatch(params, learner, engine, ranks),
+            engine=engine,
+            ranks=ranks,
+            actions=action_metrics(
+                experiment, policy, tasks, learner.engine.zero_optimization_stage() < 3, ranks
             ),
+            sample=EpisodeSample(job.checkpoints, sampled_steps(section.steps), ranks),
+            experience=further,
+            replay=_replay(job, tasks, ranks),
+            evolution=evolution,
+        )
+        probe = _probe(job, experiment, tasks, collector, ranks)
+        loop = TrainingLoop(
+            step=step,
             policy=policy,
             checkpoints=job.checkpoints,
             validation=read_tasks(job.validation),
@@ -137,16 +94,98 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             checkpoint_every=section.checkpoint_every,
             keep=section.keep,
             lag=section.lag,
-            probe=_probe(job, experiment, tasks, collector, ranks),
+            probe=probe,
         )
-        return loop.run(
-            output=job.output,
-            history=job.history,
-            library=job.library,
-            episodes=job.episodes,
-            probes=job.probes,
-            on_step=lambda step, metrics: report((step, metrics)),
-        )
+        curve = loop.run(job.output, lambda number, metrics: report((number, metrics)))
+        if ranks.rank == 0:
+            _leave(job, step, probe)
+        ranks.barrier()
+        return curve
+
+
+def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
+    """Write what a training leaves beside its policy; a file of each kind, where it had none an empty one."""
+    write_history(job.history, step.history.steps)
+    write_library(job.library, step.evolution.library if step.evolution else SkillLibrary())
+    step.sample.write(job.episodes)
+    if probe is None:
+        write_table(job.probes, frame_of([]), KIND)
+    else:
+        probe.write(job.probes)
+
+
+def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Experience | None) -> Learner:
+    """The policy in training; an adapter is put into it where one is trained in its place."""
+    params, section = experiment.params, experiment.params.training
+    adapter = None
+    if section.lora is not None:
+        seed = derive(params.seed, "lora")
+        adapter = LoraAdapter(policy.model, section.lora.rank, section.lora.alpha, seed)
+    return Learner(
+        model=policy.model,
+        loss=experiment.algorithm.loss,
+        configuration=section.deepspeed,
+        optimizer=AdamW(
+            learning_rate=section.learning_rate,
+            weight_decay=section.weight_decay,
+            betas=(section.betas[0], section.betas[1]),
+            gradient_clipping=section.gradient_clipping,
+            warmup_steps=section.warmup_steps,
+        ),
+        temperature=params.sampling.temperature,
+        microbatch_tokens=section.microbatch_tokens,
+        ranks=ranks,
+        gradient_checkpointing=section.gradient_checkpointing,
+        adapter=adapter,
+        value_head=_value_head(params, policy),
+        lesson_loss=None if further is None else further.loss,
+    )
+
+
+def _groups(
+    experiment: Experiment,
+    tasks: Sequence[Task],
+    collector: Collector,
+    ranks: Ranks,
+    further: Experience | None,
+) -> GroupCollector:
+    """What plays a step's groups."""
+    params = experiment.params
+    return GroupCollector(
+        tasks=tasks,
+        collector=collector,
+        algorithm=experiment.algorithm,
+        groups=params.training.tasks_per_step,
+        size=params.training.rollouts_per_task,
+        core_maximum=params.reward.success,
+        seed=params.seed,
+        ranks=ranks,
+        experience=further,
+    )
+
+
+def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:
+    """What the dictionary does to rewards."""
+    params = experiment.params
+    return RewardShaper(
+        projection=experiment.bundle.projection_of(params.environment),
+        skills=params.skills,
+        reward=params.reward,
+        max_steps=params.environment.max_steps,
+        ranks=ranks,
+        seed=params.seed,
+    )
+
+
+def _mismatch(params: Params, learner: Learner, engine: Engine, ranks: Ranks) -> MismatchCheck:
+    """What compares engine and learner."""
+    return MismatchCheck(
+        learner=learner,
+        ranks=ranks,
+        seed=params.seed,
+        limit=params.training.mismatch_limit,
+        exact=engine.promises.exact_logprobs,
+    )
 
 
 def _probe(

@@ -164,7 +164,12 @@ def certify(
 
     def every_bound(whole: SkillDictionary) -> tuple[Bound, ...]:
         half = fit(
-            sample[:middle], whole.alphabet, whole.max_phrase_length, whole.search, whole.seed, whole.closure
+            sample[:middle],
+            whole.alphabet,
+            max_phrase_length=whole.max_phrase_length,
+            search=whole.search,
+            seed=whole.seed,
+            closure=whole.closure,
         )
         held_out = half_sample(half, sample[middle:], max_steps, len(sample), delta)
         return (*bounds(whole, sample, max_steps, delta), held_out)

@@ -7,7 +7,8 @@ A single batch may hold few successes, so a step's dictionary is fitted to those
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 Skills = tuple[str, ...]
 
@@ -19,19 +20,16 @@ class SuccessBuffer:
     drops everything older. A capacity of 0 switches the buffer off.
     """
 
-    def __init__(self, capacity: int, sequences: Iterable[Sequence[str]] = ()) -> None:
-        """``sequences`` is an earlier ``state``, oldest first.
+    def __init__(self, capacity: int) -> None:
+        """An empty buffer.
 
         Raises:
-            ValueError: the capacity is negative, or smaller than the number of sequences.
+            ValueError: the capacity is negative.
         """
         if capacity < 0:
             raise ValueError(f"the buffer's capacity is {capacity}; it must not be negative")
         self.capacity = capacity
-        restored = [tuple(sequence) for sequence in sequences]
-        if len(restored) > capacity:
-            raise ValueError(f"{len(restored)} sequences do not fit a buffer of {capacity}")
-        self._sequences: deque[Skills] = deque(restored, maxlen=capacity)
+        self._sequences: deque[Skills] = deque(maxlen=capacity)
 
     def __len__(self) -> int:
         return len(self._sequences)
@@ -45,7 +43,17 @@ class SuccessBuffer:
         """Add a batch's successes and drop the oldest sequences beyond the capacity."""
         self._sequences.extend(tuple(sequence) for sequence in batch)
 
-    def state(self) -> list[list[str]]:
-        """The sequences for a checkpoint, oldest first; ``SuccessBuffer(capacity, state)`` restores the
-        buffer."""
-        return [list(sequence) for sequence in self._sequences]
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the sequences, oldest first, as JSON can hold them."""
+        return {"sequences": [list(sequence) for sequence in self._sequences]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state_dict`` gave.
+
+        Raises:
+            ValueError: there are more sequences than the capacity.
+        """
+        restored = [tuple(sequence) for sequence in state["sequences"]]
+        if len(restored) > self.capacity:
+            raise ValueError(f"{len(restored)} sequences do not fit a buffer of {self.capacity}")
+        self._sequences = deque(restored, maxlen=self.capacity)

@@ -152,8 +152,18 @@ def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
             else:
                 cover.phrases[last] &= ~bit
             entry += 1
-        _recompute_forward(cover.phrases, cover.forward, start, first + length, last + length, end, longest)
-        _recompute_backward(cover.phrases, cover.backward, start, first, last, longest)
+        _recompute_forward(
+            cover.phrases,
+            cover.forward,
+            start=start,
+            first=first + length,
+            last=last + length,
+            end=end,
+            longest=longest,
+        )
+        _recompute_backward(
+            cover.phrases, cover.backward, start=start, first=first, last=last, longest=longest
+        )
         change += grams.weights[row] * (cover.backward[start] - cover.needed[row])
         cover.needed[row] = cover.backward[start]
     cover.totals[0] += 1 if wanted else -1

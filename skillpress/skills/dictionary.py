@@ -113,18 +113,22 @@ class SkillDictionary:
         return segmentation_cost(skills, self._members, self.max_phrase_length)
 
     def costs(self, sequences: Sequence[Sequence[str]]) -> list[int]:
-        """seg of many sequences at once, by table lookup.
+        """seg of many sequences at once, by table lookup. Equal sequences are looked up once, also in later
+        calls.
 
         Raises:
             ValueError: a skill is not in the alphabet.
         """
-        if not sequences:
-            return []
-        distinct = make_corpus(sequences, self.alphabet)
-        needed = dict(
-            zip(dict.fromkeys(map(tuple, sequences)), costs(distinct, self._table).tolist(), strict=True)
-        )
-        return [needed[tuple(sequence)] for sequence in sequences]
+        wanted = [tuple(sequence) for sequence in sequences]
+        new = [sequence for sequence in dict.fromkeys(wanted) if sequence not in self._known_costs]
+        if new:
+            found = costs(make_corpus(new, self.alphabet), self._table).tolist()
+            self._known_costs.update(zip(new, found, strict=True))
+        return [self._known_costs[sequence] for sequence in wanted]
+
+    @cached_property
+    def _known_costs(self) -> dict[Skills, int]:
+        return {}
 
     @cached_property
     def _table(self) -> PhraseTable:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_text
-from skillpress.skills.dictionary import Skills
+from skillpress.skills.dictionary import SkillDictionary, Skills
 
 SCHEMA = "skillpress.history/1"
 
@@ -22,15 +23,43 @@ History = Mapping[int, Mapping[Skills, int]]
 dictionary and is not in the history."""
 
 
+class PhraseHistory:
+    """The history of a training, which grows by every step with a success."""
+
+    def __init__(self) -> None:
+        self.steps: dict[int, dict[Skills, int]] = {}
+
+    def record(self, step: int, dictionary: SkillDictionary) -> None:
+        """Keep the learned phrases of a step's dictionary."""
+        self.steps[step] = dictionary.learned_counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as JSON can hold it."""
+        return _content(self.steps)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state_dict`` gave."""
+        self.steps = _history(state)
+
+
 def write_history(path: str | Path, history: History) -> None:
     """Write a history as JSON, atomically; the same history gives the same bytes."""
+    content = {"schema": SCHEMA, **_content(history)}
+    write_text(path, json.dumps(content, separators=(",", ":")) + "\n")
+
+
+def _content(history: History) -> dict[str, Any]:
     number: dict[Skills, int] = {}
     steps = [
         [step, [[number.setdefault(phrase, len(number)), uses] for phrase, uses in history[step].items()]]
         for step in sorted(history)
     ]
-    content = {"schema": SCHEMA, "phrases": [list(phrase) for phrase in number], "steps": steps}
-    write_text(path, json.dumps(content, separators=(",", ":")) + "\n")
+    return {"phrases": [list(phrase) for phrase in number], "steps": steps}
+
+
+def _history(content: Mapping[str, Any]) -> dict[int, dict[Skills, int]]:
+    phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
+    return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}
 
 
 def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
@@ -41,7 +70,6 @@ def read_history(path: str | Path) -> dict[int, dict[Skills, int]]:
     """
     content = read_schema(path, SCHEMA, "train again")
     try:
-        phrases = [tuple(map(str, phrase)) for phrase in content["phrases"]]
-        return {int(step): {phrases[n]: int(uses) for n, uses in found} for step, found in content["steps"]}
+        return _history(content)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise StorageError(f"{path}: damaged history ({error}); train again") from error

@@ -79,7 +79,13 @@ def uses(corpus: Corpus, table: PhraseTable) -> list[int]:
     started = _started(corpus, table)
     backward = _fewest(corpus.skills, started)
     counts = _count_uses(
-        corpus.skills, corpus.starts, corpus.weights, started, backward, table.trie, table.phrases
+        corpus.skills,
+        corpus.starts,
+        weights=corpus.weights,
+        started=started,
+        backward=backward,
+        trie=table.trie,
+        phrases=table.phrases,
     )
     return [int(count) for count in counts]
 

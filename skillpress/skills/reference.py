@@ -55,7 +55,14 @@ def greedy_reference(
         members = frozenset(candidates)
         segments = sum(segmentation_cost(s, members, max_phrase_length) for s in corpus)
         skills = sum(map(len, candidates))
-        return description_length(skills, len(candidates), segments, len(corpus), alphabet_size, coded_length)
+        return description_length(
+            skills,
+            len(candidates),
+            segments=segments,
+            sequences=len(corpus),
+            alphabet_size=alphabet_size,
+            max_phrase_length=coded_length,
+        )
 
     current = bits(phrases)
     while True:

@@ -13,7 +13,7 @@ import pytest
 
 from skillpress.console import command
 from skillpress.experiment.params import load_params
-from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.pipeline.files import BASE_POLICY, TRAINING_ADVANTAGES, TRAINING_ROLLOUTS
 from skillpress.pipeline.tracking.runs import StageRun
 from tests.support.doors.playing import episode, unsampled, write_tokenizer

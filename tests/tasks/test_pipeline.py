@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from skillpress.core.rollout_files import TRAJECTORY_KEY, scan_rollouts
-from skillpress.learn.training.trained_episodes import scan_advantages
+from skillpress.learn.training.describing.trained_episodes import scan_advantages
 from skillpress.pipeline.files import (
     BASE_ROLLOUTS,
     EVALUATION_ROLLOUTS,

@@ -83,10 +83,10 @@ class Chat:
         made = ChatAgent(
             client,
             experiment.rendering,
-            experiment.parser,
-            experiment.state_update,
-            experiment.reward,
-            params.sampling.slots,
+            parse=experiment.parser,
+            state_update=experiment.state_update,
+            reward=experiment.reward,
+            at_once=params.sampling.slots,
         )
         with (
             closing(made) as agent,

@@ -80,7 +80,15 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     with Progress("evaluate", len(wanted), "episode") as progress:
         player.play(params, wanted, store, folder.rollouts_file, progress.more)
     write_tasks(folder.tasks_file, tasks)
-    record = record_of(agent, player, of_agent, params, read_sections(params), folder, store)
+    record = record_of(
+        agent,
+        player,
+        of_agent=of_agent,
+        params=params,
+        parameters=read_sections(params),
+        folder=folder,
+        store=store,
+    )
     write_page(folder, record)
     folder.write(record)
     folder.remove_unfinished()

@@ -42,7 +42,7 @@ class Explorer:
         on_finished: Callable[[int], None],
     ) -> None:
         """Uniformly among the environment's actions for explorers."""
-        play_here(None, params, wanted, store, output, on_finished)
+        play_here(None, params, wanted=wanted, store=store, output=output, on_finished=on_finished)
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Nothing."""

@@ -65,7 +65,9 @@ class LanguageModel:
         on_finished: Callable[[int], None],
     ) -> None:
         """On the engine that ``engine.name`` names, in ``processes`` processes."""
-        play_here(Path(self.model), params, wanted, store, output, on_finished)
+        play_here(
+            Path(self.model), params, wanted=wanted, store=store, output=output, on_finished=on_finished
+        )
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Nothing beyond its tokens."""

@@ -56,7 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, folder in (("A", chosen.first), ("B", chosen.second)):
         if not (folder / "config.json").is_file():
             raise RatioError(f"{name}: {folder} is no folder of a Hugging Face model (it has no config.json)")
-    turns = score(chosen.rollouts, keep, episodes, chosen.first, chosen.second, chosen.temperature)
+    turns = score(
+        chosen.rollouts,
+        keep,
+        episodes=episodes,
+        first=chosen.first,
+        second=chosen.second,
+        temperature=chosen.temperature,
+    )
     found = {"trajectory": of_trajectories(turns), "turn": of_turns(turns)}
     write(chosen.output, turns, found, by_turn(turns), _asked(chosen))
     for line in lines(found):

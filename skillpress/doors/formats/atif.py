@@ -111,5 +111,5 @@ def _metrics(step: Step) -> dict[str, Any]:
         "completion_tokens": len(step.response_ids),
         "prompt_token_ids": list(step.prompt_ids),
         "completion_token_ids": list(step.response_ids),
-        "logprobs": list(step.logprobs),
+        "logprobs": step.logprobs.tolist(),
     }

@@ -33,6 +33,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from skillpress.core.errors import ParamsError, StorageError, TaskError, UserError
 from skillpress.core.interface import StepReward
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.storage import read_json, write_json
 from skillpress.core.trajectory import RewardPart, Step, Task, Trajectory
 from skillpress.doors.integrations.gymnasium import (
@@ -105,7 +106,7 @@ class ToolEnvironment:
             Step(
                 prompt_ids=(),
                 response_ids=(),
-                logprobs=(),
+                logprobs=NO_LOGPROBS,
                 thought="",
                 action=info["action"] or action,
                 observation=seen,
@@ -284,7 +285,7 @@ class SegCostReward(TrainerCallback):
         path = Path(checkpoint) / BUFFER
         if not path.is_file():
             raise StorageError(f"{path}: no such file; SegCostReward was not among the trainer's callbacks")
-        self._shaper.buffer = SuccessBuffer(self.buffer.capacity, read_json(path))
+        self.buffer.load_state_dict(read_json(path))
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
@@ -292,4 +293,4 @@ class SegCostReward(TrainerCallback):
         """Save the buffer beside the trainer's checkpoint."""
         if self._ranks.rank == 0:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            write_json(folder / BUFFER, self.buffer.state())
+            write_json(folder / BUFFER, self.buffer.state_dict())

@@ -30,10 +30,10 @@ class TextRendering:
         return game_prompt(
             self.opening.format(goal=environment.goal),
             state.history[-self.history :] if self.history else (),
-            environment.steps,
-            state.observation,
-            _choices(state),
-            state.notes,
+            steps=environment.steps,
+            observation=state.observation,
+            admissible=_choices(state),
+            notes=state.notes,
         )
 
     def continuation(self, state: AgentState) -> str:

@@ -164,7 +164,14 @@ class _Program:
         if isinstance(statement, ast.AugAssign):
             operator = self._between(statement.target, statement.value).strip()
             for after in ASSIGNMENTS.get(operator, ()):
-                yield self._operator("assignment", place, statement.target, statement.value, operator, after)
+                yield self._operator(
+                    "assignment",
+                    place,
+                    left=statement.target,
+                    right=statement.value,
+                    before=operator,
+                    after=after,
+                )
         for node in _expressions(statement):
             inner = (
                 "lambda"
@@ -182,18 +189,24 @@ class _Program:
                 for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
                     before, others = COMPARISONS[type(operator)]
                     for after in others:
-                        yield self._operator("comparison", place, left, right, before, after)
+                        yield self._operator(
+                            "comparison", place, left=left, right=right, before=before, after=after
+                        )
             case ast.BinOp() if type(node.op) in OPERATORS:
                 before, others = OPERATORS[type(node.op)]
                 for after in others:
-                    yield self._operator("operator", place, node.left, node.right, before, after)
+                    yield self._operator(
+                        "operator", place, left=node.left, right=node.right, before=before, after=after
+                    )
                 if isinstance(node.op, (ast.Add, ast.Sub)) and _is_small(node.right):
                     yield self._replace("offset", place, node, self._source(node.left))
             case ast.BoolOp():
                 before, others = CONNECTIVES[type(node.op)]
                 for left, right in zip(node.values, node.values[1:], strict=False):
                     for after in others:
-                        yield self._operator("connective", place, left, right, before, after)
+                        yield self._operator(
+                            "connective", place, left=left, right=right, before=before, after=after
+                        )
             case ast.UnaryOp(op=ast.Not()):
                 yield self._replace("negation", place, node, self._source(node.operand))
             case ast.Constant(value=bool()):

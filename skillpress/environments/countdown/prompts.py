@@ -74,10 +74,10 @@ class TextRendering:
         return game_prompt(
             self.opening.format(target=environment.target, numbers=numbers),
             state.history[-self.history :] if self.history else (),
-            environment.steps,
-            state.observation,
-            state.info.admissible,
-            state.notes,
+            steps=environment.steps,
+            observation=state.observation,
+            admissible=state.info.admissible,
+            notes=state.notes,
         )
 
     def continuation(self, state: AgentState) -> str:

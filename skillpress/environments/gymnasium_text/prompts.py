@@ -41,10 +41,10 @@ class TextRendering:
         return game_prompt(
             self.opening or episode.first,
             state.history[-self.history :] if self.history else (),
-            episode.steps,
-            seen,
-            state.info.admissible or None,
-            state.notes,
+            steps=episode.steps,
+            observation=seen,
+            admissible=state.info.admissible or None,
+            notes=state.notes,
         )
 
     def continuation(self, state: AgentState) -> str:

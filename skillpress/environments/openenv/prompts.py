@@ -30,10 +30,10 @@ class TextRendering:
         return game_prompt(
             f"{self.opening}{beginning}",
             turns,
-            episode.steps,
-            state.observation,
-            state.info.admissible or None,
-            state.notes,
+            steps=episode.steps,
+            observation=state.observation,
+            admissible=state.info.admissible or None,
+            notes=state.notes,
         )
 
     def continuation(self, state: AgentState) -> str:

@@ -89,10 +89,10 @@ class TextRendering:
         return game_prompt(
             self.opening + recipe,
             turns,
-            memory.steps,
-            state.observation,
-            state.info.admissible,
-            state.notes,
+            steps=memory.steps,
+            observation=state.observation,
+            admissible=state.info.admissible,
+            notes=state.notes,
         )
 
     def continuation(self, state: AgentState) -> str:

@@ -1,5 +1,16 @@
 """One training step's rollouts as flat arrays: what algorithms look at instead of trajectories.
 
+The way of a training step's data, from the engine to the loss:
+
+    Completion    the engine's response: token ids, and their log-probabilities as an array
+    Trajectory    an episode, whose steps have texts, tokens and rewards; what files keep
+    Batch         all decisions of a step's groups as arrays [steps] and [trajectories]. It is made once from
+                  the episodes; what is selected and what is replayed are rows of such batches
+    Samples       the decisions at which something was sampled: tokens, log-probabilities and advantages as
+                  arrays [tokens]. They are made once, with their chains; minibatches and passes are rows
+    Microbatch    one pass through the model, as tensors
+    ScoredTokens  the same with the model's log-probabilities: what a loss is given
+
 A reward comes in named parts, and each part says for what it counts: a part credited to the
 *trajectory* is a reward of the whole episode and every step of it answers for the sum; a part credited
 to its *step* is taken up by that step alone. The penalty that shaping takes off a success belongs to
@@ -21,6 +32,7 @@ from skillpress.core.trajectory import Credit, Trajectory
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 CORE = "success"
 """The part of the reward that says how well the task itself was done."""
@@ -55,9 +67,11 @@ class Batch:
     (``Trajectory.states``), whatever their prompts showed of the past."""
     tokens: Indices
     """[steps] sampled tokens; 0 where the prompt did not fit and nothing was asked."""
+    made: Indices
+    """[steps] k, the steps that the episode had made before each."""
     group: Indices
     """[trajectories] the group that each belongs to, counted from 0."""
-    won: NDArray[np.bool_]
+    won: Flags
     """[trajectories]."""
     length: Indices
     """[trajectories] steps."""
@@ -75,6 +89,61 @@ class Batch:
     values: Floats | None = None
     """[steps] V of each step's state before the updates, 0 where nothing was asked; None before they are
     computed, and where the algorithm asks for none."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Batch]) -> Batch:
+        """The trajectories of batches of different groups, batch behind batch, before they are shaped.
+
+        Raises:
+            ValueError: a part of the reward is credited to steps here and to trajectories there.
+        """
+        credit: dict[str, Credit] = {}
+        for part in parts:
+            for name, counts_for in part.credit.items():
+                _same_credit(credit, name, counts_for)
+        return cls(
+            parts={
+                name: np.concatenate([part.parts.get(name, np.zeros(len(part.tokens))) for part in parts])
+                for name in credit
+            },
+            credit=credit,
+            trajectory=_one_behind_the_other([part.trajectory for part in parts]),
+            state=_one_behind_the_other([part.state for part in parts]),
+            tokens=np.concatenate([part.tokens for part in parts]),
+            made=np.concatenate([part.made for part in parts]),
+            group=_one_behind_the_other([part.group for part in parts]),
+            won=np.concatenate([part.won for part in parts]),
+            length=np.concatenate([part.length for part in parts]),
+            core_reward=np.concatenate([part.core_reward for part in parts]),
+            core_maximum=parts[0].core_maximum,
+            segments=np.concatenate([part.segments for part in parts]),
+            penalty=np.concatenate([part.penalty for part in parts]),
+        )
+
+    def select(self, rows: Indices) -> Batch:
+        """These trajectories alone, before they are shaped; ``rows`` rise. Groups and states without any are
+        not counted."""
+        steps = members(rows, self.length)
+        return Batch(
+            parts={name: values[steps] for name, values in self.parts.items()},
+            credit=self.credit,
+            trajectory=np.repeat(np.arange(len(rows)), self.length[rows]),
+            state=_renumbered(self.state[steps]),
+            tokens=self.tokens[steps],
+            made=self.made[steps],
+            group=_renumbered(self.group[rows]),
+            won=self.won[rows],
+            length=self.length[rows],
+            core_reward=self.core_reward[rows],
+            core_maximum=self.core_maximum,
+            segments=self.segments[rows],
+            penalty=self.penalty[rows],
+        )
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return int(self.group.max(initial=-1)) + 1
 
     @property
     def step_group(self) -> Indices:
@@ -165,8 +234,7 @@ def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_max
     values: dict[str, Floats] = {}
     for number, step in enumerate(steps):
         for part in step.reward_parts:
-            if credit.setdefault(part.name, part.credit) != part.credit:
-                raise ValueError(f"reward part {part.name!r} is credited both to steps and to trajectories")
+            _same_credit(credit, part.name, part.credit)
             values.setdefault(part.name, np.zeros(len(steps)))[number] += part.value
     lengths = np.array([len(trajectory.decisions) for trajectory in trajectories], np.int64)
     index = np.repeat(np.arange(len(trajectories)), lengths)
@@ -183,6 +251,7 @@ def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_max
         trajectory=index,
         state=np.array([states.setdefault(state, len(states)) for state in seen], np.int64),
         tokens=np.array([len(step.response_ids) for step in steps], np.int64),
+        made=np.array([made for trajectory in trajectories for made in trajectory.steps_before], np.int64),
         group=np.array(groups, np.int64),
         won=np.array([trajectory.won for trajectory in trajectories], np.bool_),
         length=lengths,
@@ -191,3 +260,35 @@ def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_max
         segments=np.zeros(len(trajectories)),
         penalty=np.zeros(len(trajectories)),
     )
+
+
+def members(groups: Indices, sizes: Indices) -> Indices:
+    """The places of some groups' members, a group after the other.
+
+    Args:
+        groups: which, in any order.
+        sizes: of all groups, whose members stand group behind group.
+    """
+    own = sizes[groups]
+    first = (np.cumsum(sizes) - sizes)[groups]
+    places: Indices = np.arange(own.sum()) + np.repeat(first - (np.cumsum(own) - own), own)
+    return places
+
+
+def _same_credit(known: dict[str, Credit], name: str, credit: Credit) -> None:
+    if known.setdefault(name, credit) != credit:
+        raise ValueError(f"reward part {name!r} is credited both to steps and to trajectories")
+
+
+def _one_behind_the_other(parts: Sequence[Indices]) -> Indices:
+    """Numbers from 0 on in each part, as numbers that no two parts share."""
+    counts = [int(part.max(initial=-1)) + 1 for part in parts]
+    offsets = np.cumsum([0, *counts[:-1]])
+    return np.concatenate([part + offset for part, offset in zip(parts, offsets, strict=True)])
+
+
+def _renumbered(numbers: Indices) -> Indices:
+    """The same with those that occur counted from 0, in the order in which they occur first."""
+    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    renumbered: Indices = np.argsort(np.argsort(first))[place]
+    return renumbered

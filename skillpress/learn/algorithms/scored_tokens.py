@@ -6,9 +6,12 @@ them, with what it is to learn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +41,16 @@ class ValueTargets(Generic[Array]):
             returns=change(self.returns),
             weights=change(self.weights),
             made=change(self.made),
+        )
+
+    @staticmethod
+    def concatenate(parts: Sequence[ValueTargets[NDArray[np.float64]]]) -> ValueTargets[NDArray[np.float64]]:
+        """Those of all parts, in order."""
+        return ValueTargets(
+            old=np.concatenate([part.old for part in parts]),
+            returns=np.concatenate([part.returns for part in parts]),
+            weights=np.concatenate([part.weights for part in parts]),
+            made=np.concatenate([part.made for part in parts]),
         )
 
 

@@ -128,8 +128,18 @@ def demonstrate(
     def wish(number: int) -> tuple[Task, int]:
         return tasks[number % len(tasks)], derive(seed, "demonstration", number)
 
-    make = partial(_demonstrator, bundle.oracle, bundle.make, section, rendering, update_state, detour_rate)
-    with closing(_played(make, wish, range(first, count), bundle, section, processes)) as shown:
+    make = partial(
+        _demonstrator,
+        oracle=bundle.oracle,
+        make=bundle.make,
+        section=section,
+        rendering=rendering,
+        update_state=update_state,
+        detour_rate=detour_rate,
+    )
+    with closing(
+        _played(make, wish, wanted=range(first, count), bundle=bundle, section=section, processes=processes)
+    ) as shown:
         won = 0
         for number, demonstration in enumerate(shown, 1):
             won += demonstration.won

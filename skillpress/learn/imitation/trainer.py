@@ -30,6 +30,7 @@ from skillpress.learn.imitation.dataset import Sample
 from skillpress.learn.imitation.optimizers import OPTIMIZERS
 from skillpress.learn.imitation.parameters import ImitationParameters
 from skillpress.learn.imitation.schedule import Schedule
+from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy
 from skillpress.models.policy.precision import MasterWeights
@@ -193,7 +194,7 @@ def passes(samples: Sequence[Sample], token_limit: int, shared: bool) -> Iterato
         shared: whether a prompt that several responses follow goes through the model once.
     """
     for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
-        together = [samples[row] for row in rows]
+        together = Pairs.of([samples[row] for row in rows])
         if fit_one_pass(together, token_limit, shared):
             yield rows  # in the order given: another one would round otherwise
         else:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
 
+import numpy as np
+
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm
@@ -44,8 +46,8 @@ class Collected:
     """``tasks[i]`` is what trajectory i played."""
     trajectories: list[Trajectory] = field(default_factory=list)
     """Those that teach."""
-    groups: list[int] = field(default_factory=list)
-    """The group of each, counted from 0."""
+    batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0), compare=False)
+    """The same as arrays, before they are shaped."""
     played: list[Trajectory] = field(default_factory=list)
     """All, those that were left out included."""
     further: list[Trajectory] = field(default_factory=list)
@@ -60,9 +62,13 @@ class Collected:
         """How many of ``trajectories``, the first ones, were played for this step."""
         return len(self.trajectories) - self.replayed
 
-    def batch(self, core_maximum: float) -> Batch:
-        """What teaches, as arrays."""
-        return batch_of(self.trajectories, self.groups, core_maximum)
+    def add(self, other: Collected) -> None:
+        """Take in what other groups of the same step have given."""
+        self.batch = Batch.joined([self.batch, other.batch]) if self.played else other.batch
+        self.tasks += other.tasks
+        self.trajectories += other.trajectories
+        self.played += other.played
+        self.further += other.further
 
 
 @dataclass(frozen=True)
@@ -99,36 +105,33 @@ class GroupCollector:
         )
         collected, wanted = Collected(), first[share.start : share.stop]
         for attempt in range(1 + self.algorithm.parameters.select.most_refills):
-            self._play(wanted, step, version, attempt, collected)
-            missing = len(share) - len(set(collected.groups))
+            collected.add(self._play(wanted, step, version, attempt))
+            missing = len(share) - collected.batch.groups
             if not missing:
                 break
             wanted = list(islice(further, missing))
         collected.speed = _speed(self.collector.statistics - before, time.perf_counter() - started)
         return collected
 
-    def _play(
-        self, wanted: Sequence[Group], step: int, version: int, attempt: int, collected: Collected
-    ) -> None:
+    def _play(self, wanted: Sequence[Group], step: int, version: int, attempt: int) -> Collected:
         """Play some groups and take in of them what the algorithm selects."""
         asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
         trajectories = self.collector.collect(asked, version)
+        further: list[Trajectory] = []
         if self.experience is not None:
-            further = self.experience.attempts([request.task for request in asked], trajectories)
-            collected.further += self.collector.collect(further, version)
+            attempts = self.experience.attempts([request.task for request in asked], trajectories)
+            further = self.collector.collect(attempts, version)
         groups = [index // self.size for index in range(len(asked))]
-        kept = self.algorithm.select(
-            batch_of(trajectories, groups, self.core_maximum),
-            derive(self.seed, "select", step, attempt, self.ranks.rank),
+        batch = batch_of(trajectories, groups, self.core_maximum)
+        seed = derive(self.seed, "select", step, attempt, self.ranks.rank)
+        rows = np.flatnonzero(self.algorithm.select(batch, seed))
+        return Collected(
+            tasks=[asked[row].task for row in rows],
+            trajectories=[trajectories[row] for row in rows],
+            batch=batch.select(rows),
+            played=trajectories,
+            further=further,
         )
-        offset = max(collected.groups, default=-1) + 1
-        numbers: dict[int, int] = {}
-        for request, trajectory, group, teaches in zip(asked, trajectories, groups, kept, strict=True):
-            collected.played.append(trajectory)
-            if teaches:
-                collected.tasks.append(request.task)
-                collected.trajectories.append(trajectory)
-                collected.groups.append(offset + numbers.setdefault(group, len(numbers)))
 
 
 def groups_of_step(tasks: Sequence[Task], count: int, step: int, seed: int) -> list[Group]:

@@ -22,14 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from skillpress.core.errors import StorageError
+from skillpress.core.logprobs import Logprobs
 from skillpress.core.storage import named_disk_errors
 from skillpress.learn.algorithms.algorithm import PolicyLoss
+from skillpress.learn.algorithms.batch import Floats
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens, ValueTargets
 from skillpress.learn.experience.experience import LessonLoss
 from skillpress.learn.training.lessons import LessonBatch, lesson_batches, lesson_loss, weightless
@@ -37,8 +37,8 @@ from skillpress.learn.training.lora import LoraAdapter, SavedAdapter
 from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.parameters import DEEPSPEED
-from skillpress.learn.training.samples import Microbatch, PerToken, Samples, microbatches
-from skillpress.learn.training.scoring_passes import ReferencePolicy, score_samples, state_values
+from skillpress.learn.training.samples import Microbatch, Samples, microbatches
+from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses
 from skillpress.learn.training.trajectory_ratios import with_trajectory_sums
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
@@ -123,20 +123,26 @@ class Learner:
         for group in self._optimizer.param_groups:
             group["lr"] = self._settings.rate(step) * group.get("factor", 1.0)
 
-    def own_logprobs(self, samples: Samples) -> PerToken:
-        """Per sample its log-probabilities under the weights as they are now; all ranks call this."""
-        limit, device = self.microbatch_tokens, self.ranks.device
-        shared = self.scorer.shares_prompts
-        return score_samples(self.engine, samples, self.temperature, limit, device, shared, self._in_step)
+    @property
+    def _passes(self) -> ScoringPasses:
+        return ScoringPasses(
+            temperature=self.temperature,
+            token_limit=self.microbatch_tokens,
+            device=self.ranks.device,
+            shared=self.scorer.shares_prompts,
+            in_step=self._in_step,
+        )
 
-    def values(self, samples: Samples) -> NDArray[np.float64]:
+    def own_logprobs(self, samples: Samples) -> Logprobs:
+        """[tokens] the samples' log-probabilities under the weights as they are now; all ranks call this."""
+        return self._passes.logprobs(self.engine, samples)
+
+    def values(self, samples: Samples) -> Floats:
         """[samples] what the state of each is worth by the weights as they are now; all ranks call this.
 
         The learner has a value head, and the samples have targets.
         """
-        limit, device = self.microbatch_tokens, self.ranks.device
-        shared = self.scorer.shares_prompts
-        return state_values(self.engine, samples, self.temperature, limit, device, shared, self._in_step)
+        return self._passes.values(self.engine, samples)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
         """The parts with the start policy's log-probabilities, where the loss has a KL term."""
@@ -217,7 +223,7 @@ class Learner:
         with deepspeed.zero.GatheredParameters([weight]):  # one by one: never more than one copy
             return weight.detach().clone()
 
-    def _reference_logprobs(self, parts: Sequence[Samples]) -> list[PerToken]:
+    def _reference_logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
         """Of each part under the start policy: the copy of it, or the model without what was trained."""
         if self._reference is not None:
             return self._reference.logprobs(parts)
@@ -233,10 +239,9 @@ class Learner:
         if self._compared or not len(samples) or self.engine.zero_optimization_stage() == 3:
             return
         self._compared = True
-        longest = sorted(samples.steps, key=lambda step: len(step.prompt_ids))[-1:]
-        few = [*samples.steps[: COMPARED - 1], *longest]
-        pairs = [(step.prompt_ids, step.response_ids) for step in few]
-        check_agreement(self.model, pairs, self.microbatch_tokens)
+        pairs = samples.pairs.rows
+        longest = sorted(pairs, key=lambda pair: len(pair[0]))[-1:]
+        check_agreement(self.model, [*pairs[: COMPARED - 1], *longest], self.microbatch_tokens)
 
     def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
         """The batches such that every rank makes the same passes through the model."""

@@ -15,7 +15,8 @@ import torch
 
 from skillpress.learn.algorithms.batch import Indices
 from skillpress.learn.experience.experience import LessonLoss, LessonTokens
-from skillpress.learn.training.samples import Samples, microbatch_rows
+from skillpress.learn.training.samples import Samples
+from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import Responses, pack_responses
 
 WholeScore = Callable[[Responses, float, bool], tuple[torch.Tensor, ...]]
@@ -53,24 +54,24 @@ def lesson_batches(
         shared: whether a prompt that several responses follow goes through the model once.
     """
     found = []
-    for together in microbatch_rows(lessons, token_limit, shared):
-        for rows in _few(together, lessons, most_responded):
-            steps = [lessons.steps[row] for row in rows]
-            counts = [len(step.response_ids) for step in steps]
-            weights = np.repeat(lessons.weights[rows], counts)
+    for together in pass_rows(lessons.pairs, token_limit, shared):
+        for rows in _few(together, lessons.lengths, most_responded):
+            few = lessons.select(rows)
+            responses = (response for _, response in few.pairs.rows)
+            weights = np.repeat(few.weights, few.lengths)
             found.append(
                 LessonBatch(
-                    plain=pack_responses([(s.plain_prompt_ids or (), s.response_ids) for s in steps], device),
-                    given=pack_responses([(s.prompt_ids, s.response_ids) for s in steps], device),
+                    plain=pack_responses([*zip(few.plain_prompts or (), responses, strict=True)], device),
+                    given=pack_responses(few.pairs, device),
                     weights=torch.tensor(weights, dtype=torch.float32, device=device),
                 )
             )
     return found
 
 
-def _few(rows: Indices, lessons: Samples, most: int) -> Iterator[Indices]:
+def _few(rows: Indices, lengths: Indices, most: int) -> Iterator[Indices]:
     """The rows in parts of at most so many response tokens, or of one row."""
-    ends = np.cumsum([len(lessons.steps[row].response_ids) for row in rows])
+    ends = np.cumsum(lengths[rows])
     start = 0
     while start < len(rows):
         before = int(ends[start - 1]) if start else 0

@@ -9,8 +9,9 @@ asked by rank 0 alone. What prompts show is the library as it was when the weigh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from skillpress.core.interface import Ask
 from skillpress.core.trajectory import Task, Trajectory
@@ -18,7 +19,14 @@ from skillpress.environments.bundle import Projection
 from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.dictionary import SkillDictionary
-from skillpress.skills.library.library import Skill, SkillLibrary, Version, task_class
+from skillpress.skills.library.library import (
+    Skill,
+    SkillLibrary,
+    Version,
+    library_of,
+    library_state,
+    task_class,
+)
 from skillpress.skills.library.phrases import Experience, phrase_skills
 from skillpress.skills.library.teacher import taught_skills, transcript
 
@@ -40,6 +48,14 @@ class LibraryEvolution:
     def at(self, version: int) -> tuple[Skill, ...]:
         """The skills that were known when the weights of this training step were made."""
         return self.library.at(version).skills
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the library with its history."""
+        return library_state(self.library)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state_dict`` gave."""
+        self.library = library_of(state)
 
     def __call__(
         self, step: int, collected: Collected, dictionary: SkillDictionary | None

@@ -1,20 +1,19 @@
 """How far two policies' log-probabilities of the same responses lie apart, over all ranks.
 
-One policy sampled (the engine's log-probabilities, which stand in the steps), the other scored (the
-learner's). Ratios are those of the scorer's probability to the sampler's, of tokens and of whole responses.
+One policy sampled (the engine's log-probabilities), the other scored (the learner's). Ratios are those of the
+scorer's probability to the sampler's, of tokens and of whole responses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from skillpress.core.trajectory import Step
+from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices
 from skillpress.learn.algorithms.importance_weights import sequence_log_ratios
-from skillpress.learn.training.samples import PerToken
+from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
@@ -31,11 +30,9 @@ class LogRatios:
     """[responses] tokens of each."""
 
     @classmethod
-    def of(cls, steps: Sequence[Step], logprobs: PerToken) -> LogRatios:
-        """Of one rank's responses and the learner's log-probabilities of their tokens."""
-        sampled = [np.array(step.logprobs, np.float32).astype(np.float64) for step in steps]
-        found = [own - engine for own, engine in zip(logprobs, sampled, strict=True)]
-        return cls(np.concatenate([np.zeros(0), *found]), np.array([len(row) for row in found], np.int64))
+    def of(cls, samples: Samples, logprobs: Logprobs) -> LogRatios:
+        """Of one rank's responses; ``logprobs`` [tokens] are the learner's."""
+        return cls(logprobs.astype(np.float64) - samples.logprobs, samples.lengths)
 
     def everybodys(self, ranks: Ranks) -> LogRatios:
         """Those of all ranks together; all of them call this."""

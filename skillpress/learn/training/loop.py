@@ -1,8 +1,8 @@
 """The training loop: step after step, with checkpoints, to the weights that a run leaves.
 
-Every part is handed in. What a resumed run needs beside the learner's own state is the success buffer,
-the curve so far, the phrases of every step's dictionary and the skill library, and where groups are
-replayed, those of the last steps, which lie beside the checkpoint; all else is a function of (seed, step).
+Every part is handed in. A checkpoint holds the learner's own state, the curve so far and what each part with
+a state says of itself (``TrainingStep.stateful``). Where groups are replayed, those of the last steps lie
+beside it. All else is a function of (seed, step).
 """
 
 from __future__ import annotations
@@ -13,21 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from skillpress.core.errors import StorageError
-from skillpress.core.tables import write_table
 from skillpress.core.trajectory import Task
-from skillpress.learn.training.checkpoint import Checkpoints, TrainingState
-from skillpress.learn.training.probes import KIND, Probe, frame_of
-from skillpress.learn.training.selected_checkpoint import VALIDATION, select_checkpoint
+from skillpress.learn.training.describing.probes import Probe
+from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
+from skillpress.learn.training.keeping.selected_checkpoint import VALIDATION, select_checkpoint
+from skillpress.learn.training.keeping.validation import copy_policy, validate
 from skillpress.learn.training.step import TrainingStep
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
-from skillpress.learn.training.validation import copy_policy, validate
 from skillpress.models.policy import Policy, save_policy
-from skillpress.skills.buffer import SuccessBuffer
-from skillpress.skills.history import read_history, write_history
-from skillpress.skills.library.library import FILE, SkillLibrary, read_library, write_library
-
-HISTORY = "dictionaries.json"
-"""The history's file in a checkpoint's folder."""
+from skillpress.skills.library.library import FILE, write_library
 
 OnStep = Callable[[int, dict[str, float]], None]
 """Told (step, metrics) after every training step; of a resumed run, only the steps still to do. Of step 0,
@@ -53,23 +46,11 @@ class TrainingLoop:
     probe: Probe | None = None
     """Looks at the policy every few steps; None where nobody asked for that."""
 
-    def run(
-        self,
-        output: Path,
-        history: Path,
-        library: Path,
-        episodes: TrainedEpisodes,
-        probes: Path,
-        on_step: OnStep,
-    ) -> list[dict[str, float]]:
+    def run(self, output: Path, on_step: OnStep) -> list[dict[str, float]]:
         """Train to the end, from the last checkpoint if there is one.
 
         Args:
             output: the trained model's folder.
-            history: the file for the dictionaries of all steps.
-            library: the file for the skill library; without one, for an empty library.
-            episodes: the files for a sample of what was learned from.
-            probes: the file for what probes found; without any, for a table without a row.
 
         Returns:
             One row of metrics per step, those before a resumption included.
@@ -90,14 +71,6 @@ class TrainingLoop:
                 self._save_policy(self.checkpoints.best)
             if due and number < self.steps:
                 self._save(number, curve)
-        if ranks.rank == 0:
-            write_history(history, self.step.history)
-            write_library(library, self.step.evolution.library if self.step.evolution else SkillLibrary())
-            self.step.sample.write(episodes)
-            if self.probe is None:
-                write_table(probes, frame_of([]), KIND)
-            else:
-                self.probe.write(probes)
         if self.keep == "last" or not curve:
             self._save_policy(output)
         elif ranks.rank == 0:
@@ -130,10 +103,8 @@ class TrainingLoop:
             )
         step.learner.load(folder)
         step.engine.update_weights(step.learner.weights(), state.step)
-        step.shaper.buffer = SuccessBuffer(step.shaper.buffer.capacity, state.buffer)
-        step.history = read_history(folder / HISTORY)
-        if step.evolution is not None:
-            step.evolution.library = read_library(folder / FILE)
+        for name, part in step.stateful.items():
+            part.load_state_dict(state.parts[name])
         return state.curve
 
     def _save(self, number: int, curve: list[dict[str, float]]) -> None:
@@ -144,9 +115,8 @@ class TrainingLoop:
         self.step.learner.save(folder)
         ranks.barrier()
         if ranks.rank == 0:
-            write_history(folder / HISTORY, self.step.history)
-            self._save_library(folder / FILE)
-            self.checkpoints.commit(TrainingState(number, self.step.shaper.buffer.state(), curve))
+            parts = {name: part.state_dict() for name, part in self.step.stateful.items()}
+            self.checkpoints.commit(TrainingState(number, parts, curve))
         if self.step.replay is not None:
             ranks.barrier()  # no rank forgets what a run may need that goes on from the checkpoint before
             self.step.replay.forget(number)
@@ -156,8 +126,5 @@ class TrainingLoop:
         weights, adapter = learner.weights(), learner.saved_adapter()  # of all ranks
         if self.step.ranks.rank == 0:
             save_policy(self.policy, output, weights, adapter)
-            self._save_library(output / FILE)
-
-    def _save_library(self, file: Path) -> None:
-        if self.step.evolution is not None:
-            write_library(file, self.step.evolution.library)
+            if self.step.evolution is not None:  # its prompts show these skills, wherever it plays
+                write_library(output / FILE, self.step.evolution.library)

@@ -9,14 +9,13 @@ ratio is wrong and nothing looks broken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skillpress.core.errors import UserError
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Step
+from skillpress.learn.algorithms.batch import Indices
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.log_ratios import LogRatios
 from skillpress.learn.training.samples import Samples
@@ -42,21 +41,20 @@ class MismatchCheck:
     exact: bool
     """Whether the engine promises the learner's log-probabilities up to rounding."""
 
-    def __call__(self, steps: Sequence[Step], step: int) -> dict[str, float]:
+    def __call__(self, samples: Samples, fresh: Indices, step: int) -> dict[str, float]:
         """Metrics of training step ``step``; none where no rank has a response.
 
         Args:
-            steps: this rank's, sampled from the weights that the learner has now; each has a response.
+            samples: this rank's.
+            fresh: the rows of those that were sampled from the weights that the learner has now.
 
         Raises:
             MismatchError: the difference is above the limit; on every rank alike.
         """
         share = max(1, RESPONSES // self.ranks.size)
-        order = generator(self.seed, "mismatch", step, self.ranks.rank).permutation(len(steps))
-        few = [steps[row] for row in order[:share]]
-        nothing = np.zeros(len(few))
-        logprobs = self.learner.own_logprobs(Samples(steps=tuple(few), advantages=nothing, weights=nothing))
-        found = LogRatios.of(few, logprobs).everybodys(self.ranks)
+        order = generator(self.seed, "mismatch", step, self.ranks.rank).permutation(len(fresh))
+        few = samples.select(fresh[order[:share]])
+        found = LogRatios.of(few, self.learner.own_logprobs(few)).everybodys(self.ranks)
         if not len(found.tokens):
             return {}
         differences = np.abs(found.tokens)

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from skillpress.learn.algorithms.batch import Floats, Indices
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.log_ratios import LogRatios
@@ -29,11 +28,11 @@ def correct(
     ``importance/truncated``, the share of tokens whose weight was cut; none where nothing is trained.
     """
     scored = [replace(part, proximal_logprobs=learner.own_logprobs(part)) for part in parts]
-    ratios = [LogRatios.of(part.steps, part.proximal_logprobs or ()) for part in scored]
+    ratios = [
+        LogRatios.of(part, part.proximal_logprobs) for part in scored if part.proximal_logprobs is not None
+    ]
     weighted = [
-        replace(
-            part, advantages=per_token(part.advantages, importance(each.tokens, each.lengths), each.lengths)
-        )
+        replace(part, advantages=part.advantages * importance(each.tokens, each.lengths))
         for part, each in zip(scored, ratios, strict=True)
     ]
     tokens = np.concatenate([each.tokens for each in ratios])
@@ -43,19 +42,3 @@ def correct(
         return weighted, {}
     truncated = float(importance.truncated(everything.tokens, everything.lengths).mean())
     return weighted, {**everything.quantiles("importance"), "importance/truncated": truncated}
-
-
-def per_token(advantages: Floats, weights: Floats, lengths: Indices) -> Floats:
-    """[samples, longest response] advantages times weights, the padding 0.
-
-    Args:
-        advantages: [samples], or [samples, at least the longest response].
-        weights: [tokens], response by response.
-        lengths: [samples].
-    """
-    width = int(lengths.max(initial=1))
-    wide = np.zeros((len(lengths), width))
-    there = np.arange(width) < lengths[:, None]
-    wide[there] = weights
-    by_token: Floats = wide * (advantages[:, None] if advantages.ndim == 1 else advantages[:, :width])
-    return by_token

@@ -32,6 +32,7 @@ from skillpress.core.rollout_files import ROLLOUT_SCHEMA, iterate_rollouts, writ
 from skillpress.core.seeds import generator
 from skillpress.core.tables import scan_table
 from skillpress.core.trajectory import RewardPart, Task, TokenIds, Trajectory
+from skillpress.learn.algorithms.batch import Batch, batch_of
 from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 
@@ -95,19 +96,16 @@ class ReplayBuffer:
         drawn = self._draw(step)
         again = [each for number, groups in sorted(drawn.items()) for each in self._read(number, groups)]
         write_rollouts(self.store.part(KIND, step), collected.trajectories)
-        offset = max(collected.groups, default=-1) + 1
         numbers: dict[str, int] = {}
-        batch = replace(
+        groups = [numbers.setdefault(each.group_id, len(numbers)) for each in again]
+        found = replace(
             collected,
             tasks=[*collected.tasks, *(self.tasks[each.task_id] for each in again)],
             trajectories=[*collected.trajectories, *again],
-            groups=[
-                *collected.groups,
-                *(offset + numbers.setdefault(each.group_id, len(numbers)) for each in again),
-            ],
+            batch=Batch.joined([collected.batch, batch_of(again, groups, collected.batch.core_maximum)]),
             replayed=len(again),
         )
-        return batch, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
+        return found, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
 
     def forget(self, step: int) -> None:
         """Delete what no step behind ``step`` may replay; only when no run goes on from a step before."""

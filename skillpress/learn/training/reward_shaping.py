@@ -101,11 +101,11 @@ class RewardShaper:
             dictionary = fit(
                 corpus.judged,
                 self._projection.alphabet,
-                self._skills.max_phrase_length,
-                self._skills.search,
-                self._seed,
-                self._skills.closure,
-                corpus.ranked_with,
+                max_phrase_length=self._skills.max_phrase_length,
+                search=self._skills.search,
+                seed=self._seed,
+                closure=self._skills.closure,
+                ranked_with=corpus.ranked_with,
             )
             self.buffer.push(fresh)
             metrics |= {

@@ -1,84 +1,145 @@
 """From trajectories to training samples: every decision is one, conditioned on its own state.
 
-A sample is a step's exact prompt and response tokens with their sampling log-probabilities and its
-advantage, which may differ from token to token. Samples of one episode whose prompts extend one another pass
-through the model as one sequence, for which they must stand beside each other, in order.
+A sample is a decision's exact prompt and response tokens, with what the loss needs for each response token.
+All samples of a rank are one set of arrays; those of tokens stand response behind response:
+
+    [samples]   pairs (prompt, response), weights, targets, trajectory
+    [tokens]    log-probabilities of engine, learner and start policy; advantages
+
+``select`` takes rows of all of them. So a minibatch, a pass through the model, and what another rank takes
+over are rows of what was put together once in a step. Samples of one episode whose prompts extend one another
+pass through the model as one sequence, for which they must be neighbours, in order (``policy/chains.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from skillpress.core.interface import TokenIds
+from skillpress.core.logprobs import NO_LOGPROBS, Logprobs
 from skillpress.core.trajectory import Step, Trajectory
+from skillpress.learn.algorithms.batch import Floats, Indices, members
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
+from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import Responses, pack_responses
-
-PerToken = tuple[NDArray[np.float32], ...]
-"""Per sample an array [response tokens]."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Steps to train on, with what the loss needs beside their tokens."""
+    """Decisions to train on, as arrays."""
 
-    steps: tuple[Step, ...]
-    advantages: NDArray[np.float64]
-    """[samples], or [samples, longest response] per token, the padding ignored."""
-    weights: NDArray[np.float64]
+    pairs: Pairs
+    """[samples] prompt and response of each."""
+    logprobs: Logprobs
+    """[tokens] the engine's."""
+    advantages: Floats
+    """[tokens]."""
+    weights: Floats
     """[samples] weight of each of the sample's tokens in the loss of its update."""
-    proximal_logprobs: PerToken | None = None
-    """The learner's own log-probabilities before the step's updates; None where the engine's, which stand
-    in the steps, serve in their place."""
-    reference_logprobs: PerToken | None = None
-    """Those of the start policy; None before they are computed, and where there is no KL term."""
-    targets: ValueTargets[NDArray[np.float64]] | None = None
+    proximal_logprobs: Logprobs | None = None
+    """[tokens] the learner's own before the step's updates; None where the engine's serve in their place."""
+    reference_logprobs: Logprobs | None = None
+    """[tokens] the start policy's; None before they are computed, and where there is no KL term."""
+    targets: ValueTargets[Floats] | None = None
     """[samples] what the value of each one's state is to learn; None where the algorithm has no values."""
-    trajectory: NDArray[np.int64] | None = None
+    trajectory: Indices | None = None
     """[samples] the trajectory of each, under a number that no other has on any rank; None where the loss
     does not ask for whole trajectories. Where it does, the samples of one stay together, in order."""
-    trajectory_sums: NDArray[np.float64] | None = None
+    trajectory_sums: Floats | None = None
     """[samples, 4] of each one's whole trajectory; None before an update, see ``trajectory_ratios.py``."""
+    plain_prompts: tuple[TokenIds, ...] | None = None
+    """[samples] of lessons, the prompt that each is learned in; None where these are rollouts."""
+
+    @classmethod
+    def of(
+        cls,
+        steps: Sequence[Step],
+        advantages: Floats | None = None,
+        weights: Floats | None = None,
+        targets: ValueTargets[Floats] | None = None,
+        trajectory: Indices | None = None,
+    ) -> Samples:
+        """Decisions at which something was sampled.
+
+        Args:
+            advantages: [samples], or [samples, at least the longest response] per token, the padding ignored.
+                None is 0, for samples that are only scored.
+            weights: [samples]; None is 0 likewise.
+        """
+        pairs, nothing = (
+            Pairs.of([(step.prompt_ids, step.response_ids) for step in steps]),
+            np.zeros(len(steps)),
+        )
+        return cls(
+            pairs=pairs,
+            logprobs=np.concatenate([NO_LOGPROBS, *(step.logprobs for step in steps)]),
+            advantages=by_token(nothing if advantages is None else advantages, pairs.response_lengths),
+            weights=nothing if weights is None else weights,
+            targets=targets,
+            trajectory=trajectory,
+        )
+
+    @classmethod
+    def of_lessons(cls, steps: Sequence[Step], weights: Floats | None = None) -> Samples:
+        """Decisions of further attempts, each with a plain prompt, whose tokens all have advantage 1."""
+        samples = cls.of(steps, np.ones(len(steps)), weights)
+        return replace(samples, plain_prompts=tuple(step.plain_prompt_ids or () for step in steps))
 
     def __len__(self) -> int:
-        return len(self.steps)
+        return len(self.pairs)
 
     @property
-    def with_advantage(self) -> NDArray[np.int64]:
+    def lengths(self) -> Indices:
+        """[samples] response tokens."""
+        return self.pairs.response_lengths
+
+    @property
+    def with_advantage(self) -> Indices:
         """The rows in which some token has an advantage other than 0, or has one in their trajectory."""
-        teaching = some_advantage(self.advantages)
+        sample = np.repeat(np.arange(len(self)), self.lengths)
+        teaching = np.zeros(len(self), np.bool_)
+        teaching[sample[self.advantages != 0]] = True
         if self.trajectory is not None:
             teaching = np.isin(self.trajectory, self.trajectory[teaching])
         return np.nonzero(teaching)[0]
 
-    def select(self, rows: NDArray[np.int64]) -> Samples:
+    def select(self, rows: Indices) -> Samples:
         """The samples in these rows."""
+        tokens = members(rows, self.lengths)
         return Samples(
-            steps=tuple(self.steps[r] for r in rows),
-            advantages=self.advantages[rows],
+            pairs=self.pairs.select(rows),
+            logprobs=self.logprobs[tokens],
+            advantages=self.advantages[tokens],
             weights=self.weights[rows],
-            proximal_logprobs=_rows(self.proximal_logprobs, rows),
-            reference_logprobs=_rows(self.reference_logprobs, rows),
+            proximal_logprobs=None if self.proximal_logprobs is None else self.proximal_logprobs[tokens],
+            reference_logprobs=None if self.reference_logprobs is None else self.reference_logprobs[tokens],
             targets=None if self.targets is None else self.targets.map(lambda values: values[rows]),
             trajectory=None if self.trajectory is None else self.trajectory[rows],
             trajectory_sums=None if self.trajectory_sums is None else self.trajectory_sums[rows],
+            plain_prompts=None if self.plain_prompts is None else tuple(self.plain_prompts[r] for r in rows),
         )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:
-        """The samples of all parts, in order, before any of them is scored."""
+        """The samples of all parts, in order, before any of them is scored; of one kind, or empty."""
+        targets = [part.targets for part in parts if part.targets is not None]
+        numbers = [part.trajectory for part in parts if part.trajectory is not None]
+        plain = [part.plain_prompts for part in parts if part.plain_prompts is not None]
         return cls(
-            steps=tuple(step for part in parts for step in part.steps),
-            advantages=np.concatenate(_as_wide([part.advantages for part in parts])),
+            pairs=Pairs.joined([part.pairs for part in parts]),
+            logprobs=np.concatenate([part.logprobs for part in parts]),
+            advantages=np.concatenate([part.advantages for part in parts]),
             weights=np.concatenate([part.weights for part in parts]),
-            targets=_joined_targets([part.targets for part in parts]),
-            trajectory=_joined([part.trajectory for part in parts]),
+            targets=ValueTargets.concatenate(targets) if targets else None,
+            trajectory=np.concatenate(numbers) if numbers else None,
+            plain_prompts=tuple(prompt for part in plain for prompt in part) if plain else None,
         )
 
 
@@ -101,107 +162,42 @@ class Microbatch:
     """[tokens, 4]; None where the loss does not ask for whole trajectories."""
 
 
-def _rows(values: PerToken | None, rows: NDArray[np.int64]) -> PerToken | None:
-    return None if values is None else tuple(values[row] for row in rows)
-
-
-def _joined_targets(
-    parts: Sequence[ValueTargets[NDArray[np.float64]] | None],
-) -> ValueTargets[NDArray[np.float64]] | None:
-    """All of them, or None where there are none."""
-    there = [part for part in parts if part is not None]
-    if not there:
-        return None
-    return ValueTargets(
-        old=np.concatenate([part.old for part in there]),
-        returns=np.concatenate([part.returns for part in there]),
-        weights=np.concatenate([part.weights for part in there]),
-        made=np.concatenate([part.made for part in there]),
-    )
-
-
-def _joined(parts: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:
-    """All of them, or None where there are none."""
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if there else None
-
-
-def _as_wide(advantages: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """The arrays, those per token padded to the longest response of all."""
-    if all(part.ndim == 1 for part in advantages):
-        return list(advantages)
-    width = max(part.shape[1] for part in advantages)
-    return [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in advantages]
-
-
-def some_advantage(advantages: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """[rows] whether some token of each has an advantage other than 0."""
-    nonzero: NDArray[np.bool_] = advantages != 0
-    return nonzero if nonzero.ndim == 1 else np.any(nonzero, axis=1)
-
-
-def step_samples(
-    trajectories: Sequence[Trajectory], advantages: NDArray[np.float64]
-) -> tuple[tuple[Step, ...], NDArray[np.float64]]:
-    """All decisions in order at which something was sampled, and their rows of ``advantages``.
-
-    One at which nothing was sampled (its prompt did not fit) is no sample.
-    """
-    steps = [step for trajectory in trajectories for step in trajectory.decisions]
-    sampled = [row for row, step in enumerate(steps) if step.response_ids]
-    return tuple(steps[row] for row in sampled), advantages[sampled]
-
-
-def sample_trajectories(trajectories: Sequence[Trajectory]) -> NDArray[np.int64]:
-    """[samples] the trajectory that each of ``step_samples`` belongs to, counted from 0."""
-    sampled = [sum(1 for step in each.decisions if step.response_ids) for each in trajectories]
-    return np.repeat(np.arange(len(trajectories)), sampled)
+def sampled_steps(trajectories: Sequence[Trajectory]) -> list[Step]:
+    """All decisions in order at which something was sampled; where a prompt did not fit, nothing was."""
+    return [step for trajectory in trajectories for step in trajectory.decisions if step.response_ids]
 
 
 def microbatches(
     samples: Samples, token_limit: int, device: torch.device | str, shared: bool = True
 ) -> Iterator[Microbatch]:
-    """The samples as forward passes, see :func:`microbatch_rows`."""
-    return (pack(samples.select(rows), device) for rows in microbatch_rows(samples, token_limit, shared))
+    """The samples as forward passes, see ``policy/passes.py``."""
+    rows = pass_rows(samples.pairs, token_limit, shared)
+    return (pack(samples.select(some), device) for some in rows)
 
 
-def microbatch_rows(samples: Samples, token_limit: int, shared: bool = True) -> Iterator[NDArray[np.int64]]:
-    """Which samples share a forward pass, see ``policy/passes.py``."""
-    pairs = [(step.prompt_ids, step.response_ids) for step in samples.steps]
-    return pass_rows(pairs, token_limit, shared)
-
-
-def by_token(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def by_token(values: Floats, counts: Indices) -> Floats:
     """[tokens] of [samples], or of [samples, at least the longest response] with padding."""
     if values.ndim == 1:
         return np.repeat(values, counts)
-    found: NDArray[np.float64] = values[np.arange(values.shape[1]) < counts[:, None]]
+    found: Floats = values[np.arange(values.shape[1]) < counts[:, None]]
     return found
 
 
 def pack(samples: Samples, device: torch.device | str) -> Microbatch:
     """One microbatch of all these samples."""
-    steps = samples.steps
-    counts = np.array([len(step.response_ids) for step in steps])
+    counts, sums = samples.lengths, samples.trajectory_sums
+    old = samples.logprobs if samples.proximal_logprobs is None else samples.proximal_logprobs
 
     def tensor(values: NDArray[Any]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=device)
 
-    def per_token(values: NDArray[np.float64]) -> torch.Tensor:
-        return tensor(by_token(values, counts))
-
-    def joined(values: PerToken) -> torch.Tensor:
-        return tensor(np.concatenate(values))
-
-    sums = samples.trajectory_sums
-    behaviour = [np.array(step.logprobs, np.float32) for step in steps]
     return Microbatch(
-        responses=pack_responses([(step.prompt_ids, step.response_ids) for step in steps], device),
-        old_logprobs=joined(samples.proximal_logprobs or tuple(behaviour)),
-        advantages=per_token(samples.advantages),
-        weights=per_token(samples.weights),
+        responses=pack_responses(samples.pairs, device),
+        old_logprobs=tensor(old),
+        advantages=tensor(samples.advantages),
+        weights=tensor(np.repeat(samples.weights, counts)),
         response=torch.tensor(np.repeat(np.arange(len(counts)), counts), device=device),
-        reference_logprobs=None if samples.reference_logprobs is None else joined(samples.reference_logprobs),
+        reference_logprobs=None if samples.reference_logprobs is None else tensor(samples.reference_logprobs),
         targets=None if samples.targets is None else samples.targets.map(tensor),
         trajectory_sums=None
         if sums is None

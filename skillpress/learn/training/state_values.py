@@ -7,40 +7,31 @@ prompt did not fit) has no prompt, hence no value and nothing to learn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm
-from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
+from skillpress.learn.algorithms.batch import Batch, Flags, Floats, SumOverRanks
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.samples import Samples
 
 
-def with_values(batch: Batch, trajectories: Sequence[Trajectory], learner: Learner) -> Batch:
-    """The batch of these trajectories with the values of its states; all ranks call this."""
-    asked = batch.tokens > 0
-    steps = [step for trajectory in trajectories for step in trajectory.decisions if step.response_ids]
-    nothing = np.zeros(len(steps))
-    states = ValueTargets(old=nothing, returns=nothing, weights=nothing, made=_made(trajectories)[asked])
+def with_values(batch: Batch, samples: Samples, learner: Learner) -> Batch:
+    """The batch with the values of its states; all ranks call this.
+
+    Args:
+        samples: the decisions of the batch at which something was sampled.
+    """
+    asked, nothing = batch.tokens > 0, np.zeros(len(samples))
+    states = ValueTargets(old=nothing, returns=nothing, weights=nothing, made=_made(batch, asked))
     values = np.zeros(len(batch.tokens))
-    values[asked] = learner.values(
-        Samples(steps=tuple(steps), advantages=nothing, weights=nothing, targets=states)
-    )
+    values[asked] = learner.values(replace(samples, targets=states))
     return replace(batch, values=values)
 
 
-def _made(trajectories: Sequence[Trajectory]) -> Floats:
-    """[decisions] the steps made before each."""
-    return np.array([number for trajectory in trajectories for number in trajectory.steps_before], np.float64)
-
-
-def targets_of(
-    batch: Batch, trajectories: Sequence[Trajectory], algorithm: Algorithm, add: SumOverRanks
-) -> ValueTargets[Floats] | None:
+def targets_of(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> ValueTargets[Floats] | None:
     """What the values of the states at which something was sampled are to learn, every state weighed alike;
     None where the algorithm asks for no values."""
     returns = algorithm.value_targets(batch)
@@ -50,5 +41,10 @@ def targets_of(
     states = add({"states": float(asked.sum())})["states"]
     weights = np.full(asked.sum(), 1.0 / max(states, 1.0))
     return ValueTargets(
-        old=batch.values[asked], returns=returns[asked], weights=weights, made=_made(trajectories)[asked]
+        old=batch.values[asked], returns=returns[asked], weights=weights, made=_made(batch, asked)
     )
+
+
+def _made(batch: Batch, asked: Flags) -> Floats:
+    """[samples] the steps made before each."""
+    return batch.made[asked].astype(np.float64)

@@ -25,28 +25,29 @@ import numpy as np
 
 from skillpress.core.engine import Engine
 from skillpress.core.seeds import generator
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.algorithm import Algorithm
-from skillpress.learn.algorithms.batch import Floats, Indices
-from skillpress.learn.algorithms.scored_tokens import ValueTargets
+from skillpress.learn.algorithms.batch import Batch, Indices
 from skillpress.learn.experience.experience import Experience
-from skillpress.learn.training.action_metrics import ActionMetrics
 from skillpress.learn.training.ahead import Rollouts
-from skillpress.learn.training.balance import minibatches
-from skillpress.learn.training.batch_metrics import batch_metrics
+from skillpress.learn.training.describing.action_metrics import ActionMetrics
+from skillpress.learn.training.describing.batch_metrics import batch_metrics
+from skillpress.learn.training.describing.episode_sample import EpisodeSample
+from skillpress.learn.training.groups import Collected
+from skillpress.learn.training.keeping.checkpoint import Stateful
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.learn.training.measured import mean_metrics
-from skillpress.learn.training.minibatches import updates_of_batch
+from skillpress.learn.training.minibatches import minibatches, updates_of_batch
 from skillpress.learn.training.mismatch import MismatchCheck
 from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.replay import ReplayBuffer
 from skillpress.learn.training.reward_shaping import RewardShaper
-from skillpress.learn.training.samples import Samples, sample_trajectories, step_samples
+from skillpress.learn.training.samples import Samples, by_token, sampled_steps
 from skillpress.learn.training.state_values import targets_of, with_values
-from skillpress.learn.training.training_sample import TrainingSample
 from skillpress.play.rollout import CollectionStatistics
 from skillpress.play.workers.distributed import Ranks
+from skillpress.skills.history import PhraseHistory
 
 
 @dataclass
@@ -65,18 +66,24 @@ class TrainingStep:
     mismatch: MismatchCheck
     engine: Engine
     ranks: Ranks
-    sample: TrainingSample
+    sample: EpisodeSample
     """What the training leaves of its episodes."""
     actions: ActionMetrics | None = None
     """Describes the policy's actions; None where they cannot be listed."""
     experience: Experience | None = None
     """What further attempts teach; None where there are none."""
-    history: dict[int, dict[tuple[str, ...], int]] = field(default_factory=dict)
-    """Step to its dictionary's learned phrases and their uses; grows by every step with a success."""
+    history: PhraseHistory = field(default_factory=PhraseHistory)
+    """The learned phrases of every step's dictionary."""
     replay: ReplayBuffer | None = None
     """Where groups of earlier steps are drawn from; None learns from new ones alone."""
     evolution: LibraryEvolution | None = None
     """The library whose skills the rollouts are shown; None where there is none."""
+
+    @property
+    def stateful(self) -> dict[str, Stateful]:
+        """The parts that remember something beside the weights, by name."""
+        parts: dict[str, Stateful] = {"buffer": self.shaper.buffer, "history": self.history}
+        return parts if self.evolution is None else {**parts, "library": self.evolution}
 
     def __call__(self, step: int, ahead: bool = False) -> dict[str, float]:
         """Training step number ``step`` (from 1); returns its metrics.
@@ -95,19 +102,26 @@ class TrainingStep:
 
         shaped = self.shaper(collected.tasks, collected.trajectories, collected.new)
         if shaped.dictionary is not None:
-            self.history[step] = shaped.dictionary.learned_counts
+            self.history.record(step, shaped.dictionary)
         evolved = self.evolution(step, new, shaped.dictionary) if self.evolution is not None else {}
-        batch = collected.batch(self.rollouts.collect.core_maximum)
-        batch = replace(batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges)
+        batch = replace(
+            collected.batch, penalty=shaped.penalty, segments=shaped.segments, charges=shaped.charges
+        )
+        samples = Samples.of(sampled_steps(collected.trajectories))
         seconds["shaping"] = clock.lap()
 
         if not ahead:  # an engine that plays meanwhile keeps what it needs
             self.engine.sleep()
         if self.algorithm.parameters.needs_values:
-            batch = with_values(batch, collected.trajectories, self.learner)
+            batch = with_values(batch, samples, self.learner)
         advantages = self.algorithm.advantages(batch, self.ranks.sum)
-        targets = targets_of(batch, collected.trajectories, self.algorithm, self.ranks.sum)
-        metrics = self._update(collected.trajectories, advantages, step, targets, collected.further)
+        samples = replace(
+            samples,
+            advantages=by_token(advantages[batch.tokens > 0], samples.lengths),
+            targets=targets_of(batch, self.algorithm, self.ranks.sum),
+            trajectory=self._numbers(batch) if self.algorithm.whole_trajectories else None,
+        )
+        metrics = self._update(step, samples, collected)
         seconds["update"] = clock.lap()
         self.rollouts.finish()
         seconds["rollout"] += clock.lap()
@@ -130,47 +144,32 @@ class TrainingStep:
             **_time_shares(seconds, self.rollouts.statistics - done),
         }
 
-    def _update(
-        self,
-        trajectories: Sequence[Trajectory],
-        advantages: Floats,
-        step: int,
-        targets: ValueTargets[Floats] | None = None,
-        further: Sequence[Trajectory] = (),
-    ) -> dict[str, float]:
+    def _update(self, step: int, samples: Samples, collected: Collected) -> dict[str, float]:
         """The optimizer steps of one batch; means are over the tokens trained (see ``measured.py``).
 
         A batch in which nothing was sampled (no prompt fitted, nothing was kept) makes no optimizer step.
 
         Args:
-            targets: of the decisions at which something was sampled; None where there are no values.
+            samples: of the batch, before they are weighed.
         """
-        steps, sample_advantages = step_samples(trajectories, advantages)
-        lengths = np.array([len(s.response_ids) for s in steps], np.int64)
+        lengths, age = samples.lengths, _age(collected.trajectories, step)
         totals = self.ranks.sum(
-            {"tokens": float(lengths.sum()), "sequences": float(len(steps)), "age": _age(steps, step)}
+            {"tokens": float(lengths.sum()), "sequences": float(len(samples)), "age": age}
         )
         if not totals["tokens"]:
             return {"tokens_sampled": 0.0, "tokens_trained": 0.0}
-        weights = self.algorithm.token_weights(lengths, totals["tokens"], totals["sequences"])
         updates = updates_of_batch(self.minibatches, self.minibatch_size, int(totals["sequences"]))
-        samples = Samples(
-            steps=steps,
-            advantages=sample_advantages,
-            weights=weights * updates,
-            targets=None if targets is None else replace(targets, weights=targets.weights * updates),
-            trajectory=self._numbers(trajectories) if self.algorithm.whole_trajectories else None,
-        )
-        useful = np.arange(len(steps)) if self.algorithm.teaches_everywhere else samples.with_advantage
+        samples = self._weighed(samples, totals, updates)
+        useful = np.arange(len(samples)) if self.algorithm.teaches_everywhere else samples.with_advantage
         random = generator(self.seed, "minibatches", step, 0)
-        compared = self.mismatch(_fresh(trajectories, step), step)
-        described = {} if self.actions is None else self.actions(trajectories, step)
+        compared = self.mismatch(samples, _fresh(collected, step), step)
+        described = {} if self.actions is None else self.actions(collected.trajectories, step)
         shares = minibatches(samples.select(useful), updates, self.ranks, random)
         corrected: dict[str, float] = {}
         if self.algorithm.importance is not None:
             shares, corrected = correct(shares, self.algorithm.importance, self.learner, self.ranks)
         shares = self.learner.with_reference(shares)
-        lessons = self._lessons(further, totals, updates, step)
+        lessons = self._lessons(collected.further, totals, updates, step)
         self.learner.begin_step(step)
         made = [self.learner.update(*both) for both in zip(shares, lessons, strict=True)]
         trained = self.ranks.sum({"tokens": float(lengths[useful].sum())})
@@ -178,32 +177,38 @@ class TrainingStep:
         staleness = {"staleness": totals["age"] / totals["tokens"]}
         return {**mean_metrics(made), **tokens, **staleness, **compared, **described, **corrected}
 
+    def _weighed(self, samples: Samples, totals: dict[str, float], updates: int) -> Samples:
+        """The samples with weights that sum to 1 over each of so many updates of about one size."""
+        weights = self.algorithm.token_weights(samples.lengths, totals["tokens"], totals["sequences"])
+        targets = samples.targets
+        if targets is not None:
+            targets = replace(targets, weights=targets.weights * updates)
+        return replace(samples, weights=weights * updates, targets=targets)
+
     def _lessons(
         self, further: Sequence[Trajectory], totals: dict[str, float], updates: int, step: int
     ) -> Sequence[Samples | None]:
         """What each update learns of further attempts; one of its tokens weighs what a rollout's does."""
         if self.experience is None:
             return [None] * updates
-        steps = self.experience.lessons(further)
-        lengths = np.array([len(each.response_ids) for each in steps], np.int64)
-        weights = self.algorithm.token_weights(lengths, totals["tokens"], totals["sequences"])
-        samples = Samples(steps=steps, advantages=np.ones(len(steps)), weights=weights * updates)
-        return minibatches(samples, updates, self.ranks, generator(self.seed, "lessons", step))
+        lessons = self._weighed(Samples.of_lessons(self.experience.lessons(further)), totals, updates)
+        return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
-    def _numbers(self, trajectories: Sequence[Trajectory]) -> Indices:
+    def _numbers(self, batch: Batch) -> Indices:
         """[samples] the number of each one's trajectory among those of all ranks."""
-        return sample_trajectories(trajectories) * self.ranks.size + self.ranks.rank
+        return batch.trajectory[batch.tokens > 0] * self.ranks.size + self.ranks.rank
 
 
-def _fresh(trajectories: Sequence[Trajectory], step: int) -> list[Step]:
-    """The responses that were sampled from the weights which the learner has before ``step``."""
-    fresh = [trajectory for trajectory in trajectories if trajectory.policy_version == step - 1]
-    return [each for trajectory in fresh for each in trajectory.decisions if each.response_ids]
+def _fresh(collected: Collected, step: int) -> Indices:
+    """The samples that were sampled from the weights which the learner has before ``step``."""
+    batch, versions = collected.batch, [each.policy_version for each in collected.trajectories]
+    fresh = np.array(versions, np.int64) == step - 1
+    return np.flatnonzero(fresh[batch.trajectory[batch.tokens > 0]])
 
 
-def _age(steps: Sequence[Step], step: int) -> float:
+def _age(trajectories: Sequence[Trajectory], step: int) -> float:
     """The sum over sampled tokens of how many training steps their weights are behind the learner's."""
-    spans = [span for each in steps for span in each.weight_spans]
+    spans = (span for each in sampled_steps(trajectories) for span in each.weight_spans)
     return float(sum((span.end - span.start) * (step - 1 - span.version) for span in spans))
 
 

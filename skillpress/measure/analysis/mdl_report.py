@@ -154,7 +154,12 @@ def _bits_with(
     skills = alphabet + sum(map(len, learned))
     segments = sum(_uses_with(dictionary, corpus, learned))
     return description_length(
-        skills, alphabet + len(learned), segments, 1, alphabet, dictionary.max_phrase_length
+        skills,
+        alphabet + len(learned),
+        segments=segments,
+        sequences=1,
+        alphabet_size=alphabet,
+        max_phrase_length=dictionary.max_phrase_length,
     )
 
 

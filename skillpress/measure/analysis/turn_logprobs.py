@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skillpress.core.trajectory import Step
 from skillpress.learn.training.samples import Samples
-from skillpress.learn.training.scoring_passes import score_samples
+from skillpress.learn.training.scoring_passes import ScoringPasses
 from skillpress.models.policy import Policy
 from skillpress.models.policy.passes import PASS_TOKENS
 from skillpress.models.policy.scorers import choose_scorer
@@ -28,8 +28,9 @@ class TurnScorer:
         temperature: divides the logits.
         """
         self._scorer = choose_scorer(policy.model.eval())
-        self._device = policy.model.device
-        self._temperature = temperature
+        self._passes = ScoringPasses(
+            temperature, PASS_TOKENS, policy.model.device, self._scorer.shares_prompts
+        )
 
     def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:
         """[turns] the sum over each turn's tokens, in nats; 0 if nothing was sampled."""
@@ -37,11 +38,7 @@ class TurnScorer:
         sampled = [number for number, turn in enumerate(turns) if turn.response_ids]
         if not sampled:
             return found
-        nothing = np.zeros(len(sampled))
-        samples = Samples(
-            steps=tuple(turns[number] for number in sampled), advantages=nothing, weights=nothing
-        )
-        shared = self._scorer.shares_prompts
-        scored = score_samples(self._scorer, samples, self._temperature, PASS_TOKENS, self._device, shared)
+        samples = Samples.of([turns[number] for number in sampled])
+        scored = np.split(self._passes.logprobs(self._scorer, samples), np.cumsum(samples.lengths)[:-1])
         found[sampled] = [logprobs.sum(dtype=np.float64) for logprobs in scored]
         return found

@@ -94,7 +94,7 @@ def count(
     key: str, label: str, episodes: pl.DataFrame, qualifies: pl.Expr, table: str = ""
 ) -> BehaviorFigure:
     """The number of episodes that qualify. The interval is that of their share, times the episodes."""
-    part = share(key, label, episodes, qualifies, pl.lit(1), table)
+    part = share(key, label, episodes=episodes, part=qualifies, whole=pl.lit(1), table=table)
     if part.value is None or part.low is None or part.high is None:
         return BehaviorFigure(key=key, label=label, value=None, unit="count", episodes=0, table=table)
     value, low, high = (round(x * episodes.height, 9) for x in (part.value, part.low, part.high))
@@ -113,15 +113,20 @@ def count(
 def success_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of won episodes (Tables 2, 6, 8 and 9)."""
     return average(
-        "success_length", "Success length", episodes.filter("won"), pl.col("length"), "steps", "Tables 2, 9"
+        "success_length",
+        "Success length",
+        episodes=episodes.filter("won"),
+        amount=pl.col("length"),
+        unit="steps",
+        table="Tables 2, 9",
     )
 
 
 def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of the steps in won episodes that changed nothing (Tables 2, 6 and 9)."""
     return share(
-        "invalid_rate_success", "Invalid actions, successes", episodes.filter("won"),
-        pl.col("invalid_steps"), pl.col("length"), "Tables 2, 9",
+        "invalid_rate_success", "Invalid actions, successes", episodes=episodes.filter("won"),
+        part=pl.col("invalid_steps"), whole=pl.col("length"), table="Tables 2, 9",
     )  # fmt: skip
 
 
@@ -146,8 +151,8 @@ def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
 def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of the steps in won episodes that repeat an earlier action of the episode (Tables 2, 6, 9)."""
     return share(
-        "repetition_rate_success", "Repeated actions, successes", episodes.filter("won"),
-        pl.col("repeated_steps"), pl.col("length"), "Tables 2, 9",
+        "repetition_rate_success", "Repeated actions, successes", episodes=episodes.filter("won"),
+        part=pl.col("repeated_steps"), whole=pl.col("length"), table="Tables 2, 9",
     )  # fmt: skip
 
 
@@ -155,7 +160,8 @@ def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
     """Share of the failures with this outcome (Tables 2, 8 and 9)."""
     return share(
         f"failures_{outcome}", f"{outcome.capitalize().replace('_', ' ')}, of failures",
-        episodes.filter(~pl.col("won")), pl.col("outcome") == outcome, pl.lit(1), "Tables 2, 9",
+        episodes=episodes.filter(~pl.col("won")), part=pl.col("outcome") == outcome, whole=pl.lit(1),
+        table="Tables 2, 9",
     )  # fmt: skip
 
 

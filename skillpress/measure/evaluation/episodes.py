@@ -119,7 +119,7 @@ def episode_table(steps: EvaluationSteps) -> pl.DataFrame:
 
 def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
     taken = pl.col("action").filter(pl.col("action") != "")
-    table = steps.group_by(EPISODE_KEY, maintain_order=True).agg(
+    figures = [
         pl.len().cast(pl.Int64).alias("length"),
         pl.col("won").first(),
         pl.col("outcome").first(),
@@ -127,7 +127,8 @@ def _episodes(steps: pl.DataFrame) -> pl.DataFrame:
         malformed().sum().cast(pl.Int64).alias("malformed_steps"),
         (taken.len().cast(pl.Int64) - taken.n_unique().cast(pl.Int64)).alias("repeated_steps"),
         (pl.col("step").sort() == pl.int_range(pl.len())).all().alias("whole"),
-    )
+    ]
+    table = steps.group_by(EPISODE_KEY, maintain_order=True).agg(figures)
     broken = table.filter(~pl.col("whole"))
     if broken.height:
         length = broken["length"][0]

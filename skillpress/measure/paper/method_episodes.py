@@ -12,6 +12,7 @@ from functools import cached_property
 
 import polars as pl
 
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
 
@@ -61,7 +62,7 @@ def _trajectory(steps: pl.DataFrame) -> Trajectory:
             Step(
                 prompt_ids=(),
                 response_ids=(),
-                logprobs=(),
+                logprobs=NO_LOGPROBS,
                 thought=row["thought"],
                 action=row["action"],
                 observation=row["observation"],

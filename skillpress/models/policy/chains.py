@@ -4,12 +4,20 @@ A step's prompt *extends* an earlier step where it begins with that step's promp
 token. Such steps are a chain. Its last prompt and response hold all of its tokens, and the responses before
 are spans of it, each predicted from exactly what it was sampled from. Steps in between may be missing: their
 tokens are still there, as part of the later prompts.
+
+Whoever takes the same steps several times, in parts or in another order, asks for their chains once and hands
+:class:`Pairs` on. A part of it compares only neighbours that were no neighbours before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from skillpress.core.trajectory import TokenIds
 
@@ -24,13 +32,61 @@ def extends(after: TokenIds, before: Pair) -> bool:
     return len(after) >= length and after[len(prompt) : length] == response and after[: len(prompt)] == prompt
 
 
-def chains(pairs: Sequence[Pair]) -> list[range]:
-    """Rows of neighbours that extend one another, in order; a pair that extends nothing begins a chain."""
-    edges = [row for row in range(len(pairs)) if row == 0 or not extends(pairs[row][0], pairs[row - 1])]
-    return [range(first, last) for first, last in pairwise([*edges, len(pairs)])]
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs in their order, and which of them go on from the one before."""
 
+    rows: tuple[Pair, ...]
+    goes_on: NDArray[np.bool_]
+    """[pairs] whether each extends the one before it; False for the first."""
 
-def behind(pairs: Sequence[Pair], chain: range) -> TokenIds:
-    """What follows a chain's first prompt: its responses and what was said between them."""
-    prompt, response = pairs[chain[-1]]
-    return prompt[len(pairs[chain[0]][0]) :] + response
+    @classmethod
+    def of(cls, pairs: Sequence[Pair] | Pairs) -> Pairs:
+        """The pairs, each compared with the one before it; the same object where that has been done."""
+        if isinstance(pairs, Pairs):
+            return pairs
+        rows = tuple(pairs)
+        found = [row > 0 and extends(rows[row][0], rows[row - 1]) for row in range(len(rows))]
+        return cls(rows, np.array(found, np.bool_))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
+        """All pairs of the parts, one part behind the other."""
+        found = np.concatenate([np.zeros(0, np.bool_), *(part.goes_on for part in parts)])
+        rows = tuple(pair for part in parts for pair in part.rows)
+        for first in np.cumsum([len(part.rows) for part in parts[:-1]]):
+            if 0 < first < len(rows):
+                found[first] = extends(rows[first][0], rows[first - 1])
+        return cls(rows, found)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def select(self, wanted: NDArray[np.int64]) -> Pairs:
+        """The pairs in these rows, in this order.
+
+        A later pair of a chain extends every earlier one, whatever was between them, so these need no look.
+        """
+        rows = tuple(self.rows[row] for row in wanted)
+        chain = np.cumsum(~self.goes_on)[wanted]
+        found = np.zeros(len(rows), np.bool_)
+        found[1:] = (chain[1:] == chain[:-1]) & (wanted[1:] > wanted[:-1])
+        for row in np.flatnonzero(~found[1:]) + 1:
+            found[row] = extends(rows[row][0], rows[row - 1])
+        return Pairs(rows, found)
+
+    @cached_property
+    def chains(self) -> list[range]:
+        """Rows of neighbours that extend one another, in order; a pair that extends nothing begins one."""
+        edges = [*np.flatnonzero(~self.goes_on).tolist(), len(self.rows)]
+        return [range(first, last) for first, last in pairwise(edges)]
+
+    @cached_property
+    def response_lengths(self) -> NDArray[np.int64]:
+        """[pairs] tokens of each response."""
+        return np.array([len(response) for _, response in self.rows], np.int64)
+
+    def behind(self, chain: range) -> TokenIds:
+        """What follows a chain's first prompt: its responses and what was said between them."""
+        prompt, response = self.rows[chain[-1]]
+        return prompt[len(self.rows[chain[0]][0]) :] + response

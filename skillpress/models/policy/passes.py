@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from skillpress.core.trajectory import TokenIds
-from skillpress.models.policy.chains import Pair, behind, chains
+from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.scorers import Scorer
 from skillpress.models.policy.scoring import pack_responses
 
@@ -40,7 +40,9 @@ class _Sequence:
         return self.width.bit_length() if len(self.rows) > 1 else 0
 
 
-def pass_rows(pairs: Sequence[Pair], token_limit: int, shared: bool = True) -> Iterator[NDArray[np.int64]]:
+def pass_rows(
+    pairs: Sequence[Pair] | Pairs, token_limit: int, shared: bool = True
+) -> Iterator[NDArray[np.int64]]:
     """Which pairs share a forward pass of at most ``token_limit`` tokens (or of one that is longer).
 
     Neighbours that extend one another are one sequence (``chains.py``) and stay together. Sequences are
@@ -50,38 +52,38 @@ def pass_rows(pairs: Sequence[Pair], token_limit: int, shared: bool = True) -> I
     bounded too. Where prompts are not ``shared``, each sequence costs its prompt.
     """
     held: list[_Sequence] = []
-    prompts: set[TokenIds] = set()
-    longest = 0
+    prompts = longest = 0
     # Those of one octave beside each other, then those of one length and one prompt; else in order.
     for each in sorted(_sequences(pairs), key=lambda one: (one.octave, len(one.prompt), one.prompt)):
+        more = int(not shared or not held or each.prompt != held[-1].prompt)  # equal prompts are neighbours
         if held and (
             each.octave != held[-1].octave
             or not _fits(
-                len(prompts | {each.prompt}) if shared else len(held) + 1,
-                len(each.prompt),
-                len(held) + 1,
-                max(longest, each.width),
-                token_limit,
+                prompts=prompts + more,
+                prompt_width=len(each.prompt),
+                rows=len(held) + 1,
+                width=max(longest, each.width),
+                limit=token_limit,
             )
         ):
             yield _rows_of(held)
-            held, prompts, longest = [], set(), 0
+            held, prompts, longest, more = [], 0, 0, 1
         held.append(each)
-        prompts.add(each.prompt)
+        prompts += more
         longest = max(longest, each.width)
     if held:
         yield _rows_of(held)
 
 
-def fit_one_pass(pairs: Sequence[Pair], token_limit: int, shared: bool = True) -> bool:
+def fit_one_pass(pairs: Sequence[Pair] | Pairs, token_limit: int, shared: bool = True) -> bool:
     """Whether all pairs fit into one pass of at most ``token_limit`` tokens, in the order given."""
     found = _sequences(pairs)
     return _fits(
-        len({each.prompt for each in found}) if shared else len(found),
-        max(len(each.prompt) for each in found),
-        len(found),
-        max(each.width for each in found),
-        token_limit,
+        prompts=len({each.prompt for each in found}) if shared else len(found),
+        prompt_width=max(len(each.prompt) for each in found),
+        rows=len(found),
+        width=max(each.width for each in found),
+        limit=token_limit,
     )
 
 
@@ -90,17 +92,19 @@ def response_logprobs(
     scorer: Scorer, pairs: Sequence[Pair], temperature: float, token_limit: int, device: torch.device
 ) -> list[torch.Tensor]:
     """Per pair the log-probabilities [response tokens] in nats of its response, in float32."""
-    found = [torch.empty(0)] * len(pairs)
-    for rows in pass_rows(pairs, token_limit, scorer.shares_prompts):
-        some = [pairs[row] for row in rows]
+    known = Pairs.of(pairs)
+    found = [torch.empty(0)] * len(known)
+    for rows in pass_rows(known, token_limit, scorer.shares_prompts):
+        some = known.select(rows)
         logprobs, _ = scorer(pack_responses(some, device), temperature)
-        for row, part in zip(rows, logprobs.split([len(response) for _, response in some]), strict=True):
+        for row, part in zip(rows, logprobs.split(some.response_lengths.tolist()), strict=True):
             found[row] = part
     return found
 
 
-def _sequences(pairs: Sequence[Pair]) -> list[_Sequence]:
-    return [_Sequence(rows, pairs[rows.start][0], len(behind(pairs, rows)) - 1) for rows in chains(pairs)]
+def _sequences(pairs: Sequence[Pair] | Pairs) -> list[_Sequence]:
+    known = Pairs.of(pairs)
+    return [_Sequence(rows, known.rows[rows.start][0], len(known.behind(rows)) - 1) for rows in known.chains]
 
 
 def _rows_of(sequences: Sequence[_Sequence]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import TokenIds
-from skillpress.models.policy.chains import Pair, behind, chains
+from skillpress.models.policy.chains import Pair, Pairs
 from skillpress.models.policy.logits import sliding_window
 from skillpress.models.policy.token_scores import TokenScores
 
@@ -64,17 +64,17 @@ class Responses:
         return replace(self, continuations=self.continuations.new_zeros(len(self.owner), 1))
 
 
-def pack_responses(pairs: Sequence[Pair], device: torch.device | str = "cpu") -> Responses:
+def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "cpu") -> Responses:
     """(prompt, response) pairs as one padded batch with every different prompt once.
 
     A pair whose prompt goes on from the pair before it is of the same sequence.
     """
-    joined = chains(pairs)
-    firsts = [pairs[chain.start][0] for chain in joined]
+    known = Pairs.of(pairs)
+    firsts = [known.rows[chain.start][0] for chain in known.chains]
     place = {prompt: index for index, prompt in enumerate(dict.fromkeys(firsts))}
-    following = [behind(pairs, chain)[:-1] for chain in joined]
+    following = [known.behind(chain)[:-1] for chain in known.chains]
     width = max(map(len, following))
-    counts = np.array([len(response) for _, response in pairs])
+    counts = known.response_lengths
 
     def tensor(values: Any) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.long, device=device)
@@ -83,19 +83,19 @@ def pack_responses(pairs: Sequence[Pair], device: torch.device | str = "cpu") ->
         prompts=tensor(_pad([*place])),
         prompt_lengths=tensor([len(prompt) for prompt in place]),
         owner=tensor([place[prompt] for prompt in firsts]),
-        continuations=tensor(_pad(following)).reshape(len(joined), width),
+        continuations=tensor(_pad(following)).reshape(len(following), width),
         continuation_lengths=tensor([len(tokens) for tokens in following]),
-        predicting=tensor(_predicting(pairs, joined, width)),
-        targets=tensor([token for _, response in pairs for token in response]),
+        predicting=tensor(_predicting(known, width)),
+        targets=tensor([token for _, response in known.rows for token in response]),
         first=tensor(np.cumsum(counts) - counts),
     )
 
 
-def _predicting(pairs: Sequence[Pair], joined: Sequence[range], width: int) -> NDArray[np.int64]:
+def _predicting(pairs: Pairs, width: int) -> NDArray[np.int64]:
     """[tokens] see :class:`Responses`."""
-    counts = np.array([len(response) for _, response in pairs])
+    counts, joined, rows = pairs.response_lengths, pairs.chains, pairs.rows
     sequence = np.repeat(np.arange(len(joined)), [len(chain) for chain in joined])
-    begins = [len(pairs[row][0]) - len(pairs[chain.start][0]) for chain in joined for row in chain]
+    begins = [len(rows[row][0]) - len(rows[chain.start][0]) for chain in joined for row in chain]
     # From the end of its sequence's first prompt, the place of each response token.
     place = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
     sequence = np.repeat(sequence, counts)

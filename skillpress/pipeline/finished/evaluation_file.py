@@ -7,7 +7,7 @@ from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_json
-from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 
 TABLES = ("policies", "comparisons")
 """What holds an entry for each policy, and for each two."""

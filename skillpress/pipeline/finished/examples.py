@@ -38,10 +38,10 @@ def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Examp
         example(
             title,
             f"Task {task.task_id}. {words}",
-            environment.projection_of(run.params.environment),
-            task,
-            played(policy, task, chosen[f"run{after}"], chosen[f"rollout_index{after}"]),
-            dictionary,
+            projection=environment.projection_of(run.params.environment),
+            task=task,
+            trajectory=played(policy, task, chosen[f"run{after}"], chosen[f"rollout_index{after}"]),
+            dictionary=dictionary,
         )
         for title, policy, after in (("Before training", START, ""), ("After training", TRAINED, "_after"))
     ]

@@ -13,7 +13,7 @@ from skillpress.core.rollout_files import scan_rollouts
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.params import Params, load_params
-from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.measure.evaluation.episodes import (
     EvaluationSteps,
     check_complete,

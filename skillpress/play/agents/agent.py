@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import (
@@ -29,18 +28,16 @@ from skillpress.core.interface import (
     StepReward,
     SummarizingUpdate,
 )
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
-from skillpress.core.trajectory import RewardPart, TokenIds
+from skillpress.core.trajectory import Kind, RewardPart, TokenIds
 from skillpress.play.agents.context import Prompter
 from skillpress.play.agents.decide import decide
 
 _UNASKED = Decision(
-    prompt_ids=(), response_ids=(), logprobs=(), parsed=ParsedAction("", "", "prompt_too_long")
+    prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", "prompt_too_long")
 )
 """The decision in a state whose prompt does not fit the budget."""
-
-
-_Kind = Literal["action", "summary", "reflection"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class _Asked:
 
     prompt: TokenIds | None
     """None if the prompt does not fit."""
-    kind: _Kind
+    kind: Kind
     """What the prompt asks for."""
     plain: TokenIds | None = None
     """The prompt without the state's knowledge; None if the state has no knowledge."""
@@ -95,7 +92,7 @@ class LanguageAgent:
         questions = self._questions([request.state for request in requests])
         for request, question in zip(requests, questions, strict=True):
             if question.prompt is None:
-                self._mute.append((request.key, replace(_UNASKED, summary=question.kind != "action")))
+                self._mute.append((request.key, replace(_UNASKED, kind=question.kind)))
                 continue
             self._asked[request.key] = question
             asked.append(Request(request.key, question.prompt, self.sampling, request.seed))
@@ -128,9 +125,9 @@ class LanguageAgent:
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """Return X_{k+1}. After a state without a prompt, the next prompt is rebuilt because it has nothing
         to extend."""
-        if decision.summary and state.attempt:
+        if decision.kind == "reflection":
             return replace(state, attempt="", knowledge=self._own.knowledge(decision.parsed))
-        if decision.summary and isinstance(self.state_update, SummarizingUpdate):
+        if decision.kind == "summary" and isinstance(self.state_update, SummarizingUpdate):
             return replace(self.state_update.summed_up(state, decision.parsed), tokens_left=None)
         thought, action = decision.parsed.thought, decision.parsed.action
         following = self.state_update(state, thought, action, observation, info)
@@ -160,13 +157,13 @@ class LanguageAgent:
         prompts = self._prompts(shown, kinds)
         return [_Asked(prompts[row], kind, plain.get(row)) for row, kind in enumerate(kinds)]
 
-    def _kinds(self, states: Sequence[AgentState]) -> list[_Kind]:
+    def _kinds(self, states: Sequence[AgentState]) -> list[Kind]:
         """What each prompt asks for.
 
         A reflection if the state has an attempt; a summary if one is due or the prompt is nearly full;
         otherwise an action.
         """
-        kinds: list[_Kind] = ["reflection" if state.attempt else "action" for state in states]
+        kinds: list[Kind] = ["reflection" if state.attempt else "action" for state in states]
         update = self.state_update
         if isinstance(update, SummarizingUpdate):
             for row, full in enumerate(self.prompter.nearly_full(states)):
@@ -175,7 +172,7 @@ class LanguageAgent:
                     kinds[row] = "summary"
         return kinds
 
-    def _prompts(self, states: Sequence[AgentState], kinds: Sequence[_Kind]) -> list[TokenIds | None]:
+    def _prompts(self, states: Sequence[AgentState], kinds: Sequence[Kind]) -> list[TokenIds | None]:
         """One prompt per state, asking for the given kind."""
         found: list[TokenIds | None] = [None] * len(states)
         for kind in dict.fromkeys(kinds):
@@ -185,7 +182,7 @@ class LanguageAgent:
                 found[row] = prompt
         return found
 
-    def _request(self, kind: _Kind) -> str:
+    def _request(self, kind: Kind) -> str:
         """The request below a prompt of this kind."""
         if kind == "reflection":
             return self._own.request
@@ -209,6 +206,6 @@ class LanguageAgent:
             parsed=parsed,
             weight_spans=completion.weight_spans,
             prefilled_tokens=completion.prefilled_tokens,
-            summary=asked.kind != "action",
+            kind=asked.kind,
             plain_prompt_ids=asked.plain,
         )

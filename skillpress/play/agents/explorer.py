@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import RewardPart
@@ -36,7 +37,7 @@ class RandomExplorer:
                 Decision(
                     prompt_ids=(),
                     response_ids=(),
-                    logprobs=(),
+                    logprobs=NO_LOGPROBS,
                     parsed=ParsedAction("", self._draw(asked.state, asked.seed)),
                 ),
             )

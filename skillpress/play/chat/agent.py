@@ -23,8 +23,9 @@ from skillpress.core.interface import (
     StepReward,
     SummarizingUpdate,
 )
+from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
-from skillpress.core.trajectory import RewardPart
+from skillpress.core.trajectory import Kind, RewardPart
 from skillpress.play.chat.client import ChatClient
 from skillpress.play.chat.outcomes import Answer
 
@@ -98,7 +99,7 @@ class ChatAgent:
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """Return X_{k+1}."""
         update, parsed = self._state_update, decision.parsed
-        if decision.summary and isinstance(update, SummarizingUpdate):
+        if decision.kind == "summary" and isinstance(update, SummarizingUpdate):
             return update.summed_up(state, parsed)
         return update(state, parsed.thought, parsed.action, observation, info)
 
@@ -117,7 +118,7 @@ class ChatAgent:
         what = f"task {state.task.task_id}"
         if isinstance(update, SummarizingUpdate) and state.history and update.due(state):
             answer = self._client.ask(f"{prompt}\n{update.request}", seed, what)
-            return _decision(_marked(update.read(answer.text), answer), summary=True)
+            return _decision(_marked(update.read(answer.text), answer), kind="summary")
         answer = self._client.ask(prompt, seed, what)
         return _decision(_marked(_parsed(answer, self._parse), answer))
 
@@ -136,5 +137,5 @@ def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
 
 
-def _decision(parsed: ParsedAction, summary: bool = False) -> Decision:
-    return Decision(prompt_ids=(), response_ids=(), logprobs=(), parsed=parsed, summary=summary)
+def _decision(parsed: ParsedAction, kind: Kind = "action") -> Decision:
+    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed, kind=kind)

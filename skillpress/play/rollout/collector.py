@@ -304,7 +304,7 @@ class _Flight:
         for slot, decision in decisions:
             self._statistics.decisions += 1
             self._statistics.prefilled_tokens += decision.prefilled_tokens or 0
-            if decision.summary:
+            if decision.kind != "action":
                 self._sum_up(self._episodes[slot], decision)
                 continue
             self._episodes[slot].decision = decision
@@ -386,6 +386,7 @@ def recorded(
         weight_spans=decision.weight_spans,
         plain_prompt_ids=decision.plain_prompt_ids,
         state_key=state.info.state_key,
+        kind=decision.kind,
     )
 
 

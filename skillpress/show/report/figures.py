@@ -113,7 +113,14 @@ def budget(policies: Sequence[PolicyResult], looks: Mapping[str, Look]) -> go.Fi
     for method, results in by_method(policies).items():
         curves = np.array([result.summary.budget.success for result in results])
         steps = np.arange(1, curves.shape[1] + 1)
-        _line_with_band(figure, steps, curves, method, looks[method], "%{y:.1%} within %{x} steps")
+        _line_with_band(
+            figure,
+            steps,
+            values=curves,
+            method=method,
+            look=looks[method],
+            hover="%{y:.1%} within %{x} steps",
+        )
     styled(figure, 380, "step budget", "share of episodes won")
     figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="tozero")
     return figure
@@ -130,7 +137,7 @@ def learning_curve(curves: Sequence[Curve], metric: Metric, looks: Mapping[str, 
         last = min(int(frame.height) for frame in frames)  # a run that is not finished is shorter
         values = np.array([_smooth(frame[metric.column])[:last] for frame in frames], dtype=np.float64)
         steps = frames[0]["step"].to_numpy()[:last]
-        _line_with_band(figure, steps, values, method, looks[method], hover)
+        _line_with_band(figure, steps, values=values, method=method, look=looks[method], hover=hover)
     styled(figure, 270, "training step", metric.axis)
     if metric.percent:
         figure.update_yaxes(tickformatstops=PERCENT_STOPS, rangemode="nonnegative")

@@ -34,8 +34,8 @@ def draw(spreads: Sequence[Spread]) -> str:
     parts = [
         _text(LEFT, 24, "log ratio of turns 0 to k, in nats: median, middle 50% and 90%", bold=True),
         *_rules(y, _ticks(low, high), _form(low, high)),
-        _area(x, y, quantiles["p05"], quantiles["p95"], color, 0.15),
-        _area(x, y, quantiles["p25"], quantiles["p75"], color, 0.3),
+        _area(x, y, low=quantiles["p05"], high=quantiles["p95"], color=color, opacity=0.15),
+        _area(x, y, low=quantiles["p25"], high=quantiles["p75"], color=color, opacity=0.3),
         _line(x, y, quantiles["p50"], color),
         _text(LEFT, 302, "effective sample size of their weights, as a share of the trajectories", bold=True),
         *_rules(share, (0.0, 0.5, 1.0), "{:.0%}"),

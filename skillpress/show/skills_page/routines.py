@@ -101,7 +101,14 @@ def bits_saved(dictionary: SkillDictionary, sequences: Sequence[Skills]) -> list
         table = make_table([*singles, *phrases], len(singles), dictionary.max_phrase_length)
         segments = int(costs(corpus, table) @ corpus.weights)
         skills, size = len(singles) + sum(map(len, phrases)), len(singles) + len(phrases)
-        return description_length(skills, size, segments, 1, len(singles), dictionary.max_phrase_length)
+        return description_length(
+            skills,
+            size,
+            segments=segments,
+            sequences=1,
+            alphabet_size=len(singles),
+            max_phrase_length=dictionary.max_phrase_length,
+        )
 
     whole = bits(learned)
     return [bits(learned[:place] + learned[place + 1 :]) - whole for place in range(len(learned))]

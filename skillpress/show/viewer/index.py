@@ -16,7 +16,7 @@ import polars as pl
 from skillpress.core.errors import StorageError
 from skillpress.core.rollout_files import TAKEN, TRAJECTORY_KEY, scan_rollouts, stretches
 from skillpress.core.trajectory import Task
-from skillpress.learn.training.trained_episodes import scan_advantages
+from skillpress.learn.training.describing.trained_episodes import scan_advantages
 
 NARROW = (
     *TRAJECTORY_KEY, "policy", "run", "won", "outcome", "policy_version", "action", "invalid", "reward",
@@ -62,7 +62,7 @@ def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
     """Index a rollout file.
 
     Args:
-        advantages: the file beside a training's rollouts (``skillpress.learn.training.trained_episodes``).
+        advantages: the file beside a training's rollouts (``training.describing.trained_episodes``).
 
     Raises:
         StorageError: the file is missing, truncated, of another schema, or was replaced while it was read, or

@@ -42,7 +42,7 @@ class SourceFiles:
     tokenizer: Path | None = None
     """The folder of the policy's tokenizer."""
     advantages: Path | None = None
-    """Training's values for the rows, in a file of ``skillpress.learn.training.trained_episodes``."""
+    """Training's values for the rows, in a file of ``training.describing.trained_episodes``."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ after any training step is everything added until then.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_schema, write_text
@@ -103,7 +104,7 @@ def task_class(task: Task) -> str:
 
 def write_library(path: str | Path, library: SkillLibrary) -> None:
     """Write a library with its history as JSON, atomically; the same library gives the same bytes."""
-    content = {"schema": SCHEMA, "versions": [asdict(version) for version in library.versions]}
+    content = {"schema": SCHEMA, **library_state(library)}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -115,9 +116,19 @@ def read_library(path: str | Path) -> SkillLibrary:
     """
     content = read_schema(path, SCHEMA, "train again")
     try:
-        return SkillLibrary(tuple(map(_version, content["versions"])))
+        return library_of(content)
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{path}: damaged library ({error}); train again") from error
+
+
+def library_state(library: SkillLibrary) -> dict[str, Any]:
+    """A library with its history as JSON can hold it."""
+    return {"versions": [asdict(version) for version in library.versions]}
+
+
+def library_of(state: Mapping[str, Any]) -> SkillLibrary:
+    """The library of which :func:`library_state` was taken."""
+    return SkillLibrary(tuple(map(_version, state["versions"])))
 
 
 def _version(content: dict[str, object]) -> Version:

@@ -79,7 +79,15 @@ def search_within(
             price = _price(grams, coded_length)[candidates]
             bar = best_bits - TOLERANCE - singletons
             chosen, proven = _solve(
-                corpus, grams, candidates, price, learned, size + learned, bar, remaining, integral
+                corpus,
+                grams,
+                candidates=candidates,
+                price=price,
+                most=learned,
+                size=size + learned,
+                bar=bar,
+                time_limit=remaining,
+                integral=integral,
             )
             if chosen is not None:
                 phrases = phrases_of(corpus, grams, chosen)
@@ -112,7 +120,17 @@ def best_without_singletons(corpus: Corpus, max_phrase_length: int, coded_length
             break
         bar = min(best_bits - TOLERANCE, 1e9)
         price = _price(grams, coded_length)[candidates]
-        chosen, _ = _solve(corpus, grams, candidates, price, size, size, bar, np.inf, True)
+        chosen, _ = _solve(
+            corpus,
+            grams,
+            candidates=candidates,
+            price=price,
+            most=size,
+            size=size,
+            bar=bar,
+            time_limit=np.inf,
+            integral=True,
+        )
         if chosen is not None:
             best = sorted(phrases_of(corpus, grams, chosen))
             cut = sum(segmentation_cost(s, set(best), max_phrase_length) * n for s, n in corpus)

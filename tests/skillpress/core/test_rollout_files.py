@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import datasets
@@ -26,7 +26,7 @@ from skillpress.core.rollout_files import (
 from skillpress.core.sequence_files import SEQUENCE_SCHEMA, scan_sequences, write_sequences
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks, write_tasks
-from skillpress.core.trajectory import RewardPart, SkillSequence, Step, Task, Trajectory, WeightSpan
+from skillpress.core.trajectory import RewardPart, SkillSequence, Step, Summary, Task, Trajectory, WeightSpan
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 token_ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
@@ -83,11 +83,28 @@ def test_the_tables_of_columns_are_the_records_fields() -> None:
     assert {*TRAJECTORY_COLUMNS, *in_rows_of_their_own} == {field.name for field in fields(Trajectory)}
 
 
+def test_what_each_response_was_asked_for_comes_back_and_older_files_tell_actions_from_the_rest(
+    tmp_path: Path,
+) -> None:
+    asked = Step((1,), (2,), (-1.0,), "", "", "", None, ())
+    acting = [replace(asked, action="go", observation=seen) for seen in ("a wall", "a door")]
+    reflection, summary = Summary(0, replace(asked, kind="reflection")), Summary(1, asked)
+    played = replace(trajectory(acting, 0), summaries=(reflection, summary))
+    path = tmp_path / "rollouts.parquet"
+    write_rollouts(path, [played])
+    assert read_rollouts(path) == [played]
+    kinds = ["reflection", "action", "summary", "action"]
+    assert scan_rollouts(path).collect()["kind"].to_list() == kinds
+    rollout_frame([played]).drop("kind").write_parquet(path, metadata={"skillpress": "rollouts/4"})
+    (found,) = read_rollouts(path)
+    assert [step.kind for step in found.decisions] == ["summary", "action", "summary", "action"]
+
+
 def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
     frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
-    said = r"schema is 'rollouts/2', this version reads rollouts/'4'; make it again"
+    said = r"schema is 'rollouts/2', this version reads rollouts/'5'; make it again"
     with pytest.raises(StorageError, match=said):
         read_rollouts(path)
 

@@ -17,11 +17,12 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
 from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.training.samples import Samples, microbatch_rows, step_samples
-from skillpress.learn.training.scoring_passes import score_samples
+from skillpress.learn.training.samples import Samples, sampled_steps
+from skillpress.learn.training.scoring_passes import ScoringPasses
 from skillpress.models.policy import Policy
-from skillpress.models.policy.chains import chains, extends
+from skillpress.models.policy.chains import Pairs, extends
 from skillpress.models.policy.packing import PackedScorer
+from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import ResponseScorer
 from skillpress.play.rollout import CollectionStatistics, requests
 
@@ -89,15 +90,12 @@ def test_each_step_prefills_its_new_tokens_and_one_that_is_fed_again(played: Pla
 
 def test_the_scorers_log_probabilities_of_an_episode_are_the_engines(played: Played) -> None:
     policy, trajectories, _ = played
-    moves = sum(len(trajectory.steps) for trajectory in trajectories)
-    steps, _ = step_samples(trajectories, np.zeros(moves))
-    samples = Samples(steps, np.zeros(len(steps)), np.zeros(len(steps)))
-    assert len(chains([pair(step) for step in steps])) == len(trajectories)
-    assert sum(len(rows) for rows in microbatch_rows(samples, 300)) == len(steps)
+    samples = Samples.of(sampled_steps(trajectories))
+    assert len(samples.pairs.chains) == len(trajectories)
+    assert sum(len(rows) for rows in pass_rows(samples.pairs, 300)) == len(samples)
     for scorer in (ResponseScorer(policy.model), PackedScorer(policy.model)):
-        found = score_samples(scorer, samples, 1.0, 300, "cpu", scorer.shares_prompts)
-        for step, logprobs in zip(steps, found, strict=True):
-            np.testing.assert_allclose(logprobs, step.logprobs, atol=2e-5)
+        found = ScoringPasses(1.0, 300, "cpu", scorer.shares_prompts).logprobs(scorer, samples)
+        np.testing.assert_allclose(found, samples.logprobs, atol=2e-5)
 
 
 def test_a_prompt_that_outgrows_its_tokens_begins_anew_with_the_last_turns_and_grows_again() -> None:
@@ -141,7 +139,7 @@ def test_what_is_imitated_are_the_prompts_that_the_policy_will_see(played: Playe
     )
     assert sum(map(len, shown)) > len(shown)
     samples = tokenize_growing(shown, made.prompter(policy), policy)
-    assert [len(chain) for chain in chains(samples)] == [len(steps) for steps in shown]
+    assert [len(chain) for chain in Pairs.of(samples).chains] == [len(steps) for steps in shown]
     anew = tokenize([step for steps in shown for step in steps], made.prompter(policy), policy)
     assert [response for _, response in samples] == [response for _, response in anew]
     assert samples[0] == anew[0]

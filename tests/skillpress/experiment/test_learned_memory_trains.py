@@ -80,7 +80,7 @@ def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
         learner = Learner(
             fresh.model, ClippedSurrogate(0.2, 0.2, 0.0), "zero1_fp32", AdamW(1e-4), 1.0, 1024, Ranks()
         )
-        learner.update(Samples(steps=(step,), advantages=np.array([judged]), weights=np.array([1 / 3])))
+        learner.update(Samples.of([step], advantages=np.array([judged]), weights=np.array([1 / 3])))
         assert np.sign(memory_logprob(fresh) - before) == judged
 
 

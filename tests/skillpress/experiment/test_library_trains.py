@@ -13,6 +13,7 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Trajectory
 from skillpress.environments import bundle
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
+from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.models.policy import load_policy
@@ -123,7 +124,8 @@ def collected(folder: Path, split: str) -> Collected:
             won=False, terminated=False, truncated=True, outcome="timeout", policy_version=0, seed=0,
         )
     ]  # fmt: skip
-    return Collected(tasks=tasks, trajectories=episodes, groups=[0], played=episodes)
+    batch = batch_of(episodes, [0], 1.0)
+    return Collected(tasks=tasks, trajectories=episodes, batch=batch, played=episodes)
 
 
 def test_an_episode_of_another_split_is_refused(folder: Path) -> None:

@@ -91,4 +91,4 @@ def test_the_buffer_holds_what_a_method_may_correct_for(folder: Path) -> None:
     remembered = list(transitions(episodes))
     assert len(remembered) == len(steps)
     assert sum(each.next_state is None for each in remembered) == len(episodes)
-    assert all(each.state for each in remembered) and all(step.logprobs for step in steps)
+    assert all(each.state for each in remembered) and all(len(step.logprobs) for step in steps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.learn.training.measured import mean_metrics
 from skillpress.learn.training.optimizer import AdamW
-from skillpress.learn.training.samples import Samples, step_samples
+from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.models.policy import Policy, load_policy, save_policy
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents import LanguageAgent
@@ -111,16 +112,16 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
     agent = acting(params, policy)
     pair = Experiment(params).collector(agent).collect(requests(tasks[:1], 2, params.seed, "pair"))
     judged = np.repeat([1.0, -1.0], [len(trajectory.steps) for trajectory in pair])
-    steps, advantages = step_samples(pair, judged)
-    lengths = np.array([len(step.response_ids) for step in steps])
-    weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(steps)))
+    samples = Samples.of(sampled_steps(pair), judged)
+    lengths = samples.lengths
+    weights = token_weights(lengths, "token_mean", float(lengths.sum()), float(len(samples)))
     join_ranks(Ranks(), free_port())
     model = load_policy(folder / "start").model
     learner = Learner(
         model, ClippedSurrogate(0.2, 0.2, 0.01), "zero1_fp32", AdamW(1e-5), 1.0, 1024, Ranks(),
         adapter=LoraAdapter(model, 8, 16, seed=0) if trained == "low-rank changes" else None,
     )  # fmt: skip
-    (samples,) = learner.with_reference([Samples(steps, advantages, weights)])
+    (samples,) = learner.with_reference([replace(samples, weights=weights)])
     first, second = (mean_metrics([learner.update(samples)]) for _ in range(2))
     assert second["loss"] < first["loss"]
     assert first["reference_kl"] < second["reference_kl"]

@@ -236,7 +236,8 @@ def test_every_parameter_is_a_dependency_of_a_stage(
 
 DECIDING = ("skillpress/core/trajectory.py", "skillpress/core/interface.py",
             "skillpress/experiment/params.py",
-            "skillpress/learn/training/selected_checkpoint.py", "skillpress/learn/training/learner.py",
+            "skillpress/learn/training/keeping/selected_checkpoint.py",
+            "skillpress/learn/training/learner.py",
             "skillpress/learn/algorithms/grpo.py", "skillpress/learn/algorithms/group_statistics.py",
             "skillpress/learn/algorithms/selections/none.py",
             "infra/deepspeed/zero1_fp32.json", "data/inputs.json", "data/environment.json",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,9 +31,11 @@ def test_of_a_batch_larger_than_the_capacity_the_end_is_remembered():
 def test_its_state_restores_it():
     buffer = SuccessBuffer(2)
     buffer.push([("A",), ("B", "C"), ()])
-    restored = SuccessBuffer(2, buffer.state())
+    state = json.loads(json.dumps(buffer.state_dict()))
+    restored = SuccessBuffer(2)
+    restored.load_state_dict(state)
     restored.push([("D",)])
-    assert buffer.state() == [["B", "C"], []]
+    assert buffer.sequences == [("B", "C"), ()], "two buffers share nothing"
     assert restored.sequences == [(), ("D",)]
 
 
@@ -39,4 +43,4 @@ def test_impossible_buffers_are_refused():
     with pytest.raises(ValueError, match="negative"):
         SuccessBuffer(-1)
     with pytest.raises(ValueError, match="do not fit"):
-        SuccessBuffer(1, [("A",), ("B",)])
+        SuccessBuffer(1).load_state_dict({"sequences": [["A"], ["B"]]})

@@ -36,7 +36,7 @@ def samples() -> Samples:
         steps.append(Step(prompt, response, (-3.5,) * length, "", "", "", None, ()))
     lengths = np.array([len(step.response_ids) for step in steps])
     weights = token_weights(lengths, "sequence_mean", float(lengths.sum()), len(steps)) * len(PARTS)
-    return Samples(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
+    return Samples.of(tuple(steps), np.array([1.0, 0.0, -0.5, 0.0, 2.0, -1.0]), weights)
 
 
 def expected(model: GPT2LMHeadModel, batch: Samples) -> dict[str, float]:
@@ -45,17 +45,18 @@ def expected(model: GPT2LMHeadModel, batch: Samples) -> dict[str, float]:
     for part in PARTS:
         loss = torch.tensor(0.0)
         for row in part:
-            step, weight = batch.steps[row], float(batch.weights[row])
-            text = torch.tensor([step.prompt_ids + step.response_ids])
-            logprobs = torch.log_softmax(model(text).logits[0], dim=-1)[len(step.prompt_ids) - 1 : -1]
-            chosen = logprobs.gather(1, torch.tensor(step.response_ids)[:, None]).squeeze(1)
-            ratio = torch.exp(chosen - torch.tensor(step.logprobs))
+            (prompt, response), weight = batch.pairs.rows[row], float(batch.weights[row])
+            alone = batch.select(np.array([row]))
+            logprobs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0], dim=-1)
+            logprobs = logprobs[len(prompt) - 1 : -1]
+            chosen = logprobs.gather(1, torch.tensor(response)[:, None]).squeeze(1)
+            ratio = torch.exp(chosen - torch.tensor(alone.logprobs))
             entropy = -(logprobs.exp() * logprobs).sum(1)
             clipped = (ratio < 0.8) | (ratio > 1.2)
             for token in range(len(ratio)):
                 figures.append([entropy[token].item(), clipped[token].item()])
                 weights.append(weight)
-            advantage = float(batch.advantages[row])
+            advantage = float(alone.advantages[0])
             surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
             loss = loss - (weight * surrogate).sum()
         if len(part):

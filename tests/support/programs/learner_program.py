@@ -53,7 +53,7 @@ def samples(update: int, level: str = "token") -> Samples:
     tokens = sum(len(step.response_ids) for step in steps)
     numbers = np.arange(SAMPLES) // 3 if level == "trajectory" else None
     weights = np.full(SAMPLES, 1.0 / tokens)
-    return Samples(tuple(steps), random.normal(size=SAMPLES), weights, trajectory=numbers)
+    return Samples.of(tuple(steps), random.normal(size=SAMPLES), weights, trajectory=numbers)
 
 
 def with_targets(batch: Samples, update: int) -> Samples:
@@ -107,7 +107,7 @@ def train_plain_values(policy: Policy, level: str) -> dict[str, torch.Tensor]:
     def values(batch: Samples) -> torch.Tensor:
         angles = [math.pi * made / 30 for made in batch.targets.made]
         waves = torch.tensor([[math.cos(a), math.cos(2 * a), math.cos(3 * a)] for a in angles])
-        prompts = [torch.tensor([step.prompt_ids]) for step in batch.steps]
+        prompts = [torch.tensor([prompt]) for prompt, _ in batch.pairs.rows]
         states = [policy.model(ids, output_hidden_states=True).hidden_states[-1][0, -1] for ids in prompts]
         return torch.stack(states) @ head + bias + waves @ time
 
@@ -203,9 +203,10 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
 def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
     """Before any update the learner scores as the model itself does, whatever its weights lie on."""
     scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
-    for step, found in zip(mine.steps, learner.own_logprobs(mine), strict=True):
+    own = np.split(learner.own_logprobs(mine), mine.lengths.cumsum()[:-1])
+    for pair, found in zip(mine.pairs.rows, own, strict=True):
         with torch.no_grad():
-            expected, _ = scorer(pack_responses([(step.prompt_ids, step.response_ids)]), 1.0)
+            expected, _ = scorer(pack_responses([pair]), 1.0)
         np.testing.assert_allclose(found, expected, atol=tolerance)
 
 

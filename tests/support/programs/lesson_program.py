@@ -40,7 +40,7 @@ def lessons(update: int) -> Samples:
             Step(given, response, (-1.0,) * len(response), "", "", "", None, (), plain_prompt_ids=plain)
         )
     weights = np.full(LESSONS, 0.02 * (1 + update))
-    return Samples(tuple(steps), np.ones(LESSONS), weights)
+    return Samples.of_lessons(steps, weights)
 
 
 def distributions(policy: Policy, prompt: TokenIds, response: TokenIds) -> torch.Tensor:
@@ -56,25 +56,28 @@ def train_plain(policy: Policy, eta: float) -> dict[str, torch.Tensor]:
         optimizer.param_groups[0]["lr"] = 0.005 if update == 0 else 0.01
         optimizer.zero_grad()
         rows = samples(update)
-        for step, advantage, weight in zip(rows.steps, rows.advantages, rows.weights, strict=True):
-            logprobs = _taken(distributions(policy, step.prompt_ids, step.response_ids), step)
-            ratio = torch.exp(logprobs - torch.tensor(step.logprobs))
+        ends = rows.lengths.cumsum()[:-1]
+        old, advantages = (np.split(each, ends) for each in (rows.logprobs, rows.advantages))
+        for row, (prompt, response) in enumerate(rows.pairs.rows):
+            logprobs = _taken(distributions(policy, prompt, response), response)
+            ratio, advantage = torch.exp(logprobs - torch.tensor(old[row])), advantages[row][0]
             clipped = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
-            (-weight * clipped.sum()).backward()
+            (-rows.weights[row] * clipped.sum()).backward()
         taught = lessons(update)
-        for step, weight in zip(taught.steps, taught.weights, strict=True):
-            assert step.plain_prompt_ids is not None
-            plain = distributions(policy, step.plain_prompt_ids, step.response_ids)
-            given = distributions(policy, step.prompt_ids, step.response_ids).detach()
+        assert taught.plain_prompts is not None
+        each = zip(taught.pairs.rows, taught.plain_prompts, taught.weights, strict=True)
+        for (prompt, response), without, weight in each:
+            plain = distributions(policy, without, response)
+            given = distributions(policy, prompt, response).detach()
             kl = torch.nn.functional.kl_div(plain, given, reduction="sum", log_target=True)
-            (weight * (eta * kl - ALPHA * _taken(plain, step).sum())).backward()
+            (weight * (eta * kl - ALPHA * _taken(plain, response).sum())).backward()
         torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 0.5)
         optimizer.step()
     return policy.model.state_dict()
 
 
-def _taken(logprobs: torch.Tensor, step: Step) -> torch.Tensor:
-    return logprobs[torch.arange(len(logprobs)), torch.tensor(step.response_ids)]
+def _taken(logprobs: torch.Tensor, response: TokenIds) -> torch.Tensor:
+    return logprobs[torch.arange(len(logprobs)), torch.tensor(response)]
 
 
 def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
@@ -97,7 +100,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
         learner.begin_step(update + 1)
         rows, taught_rows = np.array(mine, np.int64), np.array(mine_taught, np.int64)
         measured = learner.update(own.select(rows), taught.select(taught_rows))
-        tokens = sum(len(step.response_ids) for step in taught.steps)
+        tokens = int(taught.lengths.sum())
         assert measured.lessons["tokens"] == tokens
         np.testing.assert_allclose(measured.lessons["weight"], taught.weights[0] * tokens, rtol=1e-5)
         assert ("kl" in measured.lessons) == ("distill" not in options)

@@ -93,7 +93,7 @@ def imitated(model: LlamaForCausalLM, prompt: int, response: int, rows: int, tok
 def samples(prompt: int, response: int, rows: int) -> Samples:
     """So many responses to one prompt."""
     step = Step((1,) * prompt, (2,) * response, (-1.0,) * response, "", "", "", None, ())
-    return Samples((step,) * rows, np.ones(rows), np.ones(rows))
+    return Samples.of((step,) * rows, np.ones(rows), np.ones(rows))
 
 
 def most_resident() -> int:

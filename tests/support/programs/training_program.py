@@ -24,8 +24,8 @@ from skillpress.experiment.training import TrainingJob, train
 from skillpress.learn.imitation.dataset import tokenize
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.imitation.trainer import imitate
-from skillpress.learn.training.selected_checkpoint import select_checkpoint
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.selected_checkpoint import select_checkpoint
 from skillpress.models.policy import save_policy
 from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.launched import launch_of_environment

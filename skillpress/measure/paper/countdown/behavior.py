@@ -50,14 +50,21 @@ def _actions(steps: pl.DataFrame) -> pl.DataFrame:
 def resets_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of resets in won episodes (Table 9)."""
     won = episodes.filter("won")
-    return average("resets_per_success", "Resets", won, pl.col("resets"), "per success", "Table 9")
+    return average(
+        "resets_per_success",
+        "Resets",
+        episodes=won,
+        amount=pl.col("resets"),
+        unit="per success",
+        table="Table 9",
+    )
 
 
 def zero_reset_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of won episodes without a reset (Tables 2 and 9)."""
     return share(
-        "zero_reset_share", "Zero-reset, of successes", episodes.filter("won"),
-        pl.col("resets") == 0, pl.lit(1), "Tables 2, 9",
+        "zero_reset_share", "Zero-reset, of successes", episodes=episodes.filter("won"),
+        part=pl.col("resets") == 0, whole=pl.lit(1), table="Tables 2, 9",
     )  # fmt: skip
 
 
@@ -71,16 +78,17 @@ def multiply_divide_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of multiplications and divisions among the operations of won episodes (Tables 2, 9)."""
     operations = pl.col("operations").list
     return share(
-        "multiply_divide_share", "Mul/Div, of operations", episodes.filter("won"),
-        operations.count_matches("*") + operations.count_matches("/"), operations.len(), "Tables 2, 9",
+        "multiply_divide_share", "Mul/Div, of operations", episodes=episodes.filter("won"),
+        part=operations.count_matches("*") + operations.count_matches("/"), whole=operations.len(),
+        table="Tables 2, 9",
     )  # fmt: skip
 
 
 def unique_operations(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of different operators in a won episode (Table 9)."""
     return average(
-        "unique_operations", "Different operators", episodes.filter("won"),
-        pl.col("operations").list.n_unique(), "per success", "Table 9",
+        "unique_operations", "Different operators", episodes=episodes.filter("won"),
+        amount=pl.col("operations").list.n_unique(), unit="per success", table="Table 9",
     )  # fmt: skip
 
 

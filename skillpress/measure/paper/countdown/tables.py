@@ -64,10 +64,20 @@ def failures_by_length(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     stuck_before = (pl.col("outcome") == "stuck") & (pl.col("length") < played.max_steps)
     return (
         share(
-            "failures_timeout", "Took all T steps, of failures", failed, ~stuck_before, pl.lit(1), "Table 9"
+            "failures_timeout",
+            "Took all T steps, of failures",
+            episodes=failed,
+            part=~stuck_before,
+            whole=pl.lit(1),
+            table="Table 9",
         ),
         share(
-            "failures_stuck", "Stuck before step T, of failures", failed, stuck_before, pl.lit(1), "Table 9"
+            "failures_stuck",
+            "Stuck before step T, of failures",
+            episodes=failed,
+            part=stuck_before,
+            whole=pl.lit(1),
+            table="Table 9",
         ),
     )
 

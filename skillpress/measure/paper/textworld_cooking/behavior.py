@@ -54,8 +54,8 @@ def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
     return share(
-        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes,
-        pl.col("cook_actions") > 0, pl.lit(1), "Table 5",
+        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes=episodes,
+        part=pl.col("cook_actions") > 0, whole=pl.lit(1), table="Table 5",
     )  # fmt: skip
 
 
@@ -82,7 +82,14 @@ def _cooking(steps: pl.DataFrame) -> pl.DataFrame:
 def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of failed episodes (Table 8)."""
     failed = episodes.filter(~pl.col("won"))
-    return average("failure_length", "Failure length", failed, pl.col("length"), "steps", "Table 8")
+    return average(
+        "failure_length",
+        "Failure length",
+        episodes=failed,
+        amount=pl.col("length"),
+        unit="steps",
+        table="Table 8",
+    )
 
 
 def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:

@@ -45,8 +45,22 @@ def table_5(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     thinking, both = pl.col("thinking"), pl.col("thinking_and_cooking")
     tasks = list(played.tasks.values())
     return (
-        share("thought_cook", "Thought mentions cook", trapped, thinking, pl.col("length"), "Table 5"),
-        share("cook_given_thought", "Action cook | thought", trapped, both, thinking, "Table 5"),
+        share(
+            "thought_cook",
+            "Thought mentions cook",
+            episodes=trapped,
+            part=thinking,
+            whole=pl.col("length"),
+            table="Table 5",
+        ),
+        share(
+            "cook_given_thought",
+            "Action cook | thought",
+            episodes=trapped,
+            part=both,
+            whole=thinking,
+            table="Table 5",
+        ),
         cook_emission(played.steps, tasks, says_cook=True),
         cook_emission(played.steps, tasks, says_cook=False),
     )

@@ -180,7 +180,7 @@ class Answers:
         """One completion per row, with the number of prompt tokens that were computed for it."""
         rows = zip(
             self.tokens.tolist(),
-            self.logprobs.tolist(),
+            self.logprobs,
             self.lengths.tolist(),
             self.stopped,
             prefilled,
@@ -189,7 +189,7 @@ class Answers:
         return [
             Completion(
                 token_ids=tuple(tokens[:length]),
-                logprobs=tuple(logprobs[:length]),
+                logprobs=logprobs[:length].copy(),  # a part of the array would keep the whole of it in memory
                 finish_reason="stop" if stopped else "length",
                 prefilled_tokens=computed,
             )

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skillpress.core.engine import Completion, Request
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import WeightSpan
 
 GENERATE = "/inference/v1/generate"
@@ -59,7 +63,7 @@ def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[s
     try:
         (choice,) = answer["choices"]
         tokens = tuple(int(token) for token in choice["token_ids"])
-        logprobs = tuple(float(entry["logprob"]) for entry in choice["logprobs"]["content"])
+        logprobs = np.array([float(entry["logprob"]) for entry in choice["logprobs"]["content"]])
         reason, spans = choice["finish_reason"], choice["weight_versions"]
         named = [(str(span["version"]), int(span["start"]), int(span["end"])) for span in spans]
     except (KeyError, TypeError, ValueError) as error:
@@ -68,17 +72,17 @@ def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[s
         ) from error
     _check_tokens(tokens, logprobs, reason, request)
     if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
-        logprobs = (0.0,) * len(tokens)
+        logprobs = np.zeros(len(tokens))
     return Completion(
         token_ids=tokens,
-        logprobs=logprobs,
+        logprobs=as_logprobs(logprobs),
         finish_reason=reason,
         weight_spans=_weight_spans(named, len(tokens), versions),
     )
 
 
 def _check_tokens(
-    tokens: tuple[int, ...], logprobs: tuple[float, ...], reason: str, request: Request
+    tokens: tuple[int, ...], logprobs: NDArray[np.float64], reason: str, request: Request
 ) -> None:
     asked = request.sampling.max_new_tokens
     if reason not in ("stop", "length"):
@@ -87,7 +91,7 @@ def _check_tokens(
         raise BadAnswerError(f"{len(tokens)} tokens with {len(logprobs)} log-probabilities")
     if reason == "length" and len(tokens) != asked:
         raise BadAnswerError(f"the response was cut after {len(tokens)} tokens, {asked} were asked for")
-    if min(logprobs) <= MISSING_LOGPROB or max(logprobs) > 0 or any(value != value for value in logprobs):
+    if not np.all((logprobs > MISSING_LOGPROB) & (logprobs <= 0)):  # nor is NaN
         raise BadAnswerError("a token has no log-probability")
 
 

@@ -19,10 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 
 from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
+from skillpress.core.logprobs import as_logprobs
 from skillpress.core.trajectory import WeightSpan
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
@@ -194,9 +196,9 @@ class VllmEngine:
             )
         self.prefilled_tokens += len(request.prompt) - (output.num_cached_tokens or 0)
         rows = zip(sampled.logprobs, tokens, strict=True)
-        logprobs = tuple(float(row[token].logprob) for row, token in rows)
+        logprobs = as_logprobs([row[token].logprob for row, token in rows])
         if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
-            logprobs = (0.0,) * len(tokens)
+            logprobs = np.zeros_like(logprobs)
         spans = (WeightSpan(self.version, 0, len(tokens)),)
         cached = output.num_cached_tokens
         computed = None if cached is None else len(request.prompt) - cached

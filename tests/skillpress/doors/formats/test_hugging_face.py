@@ -27,7 +27,7 @@ def test_a_row_is_a_decision_with_its_exact_text_and_tokens(tmp_path: Path, text
     for row, decision in zip(rows, episode().decisions, strict=True):
         assert tuple(row["prompt_ids"]) == decision.prompt_ids
         assert tuple(row["completion_ids"]) == decision.response_ids
-        assert tuple(row["logprobs"]) == decision.logprobs
+        assert row["logprobs"] == decision.logprobs.tolist()
         assert (row["action"], row["observation"]) == (decision.action, decision.observation)
         assert (row["invalid"], row["reward"]) == (decision.invalid, decision.reward)
         assert (row["won"], row["episode_reward"], row["policy_version"]) == (True, 10.5, 3)

@@ -20,6 +20,7 @@ from skillpress.learn.algorithms.batch import Batch, batch_of, one_process
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.log_ratios import LogRatios
 from skillpress.learn.training.replay import ReplayBuffer
+from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 from tests.support.learn.batches import (
     CISPO,
@@ -111,7 +112,8 @@ def from_a_resumed_run(folder: Path, played: Sequence[Trajectory]) -> list[Traje
 
 
 def collected(played: Sequence[Trajectory]) -> Collected:
-    return Collected([TASK] * len(played), list(played), numbers(played), list(played))
+    batch = batch_of(played, numbers(played), 10.0)
+    return Collected([TASK] * len(played), list(played), batch, list(played))
 
 
 def numbers(played: Sequence[Trajectory]) -> list[int]:
@@ -153,8 +155,8 @@ def test_importance_weights_see_the_log_probabilities_that_a_file_keeps(
     tmp_path_factory: pytest.TempPathFactory, played: list[Trajectory]
 ) -> None:
     def ratios(trajectories: Sequence[Trajectory]) -> np.ndarray:
-        steps = [step for each in trajectories for step in each.decisions]
-        return LogRatios.of(steps, [np.full(len(step.response_ids), -0.1) for step in steps]).tokens
+        samples = Samples.of([step for each in trajectories for step in each.decisions])
+        return LogRatios.of(samples, np.full_like(samples.logprobs, -0.1)).tokens
 
     after = from_a_file(tmp_path_factory.mktemp("disk"), played)
     np.testing.assert_array_equal(ratios(after), ratios(played))
@@ -167,8 +169,9 @@ def test_a_file_that_names_no_states_is_read_but_not_replayed(tmp_path: Path) ->
     keeping = buffer(tmp_path)
     keeping(1, collected(played))
     file = keeping.store.part("replay", 1)
-    rollout_frame(played).drop("state_key").write_parquet(file, metadata={"skillpress": "rollouts/3"})
+    old = rollout_frame(played).drop("state_key", "kind")
+    old.write_parquet(file, metadata={"skillpress": "rollouts/3"})
     assert read_rollouts(file) == [replace(played[0], steps=(replace(step, state_key=None),))]
-    assert list(ROLLOUT_SCHEMA)[-1] == "state_key"
+    assert list(ROLLOUT_SCHEMA)[-2:] == ["state_key", "kind"]
     with pytest.raises(StorageError, match=r"replay-00000001\.parquet: schema is 'rollouts/3'"):
         keeping(2, Collected())

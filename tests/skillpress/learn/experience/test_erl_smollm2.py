@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -63,7 +64,7 @@ def test_a_language_model_reflects_on_failures_and_is_taught_without_it(tmp_path
             assert LEARNED not in plain and "Countdown" in plain
         assert episode.steps[0].plain_prompt_ids == first.steps[0].prompt_ids, "the same first state"
     lesson = second[0].steps[0]
-    samples = Samples((lesson,), torch.ones(1).numpy(), torch.full((1,), 0.5).numpy())
+    samples = Samples.of_lessons([lesson], np.full(1, 0.5))
     (batch,) = lesson_batches(samples, 2048, 1000, torch.device("cpu"), True)
     with torch.no_grad():
         found, _ = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.5, 2.0), 1.0)

@@ -16,7 +16,7 @@ from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import TokenIds, Trajectory
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.training_job import experience
-from skillpress.learn.training.training_sample import sampled_steps
+from skillpress.learn.training.describing.episode_sample import sampled_steps
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.models.policy import load_policy
 from skillpress.play.agents import LanguageAgent

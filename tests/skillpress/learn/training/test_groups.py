@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from itertools import islice
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
-from skillpress.learn.algorithms.batch import Batch
+from skillpress.learn.algorithms.batch import Batch, batch_of
 from skillpress.learn.algorithms.grpo import GRPO, GRPOParameters
 from skillpress.learn.training.groups import GroupCollector, further_groups, groups_of_step
 from skillpress.play.rollout import Collector, SyncVectorEnv
@@ -92,13 +93,21 @@ def collect(
         ranks=ranks,
     )(1, 0)
     assert [task.task_id for task in found.tasks] == [t.task_id for t in found.trajectories]
-    batch = found.batch(10.0)
-    assert len(batch.group) == len(found.trajectories) and sorted(set(found.groups)) == list(
-        range(len(set(found.groups)))
-    )
-    return (
-        [task.task_id for task in found.tasks], [t.task_id for t in found.played], found.groups
-    )  # fmt: skip
+    assert_equal(found.batch, batch_of(found.trajectories, found.batch.group.tolist(), 10.0))
+    numbers = found.batch.group.tolist()
+    assert sorted(set(numbers)) == list(range(found.batch.groups))
+    return [task.task_id for task in found.tasks], [t.task_id for t in found.played], numbers
+
+
+def assert_equal(one: Batch, other: Batch) -> None:
+    """What was put together from parts is what all of their episodes give."""
+    if len(other.tokens):
+        assert (one.parts.keys(), one.credit) == (other.parts.keys(), other.credit)
+    for name, values in other.parts.items():
+        np.testing.assert_array_equal(values, one.parts[name])
+    for each in fields(Batch):
+        if each.name not in ("parts", "credit"):
+            np.testing.assert_array_equal(getattr(one, each.name), getattr(other, each.name), each.name)
 
 
 def everything(batch: Batch) -> np.ndarray:

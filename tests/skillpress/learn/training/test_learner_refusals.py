@@ -43,7 +43,7 @@ def learner(model: PreTrainedModel) -> Learner:
 def samples(*prompts: tuple[int, ...]) -> Samples:
     """A response of three tokens to each prompt."""
     steps = [Step(prompt, (3, 4, 5), (-4.0,) * 3, "", "", "", None, ()) for prompt in prompts]
-    return Samples(tuple(steps), np.ones(len(steps)), np.full(len(steps), 0.1))
+    return Samples.of(tuple(steps), np.ones(len(steps)), np.full(len(steps), 0.1))
 
 
 def unseen(model: PreTrainedModel) -> int:

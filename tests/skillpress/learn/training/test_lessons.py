@@ -58,16 +58,13 @@ def lesson(plain: tuple[int, ...], above: tuple[int, ...], response: tuple[int, 
     )
 
 
-LESSONS = Samples(
-    (
-        lesson((3, 4), (9, 8), (5, 6, 7)),
-        lesson((3, 4), (9,), (10,)),
-        lesson((5,), (2, 2, 2), (11, 12)),
-        lesson((3, 4), (9, 8), (6, 6, 6, 6)),
-    ),
-    np.ones(4),
-    np.array([0.1, 0.2, 0.3, 0.4]),
+TAUGHT = (
+    lesson((3, 4), (9, 8), (5, 6, 7)),
+    lesson((3, 4), (9,), (10,)),
+    lesson((5,), (2, 2, 2), (11, 12)),
+    lesson((3, 4), (9, 8), (6, 6, 6, 6)),
 )
+LESSONS = Samples.of_lessons(TAUGHT, np.array([0.1, 0.2, 0.3, 0.4]))
 
 
 def loss_and_gradients(
@@ -103,7 +100,7 @@ def by_the_models_own_pass(alpha: float, eta: float) -> tuple[float, dict[str, t
     """Autograd of the formula, sample by sample, each sequence whole and by itself."""
     policy = tiny_policy()
     total = torch.zeros(())
-    for step, weight in zip(LESSONS.steps, LESSONS.weights, strict=True):
+    for step, weight in zip(TAUGHT, LESSONS.weights, strict=True):
         both = []
         for prompt in (step.plain_prompt_ids or (), step.prompt_ids):
             logits = policy.model(torch.tensor([prompt + step.response_ids])).logits
@@ -124,7 +121,7 @@ def test_no_pass_has_more_response_tokens_than_it_may_and_every_lesson_is_in_one
     for batch in batches:
         assert torch.equal(batch.plain.targets, batch.given.targets)
     assert sorted(token for batch in batches for token in batch.plain.targets.tolist()) == sorted(
-        token for step in LESSONS.steps for token in step.response_ids
+        token for step in TAUGHT for token in step.response_ids
     )
 
 
@@ -138,7 +135,7 @@ def test_a_pass_that_only_keeps_step_with_other_ranks_teaches_nothing() -> None:
 
 def test_where_knowledge_changes_nothing_the_kl_is_zero_and_so_is_its_gradient() -> None:
     policy = tiny_policy()
-    same = Samples((lesson((3, 4), (), (5, 6)),), np.ones(1), np.ones(1))
+    same = Samples.of_lessons([lesson((3, 4), (), (5, 6))], np.ones(1))
     (batch,) = lesson_batches(same, 1000, 1000, CPU, True)
     loss, metrics = lesson_loss(ResponseScorer(policy.model), batch, Internalization(0.0, 1.0), 1.0)
     loss.backward()

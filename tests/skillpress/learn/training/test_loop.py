@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.checkpoint import Checkpoints, TrainingState
+from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
 from skillpress.learn.training.loop import TrainingLoop
 from skillpress.learn.training.step import TrainingStep
 from skillpress.play.workers.distributed import Ranks
@@ -44,13 +44,13 @@ def resume(checkpoints: Checkpoints, ranks: Ranks) -> list[dict[str, float]]:
 def test_where_rank_0_has_found_nothing_all_start_afresh_whatever_they_see(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, "key")
     checkpoints.prepare(2)
-    checkpoints.commit(TrainingState(2, [], [{"step": 1.0}, {"step": 2.0}]))
+    checkpoints.commit(TrainingState(2, {}, [{"step": 1.0}, {"step": 2.0}]))
     assert checkpoints.latest() is not None
     assert resume(checkpoints, SecondRank(found=None)) == []
 
 
 def test_a_rank_that_does_not_see_rank_0s_checkpoint_says_what_it_needs(tmp_path: Path) -> None:
-    found = TrainingState(2, [], []), tmp_path / "elsewhere" / "step-000002"
+    found = TrainingState(2, {}, []), tmp_path / "elsewhere" / "step-000002"
     with pytest.raises(
         StorageError, match=r"step-000002: rank 1 does not see .* a disk that all machines share"
     ):

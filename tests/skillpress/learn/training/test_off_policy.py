@@ -13,7 +13,7 @@ from skillpress.learn.algorithms.clipped_surrogate import ClippedSurrogate
 from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from skillpress.learn.training.learner import Learner
 from skillpress.learn.training.mismatch import RESPONSES, MismatchCheck, MismatchError
-from skillpress.learn.training.off_policy import correct, per_token
+from skillpress.learn.training.off_policy import correct
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.samples import Samples, pack
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
@@ -47,12 +47,17 @@ def steps() -> tuple[Step, ...]:
 
 
 def samples(steps: tuple[Step, ...]) -> Samples:
-    return Samples(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
+    return Samples.of(steps, np.linspace(-1, 1, len(steps)), np.ones(len(steps)))
+
+
+def every(steps: tuple[Step, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """All of their rows."""
+    return np.arange(len(steps))
 
 
 def shifted(step: Step, nats: float) -> Step:
     """The step as an engine would report it that is this much surer of every token."""
-    return replace(step, logprobs=tuple(logprob + nats for logprob in step.logprobs))
+    return replace(step, logprobs=step.logprobs + np.float32(nats))
 
 
 def test_the_learners_scores_and_the_references_are_the_models_own(
@@ -61,9 +66,8 @@ def test_the_learners_scores_and_the_references_are_the_models_own(
     own = learner.own_logprobs(samples(steps))
     (scored,) = learner.with_reference([samples(steps)])
     assert scored.reference_logprobs is not None
-    for step, one, other in zip(steps, own, scored.reference_logprobs, strict=True):
-        np.testing.assert_allclose(one, step.logprobs, atol=1e-5)
-        np.testing.assert_array_equal(one, other, "the same passes, the same weights: the same bits")
+    np.testing.assert_allclose(own, np.concatenate([step.logprobs for step in steps]), atol=1e-5)
+    np.testing.assert_array_equal(own, scored.reference_logprobs, "the same passes, the same bits")
 
 
 def test_scores_stay_with_their_samples(learner: Learner, steps: tuple[Step, ...]) -> None:
@@ -85,7 +89,7 @@ def test_a_loss_with_a_kl_term_refuses_samples_that_the_reference_has_not_scored
 def test_an_engine_that_agrees_passes_and_its_differences_are_rounding(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    metrics = MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(steps, 1)
+    metrics = MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(steps), every(steps), 1)
     assert 0 <= metrics["mismatch/mean"] <= metrics["mismatch/largest"] < 1e-5
     ratios = [value for name, value in metrics.items() if "ratio" in name]
     assert len(ratios) == 6 and ratios == pytest.approx([1.0] * 6, abs=1e-4)
@@ -94,14 +98,14 @@ def test_an_engine_that_agrees_passes_and_its_differences_are_rounding(
 def test_an_engine_that_is_half_a_nat_off_ends_the_training_with_the_measured_value(
     learner: Learner, steps: tuple[Step, ...]
 ) -> None:
-    wrong = [shifted(step, 0.5) for step in steps]
+    wrong = tuple(shifted(step, 0.5) for step in steps)
     with pytest.raises(
         MismatchError, match=r"mismatch_limit is 0\.01.*step 3 .*0\.5 nats.*over 64 responses"
     ):
-        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(wrong, 3)
-    broken = [shifted(step, float("nan")) for step in steps]
+        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(wrong), every(steps), 3)
+    broken = tuple(shifted(step, float("nan")) for step in steps)
     with pytest.raises(MismatchError, match="nan nats"):
-        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(broken, 3)
+        MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(broken), every(steps), 3)
 
 
 def test_at_most_64_responses_are_compared_and_without_any_there_is_nothing_to_say(
@@ -109,10 +113,10 @@ def test_at_most_64_responses_are_compared_and_without_any_there_is_nothing_to_s
 ) -> None:
     assert RESPONSES == 64 < len(steps)
     check = MismatchCheck(learner, Ranks(), seed=0, limit=9.0, exact=True)
-    wrong = [shifted(step, float(row == 3)) for row, step in enumerate(steps)]
-    found = {check(wrong, step)["mismatch/largest"] > 0.5 for step in range(1, 60)}
+    wrong = tuple(shifted(step, float(row == 3)) for row, step in enumerate(steps))
+    found = {check(samples(wrong), every(steps), step)["mismatch/largest"] > 0.5 for step in range(1, 60)}
     assert found == {True, False}, "response 3 is among those drawn in most steps and not in all"
-    assert MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)([], 1) == {}
+    assert MismatchCheck(learner, Ranks(), seed=0, limit=0.01, exact=True)(samples(()), every(()), 1) == {}
 
 
 @pytest.mark.parametrize("level", ["token", "sequence"])
@@ -125,7 +129,7 @@ def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_ar
     batch = pack(found, "cpu")
     lengths = np.array([len(step.response_ids) for step in steps])
     each = 0.5 ** (lengths if level == "sequence" else np.ones(len(steps)))
-    np.testing.assert_allclose(batch.advantages, np.repeat(surer.advantages * each, lengths), rtol=1e-4)
+    np.testing.assert_allclose(batch.advantages, surer.advantages * np.repeat(each, lengths), rtol=1e-4)
     np.testing.assert_allclose(batch.old_logprobs, np.concatenate([s.logprobs for s in steps]), atol=1e-5)
     assert metrics["importance/truncated"] == 0
     assert metrics["importance/token_ratio_p50"] == pytest.approx(0.5, rel=1e-4)
@@ -136,15 +140,7 @@ def test_an_engine_that_is_less_sure_is_cut_at_the_cap(learner: Learner, steps: 
     unsure = samples(tuple(shifted(step, -float(np.log(8))) for step in steps))
     (found,), metrics = correct([unsure], TruncatedImportance("token", 2.0), learner, Ranks())
     assert metrics["importance/truncated"] == 1
-    np.testing.assert_allclose(found.advantages[:, 0], 2 * unsure.advantages, rtol=1e-4)
-
-
-def test_weights_multiply_advantages_per_token_and_per_sample_alike() -> None:
-    weights, lengths = np.array([1.0, 2.0, 3.0]), np.array([1, 2])
-    expected = [[10, 0], [40, 60]]
-    np.testing.assert_array_equal(per_token(np.array([10.0, 20.0]), weights, lengths), expected)
-    wide = np.array([[10.0, 7.0, 7.0], [20.0, 20.0, 7.0]])
-    np.testing.assert_array_equal(per_token(wide, weights, lengths), expected)
+    np.testing.assert_allclose(found.advantages, 2 * unsure.advantages, rtol=1e-4)
 
 
 def test_weighting_advantages_is_weighting_the_surrogate() -> None:

@@ -13,6 +13,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
+from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.replay import ReplayBuffer, Transition, transitions
 from skillpress.play.workers.distributed import Ranks
@@ -43,7 +44,6 @@ def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Collected:  # 
     for number in ranks.share(GROUPS):
         for index in range(SIZE):
             found.tasks.append(TASKS[f"t{number}"])
-            found.groups.append(number - ranks.share(GROUPS).start)
             found.trajectories.append(
                 Trajectory(
                     task_id=f"t{number}",
@@ -60,6 +60,8 @@ def collected(step: int, lag: int = 0, ranks: Ranks = Ranks()) -> Collected:  # 
                 )
             )
     found.played = list(found.trajectories)
+    numbers = [row // SIZE for row in range(len(found.trajectories))]
+    found.batch = batch_of(found.trajectories, numbers, 10.0)
     return found
 
 
@@ -100,7 +102,12 @@ def test_a_transition_is_the_papers_tuple(tmp_path: Path) -> None:
         ),
     ]  # fmt: skip
     keeping = buffer(tmp_path)
-    batch = replace(collected(1), trajectories=[summed_up], tasks=[TASKS["t0"]], groups=[0])
+    batch = replace(
+        collected(1),
+        trajectories=[summed_up],
+        tasks=[TASKS["t0"]],
+        batch=batch_of([summed_up], [0], 10.0),
+    )
     keeping(1, batch)
     assert list(transitions(iterate_rollouts(keeping.store.part("replay", 1)))) == found
 
@@ -116,7 +123,8 @@ def test_the_first_step_has_nothing_to_replay_and_the_second_replays_the_first_a
     assert metrics == {"replay/groups": float(GROUPS)}
     assert batch.trajectories == second.trajectories + first.trajectories, "every token and number of them"
     assert batch.tasks == second.tasks + first.tasks and batch.played == second.played
-    assert batch.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7], "groups of their own"
+    numbers = [number for number in range(8) for _ in range(2)]
+    assert batch.batch.group.tolist() == numbers, "groups of their own"
     assert (batch.new, batch.replayed) == (8, 8)
 
 

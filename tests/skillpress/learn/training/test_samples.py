@@ -12,20 +12,22 @@ from skillpress.learn.training.samples import (
     Samples,
     microbatches,
     pack,
-    sample_trajectories,
-    step_samples,
+    sampled_steps,
 )
 from skillpress.models.policy.passes import FAN_OUT
 
 tokens = st.lists(st.integers(1, 99), min_size=1, max_size=6).map(tuple)
 
 
-def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples:
-    steps = tuple(
+def make_steps(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Step]:
+    return [
         Step(prompt, response, tuple(-float(t) for t in response), "", "", "", None, ())
         for prompt, response in rows
-    )
-    return Samples(steps, np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
+    ]
+
+
+def make_samples(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Samples:
+    return Samples.of(make_steps(rows), np.arange(1.0, len(rows) + 1), np.full(len(rows), 0.5))
 
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8))
@@ -110,26 +112,43 @@ def test_every_sampled_step_carries_its_advantage_and_others_are_no_samples() ->
         return Trajectory("t", "g", 0, steps, False, False, True, "timeout", 0, 0)
 
     trajectories = [played((2,), (), (3, 4)), played(()), played((5,))]
-    steps, advantages = step_samples(trajectories, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert [step.response_ids for step in steps] == [(2,), (3, 4), (5,)]
-    assert advantages.tolist() == [1.0, 3.0, 5.0]
-    assert sample_trajectories(trajectories).tolist() == [0, 0, 2]
+    samples = Samples.of(sampled_steps(trajectories), np.array([1.0, 3.0, 5.0]))
+    assert samples.pairs.rows == (((1,), (2,)), ((1,), (3, 4)), ((1,), (5,)))
+    assert samples.advantages.tolist() == [1.0, 3.0, 3.0, 5.0]
+    assert samples.logprobs.tolist() == [-0.5] * 4
 
 
 def test_an_advantage_may_differ_from_token_to_token() -> None:
-    steps = make_samples([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))]).steps
+    steps = make_steps([((1,), (2, 3)), ((1,), (4,)), ((1,), (5, 6, 7))])
     credit = np.array([[0.1, 0.2, 9.0], [0.0, 9.0, 9.0], [0.4, 0.5, 0.6]])  # 9 is padding
-    batch = pack(Samples(steps, credit, np.ones(3)), "cpu")
+    batch = pack(Samples.of(steps, credit, np.ones(3)), "cpu")
     np.testing.assert_allclose(batch.advantages, [0.1, 0.2, 0.0, 0.4, 0.5, 0.6])
-    teaching = Samples(steps, np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]), np.ones(3)).with_advantage
+    some = np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 9.0], [1.0, 0.0, 0.0]])
+    teaching = Samples.of(steps, some, np.ones(3)).with_advantage
     assert teaching.tolist() == [0, 2]
-    assert not len(Samples((), np.zeros(0), np.zeros(0)).with_advantage)
+    assert not len(Samples.of(()).with_advantage)
 
 
 def test_where_trajectories_stay_whole_one_advantage_makes_all_of_a_trajectory_teach() -> None:
-    steps = make_samples([((1,), (2,))] * 5).steps
+    steps = make_steps([((1,), (2,))] * 5)
     advantages, numbers = np.array([0.0, 0.0, 0.0, -2.0, 0.0]), np.array([7, 7, 4, 4, 9])
-    samples = Samples(steps, advantages, np.ones(5), trajectory=numbers)
+    samples = Samples.of(steps, advantages, np.ones(5), trajectory=numbers)
     assert samples.with_advantage.tolist() == [2, 3]
     assert samples.select(samples.with_advantage).trajectory.tolist() == [4, 4]
     assert Samples.concatenate([samples, samples]).trajectory.tolist() == [*numbers, *numbers]
+
+
+@given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=8), st.data())
+def test_selected_rows_are_the_samples_of_those_decisions(
+    rows: list[tuple[tuple[int, ...], tuple[int, ...]]], data: st.DataObject
+) -> None:
+    """In any order, with others left out, and also where rows are selected of a selection."""
+    order = data.draw(st.permutations(range(len(rows))))
+    some = order[: data.draw(st.integers(0, len(rows)))]
+    again = [place for place in range(len(some)) if data.draw(st.booleans())]
+    found = make_samples(rows).select(np.array(some, np.int64)).select(np.array(again, np.int64))
+    steps, wanted = make_steps(rows), [some[place] for place in again]
+    expected = Samples.of([steps[row] for row in wanted], np.array(wanted) + 1.0, np.full(len(wanted), 0.5))
+    assert found.pairs.rows == expected.pairs.rows
+    for name in ("logprobs", "advantages", "weights"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

@@ -16,7 +16,9 @@ from skillpress.core.trajectory import Credit, RewardPart, Step, Summary, Task, 
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
+from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.reward_shaping import RewardShaper, Shaped
+from skillpress.learn.training.samples import Samples, sampled_steps
 from skillpress.learn.training.step import TrainingStep
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
@@ -208,7 +210,7 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
         learner=nothing, mismatch=nothing, engine=nothing, ranks=Ranks(),
         sample=nothing,
     )  # fmt: skip
-    found = step._update(played, np.arange(12.0), 1)
+    found = step._update(1, Samples.of(sampled_steps(played)), Collected(trajectories=played))
     assert found == {"tokens_sampled": 0.0, "tokens_trained": 0.0}
 
 

@@ -98,7 +98,7 @@ def samples() -> Samples:
     returns = np.array([(prompt[-1] - 2) / 5 for prompt in prompts])
     nothing = np.zeros(len(steps))
     targets = ValueTargets(nothing, returns, np.full(len(steps), 1 / len(steps)), nothing)
-    return Samples(steps=steps, advantages=nothing, weights=nothing, targets=targets)
+    return Samples.of(steps=steps, advantages=nothing, weights=nothing, targets=targets)
 
 
 def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
@@ -146,7 +146,7 @@ def test_values_of_states_that_differ_in_time_alone_come_apart(learner: Learner)
     step = Step((3, 4), (3,), (-3.5,), "", "", "", None, ())
     nothing, returns = np.zeros(40), 1.0 - made / LONGEST
     targets = ValueTargets(nothing, returns, np.full(40, 1 / 40), made.astype(float))
-    batch = Samples(steps=(step,) * 40, advantages=nothing, weights=nothing, targets=targets)
+    batch = Samples.of(steps=(step,) * 40, advantages=nothing, weights=nothing, targets=targets)
     for update in range(60):
         values = learner.values(batch)
         learner.begin_step(update + 1)
@@ -174,8 +174,7 @@ def test_the_head_has_a_learning_rate_of_its_own() -> None:
 def test_what_states_are_to_learn_leaves_out_steps_without_a_prompt_and_weighs_the_others_alike() -> None:
     played = batch([[0.0, 0.0, 10.0], [0.0]], [0, 1])
     played = replace(played, tokens=np.array([2, 0, 2, 2]), values=np.array([0.5, 0.0, 0.25, 0.75]))
-    episodes = [episode(3), episode(1)]
-    targets = targets_of(played, episodes, algorithm(PPO), one_process)
+    targets = targets_of(played, algorithm(PPO), one_process)
     assert targets is not None and targets.made.tolist() == [0, 2, 0]
     assert targets.old.tolist() == [0.5, 0.25, 0.75]
     np.testing.assert_allclose(targets.returns, [1.0, 1.0, 0.0])
@@ -194,8 +193,7 @@ def test_two_ranks_find_together_what_one_finds() -> None:
         mine = slice(0, 1 if ranks.size > 1 else 4) if ranks.rank == 0 else slice(1, 4)
         count = len(rewards[mine])
         played = replace(batch(rewards[mine], range(count)), values=np.concatenate(values[mine]))
-        episodes = [episode(length) for length in lengths[mine]]
-        targets = targets_of(played, episodes, method, ranks.sum)
+        targets = targets_of(played, method, ranks.sum)
         assert targets is not None
         advantages = method.advantages(played, ranks.sum)
         return targets.weights.tolist(), method.describe(played, ranks.sum), advantages

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.models.policy.agreement import check_agreement
-from skillpress.models.policy.chains import Pair, behind, chains, extends
+from skillpress.models.policy.chains import Pair, Pairs, extends
 from skillpress.models.policy.packing import PackedScorer
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
@@ -42,25 +43,41 @@ def by_itself(model: torch.nn.Module, steps: list[Pair], heat: float) -> torch.T
 @given(st.lists(episodes, min_size=1, max_size=4))
 def test_the_steps_of_an_episode_are_one_chain_and_nothing_is_lost(played: list[tuple]) -> None:
     steps = [step for opening, turns in played for step in steps_of(opening, turns)]
-    found = chains(steps)
+    pairs = Pairs.of(steps)
+    found = pairs.chains
     assert [row for chain in found for row in chain] == list(range(len(steps)))
     for chain in found:
-        whole = steps[chain.start][0] + behind(steps, chain)
+        whole = steps[chain.start][0] + pairs.behind(chain)
         for row in chain:
             prompt, response = steps[row]
             assert whole[: len(prompt) + len(response)] == prompt + response
             assert row == chain.start or extends(prompt, steps[row - 1])
     opening, turns = played[0]
-    assert chains(steps_of(opening, turns)) == [range(len(turns))]
+    assert Pairs.of(steps_of(opening, turns)).chains == [range(len(turns))]
 
 
 def test_a_chain_goes_on_over_steps_that_are_left_out_and_ends_where_a_prompt_begins_anew() -> None:
     first, second, third = steps_of((3, 4), [((5,), (6,)), ((7, 8), (9,)), ((10,), (11,))])
-    assert chains([first, third]) == [range(2)]
+    assert Pairs.of([first, third]).chains == [range(2)]
     anew = ((3, 4, 9), (7,))
-    assert chains([first, second, anew, third]) == [range(2), range(2, 3), range(3, 4)]
-    assert chains([second, first]) == [range(1), range(1, 2)]
-    assert chains([first, first]) == [range(1), range(1, 2)]
+    assert Pairs.of([first, second, anew, third]).chains == [range(2), range(2, 3), range(3, 4)]
+    assert Pairs.of([second, first]).chains == [range(1), range(1, 2)]
+    assert Pairs.of([first, first]).chains == [range(1), range(1, 2)]
+
+
+@given(st.lists(episodes, min_size=1, max_size=3), st.data())
+def test_pairs_that_are_taken_from_others_have_the_chains_that_they_have_by_themselves(
+    played: list[tuple], data: st.DataObject
+) -> None:
+    """Also where pairs meet that extend one another and were no neighbours before."""
+    steps = [step for opening, turns in played for step in steps_of(opening, turns)]
+    order = np.array(data.draw(st.lists(st.sampled_from(range(len(steps))))), np.int64)
+    chosen = Pairs.of(steps).select(order)
+    assert chosen.rows == tuple(steps[row] for row in order)
+    assert chosen.chains == Pairs.of([steps[row] for row in order]).chains
+    cut = data.draw(st.integers(0, len(order)))
+    joined = Pairs.joined([chosen.select(np.arange(cut)), chosen.select(np.arange(cut, len(order)))])
+    assert (joined.rows, joined.chains) == (chosen.rows, chosen.chains)
 
 
 def test_a_chain_is_one_sequence_and_shares_its_first_prompt_with_others() -> None:

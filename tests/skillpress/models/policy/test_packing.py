@@ -13,7 +13,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy.agreement import check_agreement, check_family, example_pairs
-from skillpress.models.policy.chains import chains
+from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.packing import PackedScorer, PackedSequences, first_fit
 from skillpress.models.policy.scorers import Scorer, checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
@@ -91,7 +91,9 @@ def test_packed_tokens_are_the_sequences_with_positions_from_0(rows: list[Pair],
     packed = PackedSequences.of(pack_responses(rows), one_row)
     whole = [prompt + response[:-1] for prompt, response in rows]
     if one_row:  # a pair that a later pair extends is contained in the later one
-        assert packed.tokens.shape == (1, sum(len(whole[chain[-1]]) for chain in chains(rows))), "no padding"
+        assert packed.tokens.shape == (1, sum(len(whole[chain[-1]]) for chain in Pairs.of(rows).chains)), (
+            "no padding"
+        )
     flat, positions, place = packed.tokens.flatten(), packed.positions.flatten(), 0
     for (prompt, response), sequence in zip(rows, whole, strict=True):
         last = int(packed.predicting[place])

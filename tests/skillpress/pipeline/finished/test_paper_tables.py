@@ -15,7 +15,7 @@ from skillpress.core.task_files import write_tasks
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, HISTORY, LIBRARY, split_file
 from skillpress.pipeline.finished.paper_tables import main, tables_of, tables_or_reason

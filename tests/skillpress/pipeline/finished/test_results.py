@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.selected_checkpoint import SelectedCheckpoint
+from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 from skillpress.pipeline.finished.evaluation_file import checkpoint
 from skillpress.pipeline.finished.report import BENCHMARK
 from skillpress.pipeline.finished.results import comparisons, scaling

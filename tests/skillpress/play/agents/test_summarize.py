@@ -47,7 +47,7 @@ def play(player: LanguageAgent, observations: Sequence[str]) -> list[AgentState]
     state, acted, waiting = AgentState(TASK, "O0", Info()), [], list(observations)
     while waiting:
         (decision,) = decide(player, [state], [0])
-        if decision.summary:
+        if decision.kind == "summary":
             state = player.update_state(state, decision, state.observation, state.info)
             continue
         acted.append(state)
@@ -82,14 +82,14 @@ def test_it_is_asked_for_a_summary_when_its_prompt_is_nearly_full_while_it_still
 def test_a_state_without_turns_is_acted_in_even_if_nothing_fits() -> None:
     player, _ = agent(1)
     (decision,) = decide(player, [AgentState(TASK, "x" * 20_000, Info())], [0])
-    assert not decision.summary and decision.parsed.invalid == "prompt_too_long"
+    assert decision.kind == "action" and decision.parsed.invalid == "prompt_too_long"
 
 
 def test_a_summary_that_cannot_be_asked_for_takes_the_turns_away_all_the_same() -> None:
     player, engine = agent(1, budget=20)
     state = AgentState(TASK, "now", Info(), (Turn("before", "", "go"),), notes="kept")
     (decision,) = decide(player, [state], [0])
-    assert decision.summary and decision.parsed.invalid == "prompt_too_long" and not engine.asked
+    assert decision.kind == "summary" and decision.parsed.invalid == "prompt_too_long" and not engine.asked
     after = player.update_state(state, decision, "now", Info())
     assert (after.history, after.notes, after.tokens_left) == ((), "kept", None)
 
@@ -98,7 +98,7 @@ def test_summaries_and_actions_are_decided_together_in_the_order_asked() -> None
     player, _ = agent(1, "notes", ACT, ACT, "more notes")
     full, fresh = AgentState(TASK, "now", Info(), (Turn("a", "", "b"),)), AgentState(TASK, "now", Info())
     decisions = decide(player, [full, fresh, fresh, full], [0, 1, 2, 3])
-    assert [each.summary for each in decisions] == [True, False, False, True]
+    assert [each.kind for each in decisions] == ["summary", "action", "action", "summary"]
     assert [each.parsed.thought for each in decisions] == ["notes", "on", "on", "more notes"]
     assert all(decode(each.response_ids) for each in decisions)
 

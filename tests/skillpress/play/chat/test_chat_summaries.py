@@ -45,7 +45,7 @@ def test_it_is_asked_to_sum_up_and_then_to_act(tmp_path: Path) -> None:
             for _ in range(3):
                 (decision,) = decide(agent, [state], [0])
                 state = agent.update_state(state, decision, "a net", Info())
-                found.append((decision.summary, decision.parsed.action))
+                found.append((decision.kind == "summary", decision.parsed.action))
     asked = [body["messages"][0]["content"] for body in heard.bodies]
     assert found == [(False, "look"), (True, ""), (False, "look")]
     assert [prompt.endswith(REQUEST) for prompt in asked] == [False, True, False]

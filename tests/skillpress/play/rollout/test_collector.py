@@ -124,7 +124,7 @@ def test_in_lock_step_a_real_policys_episodes_are_those_of_the_plain_loop_bit_fo
         for step in trajectory.steps:
             assert step.weight_spans == (WeightSpan(0, 0, len(step.response_ids)),)
     bare = [replace(t, steps=tuple(replace(s, weight_spans=()) for s in t.steps)) for t in found]
-    assert bare == expected and len({step.logprobs for t in found for step in t.steps}) > 100
+    assert bare == expected and len({tuple(step.logprobs) for t in found for step in t.steps}) > 100
 
 
 class Clock:

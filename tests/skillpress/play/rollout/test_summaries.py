@@ -28,7 +28,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import load_params
 from skillpress.learn.algorithms.batch import batch_of
-from skillpress.learn.training.samples import step_samples
+from skillpress.learn.training.samples import sampled_steps
 from skillpress.measure.evaluation import evaluation_steps
 from skillpress.measure.evaluation.episodes import episode_table
 from skillpress.models.policy.scorers import choose_scorer
@@ -50,10 +50,10 @@ class Summarizer(Walker):
         decided = super().decision(request)
         if not self.update.due(request.state):
             return decided
-        return replace(decided, parsed=ParsedAction(f"notes {request.seed % 10}", ""), summary=True)
+        return replace(decided, parsed=ParsedAction(f"notes {request.seed % 10}", ""), kind="summary")
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        if decision.summary:
+        if decision.kind == "summary":
             assert (observation, info) == (state.observation, state.info), "nothing has happened"
             return self.update.summed_up(state, decision.parsed)
         parsed = decision.parsed
@@ -134,9 +134,7 @@ def test_training_learns_from_them_and_shaping_does_not_count_them() -> None:
     decisions = [len(trajectory.decisions) for trajectory in PLAYED]
     assert batch.length.tolist() == decisions and len(batch.tokens) == sum(decisions)
     np.testing.assert_array_equal(batch.returns, [10.0 * trajectory.won for trajectory in PLAYED])
-    samples, advantages = step_samples(PLAYED, np.arange(float(sum(decisions))))
-    assert samples == tuple(step for trajectory in PLAYED for step in trajectory.decisions)
-    assert advantages.tolist() == list(range(sum(decisions)))
+    assert sampled_steps(PLAYED) == [step for trajectory in PLAYED for step in trajectory.decisions]
     assert [len(trajectory.actions) for trajectory in PLAYED] == [len(t.steps) for t in PLAYED]
 
 
@@ -164,7 +162,7 @@ def test_a_real_policys_summaries_are_recorded_as_they_were_sampled(repository: 
 
 def _scores(model: torch.nn.Module, played: Sequence[Trajectory], temperature: float) -> float:
     """The largest difference between a model's log-probabilities of all decisions and those recorded."""
-    steps, _ = step_samples(played, np.zeros(sum(len(trajectory.decisions) for trajectory in played)))
+    steps = sampled_steps(played)
     with torch.no_grad():
         found, _ = choose_scorer(model)(
             pack_responses([(step.prompt_ids, step.response_ids) for step in steps]), temperature

@@ -22,8 +22,8 @@ from skillpress.experiment.imitation_job import imitate_rank
 from skillpress.experiment.params import load_params
 from skillpress.experiment.training import TrainingJob
 from skillpress.experiment.training_job import train_rank
-from skillpress.learn.training.checkpoint import Checkpoints
-from skillpress.learn.training.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes
+from skillpress.learn.training.keeping.checkpoint import Checkpoints
 from skillpress.play.workers.distributed import Ranks, join_ranks, settle
 
 MEETING = Path("skillpress/play/workers/distributed.py")

@@ -10,7 +10,7 @@ import pytest
 
 from skillpress.core.rollout_files import rollout_frame, write_rollouts
 from skillpress.core.trajectory import Trajectory, WeightSpan
-from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.show.viewer import catalogue as catalogues
 from skillpress.show.viewer import search
 from skillpress.show.viewer.catalogue import Catalogue

@@ -17,7 +17,7 @@ from skillpress.core import rollout_files as on_disk
 from skillpress.core.errors import StorageError
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, read_rollouts, rollout_frame, write_rollouts
 from skillpress.core.trajectory import RewardPart, Trajectory
-from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
+from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.show.viewer.index import joined, open_rollouts
 from tests.support.show.viewer_samples import ordinary, tasks
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments import bundle
 from skillpress.experiment.teaching import server
+from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.training.groups import Collected
 from skillpress.learn.training.library_evolution import LibraryEvolution
 from skillpress.play.chat.journal import spent
@@ -45,7 +46,8 @@ def episode(task: Task, rollout: int, won: bool, actions: Sequence[str] = ("rese
 
 def collected(*played: tuple[Task, int, bool]) -> Collected:
     trajectories = [episode(*each) for each in played]
-    return Collected([task for task, _, _ in played], trajectories, [0] * len(played), trajectories)
+    batch = batch_of(trajectories, [0] * len(played), 1.0)
+    return Collected([task for task, _, _ in played], trajectories, batch, trajectories)
 
 
 def evolution(url: str, folder: Path) -> LibraryEvolution:

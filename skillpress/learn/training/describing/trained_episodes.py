@@ -3,7 +3,7 @@
 ``data/rollouts/training.parquet`` is a rollout file as any other (``core/trajectory.py``). Beside it lies
 ``data/rollouts/training_advantages.parquet`` (:data:`ADVANTAGE_SCHEMA`), with the same rows in the same
 order: its row i says what row i of the rollouts taught. A training without steps leaves both without a row.
-How the sample is chosen stands in ``training_sample.py``.
+How the sample is chosen stands in ``describing/episode_sample.py``.
 
 An episode's ``group_id`` names the training step that learned from it (``train/17/<task>``), and so does
 ``training_step``. Its ``policy_version`` names the weights that played it: those of the step before, or with

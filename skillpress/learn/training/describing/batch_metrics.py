@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.learn.algorithms.batch import CORE, Batch, Floats
-from skillpress.learn.training.samples import some_advantage
+from skillpress.learn.algorithms.batch import CORE, Batch, Flags, Floats
 from skillpress.play.agents.reward import INVALID
 from skillpress.play.workers.distributed import Ranks
 
@@ -85,6 +84,12 @@ def batch_metrics(
     if total["won"]:
         metrics["success_length"] = total["won_steps"] / total["won"]
     return metrics
+
+
+def some_advantage(advantages: Floats) -> Flags:
+    """[steps] whether some token of each has an advantage other than 0."""
+    nonzero: Flags = advantages != 0
+    return nonzero if nonzero.ndim == 1 else np.any(nonzero, axis=1)
 
 
 def _sizes(batch: Batch, advantages: Floats) -> Floats:

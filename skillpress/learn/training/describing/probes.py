@@ -111,7 +111,14 @@ class Probe:
         if not self._due(step):
             return {}
         found = self.ranks.gather(self._played(step))
-        rows = probe_rows(step, found, self.projection.alphabet, self.skills, self.max_steps, self.seed)
+        rows = probe_rows(
+            step,
+            found,
+            alphabet=self.projection.alphabet,
+            skills=self.skills,
+            max_steps=self.max_steps,
+            seed=self.seed,
+        )
         if self.ranks.rank == 0:
             write_table(self.store.part("probe", step), frame_of(rows), KIND)
         return metrics_of(rows)
@@ -173,7 +180,14 @@ def probe_rows(
     corpus = [e.skills for e in ordered if e.split == TRAIN and e.won and e.skills]
     dictionary = None
     if corpus:
-        dictionary = fit(corpus, alphabet, skills.max_phrase_length, skills.search, seed, skills.closure)
+        dictionary = fit(
+            corpus,
+            alphabet,
+            max_phrase_length=skills.max_phrase_length,
+            search=skills.search,
+            seed=seed,
+            closure=skills.closure,
+        )
     rows = []
     for split in sorted({episode.split for episode in ordered}):
         of_split = [episode for episode in ordered if episode.split == split]

@@ -14,7 +14,7 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import write_text
 from skillpress.core.trajectory import Task
 from skillpress.experiment.params import load_params
-from skillpress.learn.training.probes import (
+from skillpress.learn.training.describing.probes import (
     PROBE_SCHEMA,
     ProbedEpisode,
     frame_of,
@@ -24,7 +24,7 @@ from skillpress.learn.training.probes import (
     read_probes,
 )
 
-SKILLS = load_params(Path(__file__).parents[4] / "params.yaml").skills
+SKILLS = load_params(Path(__file__).parents[5] / "params.yaml").skills
 ALPHABET = ("A", "B", "C")
 T = 10
 

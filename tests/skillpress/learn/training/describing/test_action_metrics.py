@@ -9,7 +9,7 @@ import torch
 
 from skillpress.core.engine import Sampling
 from skillpress.core.trajectory import Step, Trajectory
-from skillpress.learn.training.action_metrics import STATES, ActionMetrics, DemonstratedState
+from skillpress.learn.training.describing.action_metrics import STATES, ActionMetrics, DemonstratedState
 from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.models.policy import Policy
 from skillpress.play.workers.distributed import Ranks

@@ -2,7 +2,7 @@
 
 It is sought among the steps after which a checkpoint is due and the last one: there every validation
 task is played once, sampled as in training and from the same seeds each time. The test tasks have no
-say in it. ``skillpress.learn.training.selected_checkpoint`` says which step it is.
+say in it. ``skillpress.learn.training.keeping.selected_checkpoint`` says which step it is.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.selected_checkpoint import (
+from skillpress.learn.training.keeping.selected_checkpoint import (
     SelectedCheckpoint,
     read_selected,
     select_checkpoint,

@@ -16,9 +16,10 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import read_rollouts, rollout_frame, scan_rollouts
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
+from skillpress.learn.algorithms.batch import batch_of
+from skillpress.learn.training.describing.episode_sample import GROUPS, EpisodeSample, sampled_steps
+from skillpress.learn.training.describing.trained_episodes import TrainedEpisodes, scan_advantages
 from skillpress.learn.training.groups import Collected
-from skillpress.learn.training.trained_episodes import TrainedEpisodes, scan_advantages
-from skillpress.learn.training.training_sample import GROUPS, TrainingSample, sampled_steps
 from skillpress.play.workers.distributed import Ranks
 from tests.support.learn.thread_ranks import on_ranks
 
@@ -62,7 +63,7 @@ def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | Non
     return Collected(
         tasks=[Task(each.task_id, "x", 0, {}) for each in found],
         trajectories=found,
-        groups=[numbers.setdefault(each.group_id, len(numbers)) for each in found],
+        batch=batch_of(found, [numbers.setdefault(each.group_id, len(numbers)) for each in found], 10.0),
         played=list(played),
     )
 
@@ -76,10 +77,9 @@ def taken(
 ) -> TrainedEpisodes:
     """The sample of a training of one step; advantages are 0, 1, 2 ... where they are not given."""
     found = collected(played, teaching)
-    batch = found.batch(10.0)
-    batch = replace(batch, penalty=batch.won * 2.0, segments=batch.won * 3.0)
+    batch = replace(found.batch, penalty=found.batch.won * 2.0, segments=found.batch.won * 3.0)
     given = np.arange(float(len(batch.tokens))) if advantages is None else advantages
-    sample = TrainingSample(ResumeStore(folder, "key"), [1], ranks)
+    sample = EpisodeSample(ResumeStore(folder, "key"), [1], ranks)
     sample.take(1, found, batch, given)
     into = TrainedEpisodes(folder / "training.parquet", folder / "training_advantages.parquet")
     if ranks.rank == 0:
@@ -169,11 +169,11 @@ def test_a_step_that_taught_nothing_leaves_no_row_and_a_step_made_again_the_same
 
 def test_a_training_without_steps_leaves_files_without_rows(tmp_path: Path) -> None:
     files = TrainedEpisodes(tmp_path / "training.parquet", tmp_path / "training_advantages.parquet")
-    TrainingSample(ResumeStore(tmp_path, "key"), sampled_steps(0), Ranks()).write(files)
+    EpisodeSample(ResumeStore(tmp_path, "key"), sampled_steps(0), Ranks()).write(files)
     assert read_rollouts(files.rollouts) == [] and scan_advantages(files.advantages).collect().is_empty()
 
 
 def test_a_part_that_is_gone_is_named(tmp_path: Path) -> None:
     files = TrainedEpisodes(tmp_path / "training.parquet", tmp_path / "training_advantages.parquet")
     with pytest.raises(StorageError, match=r"key/training-00000001\.parquet: no such file"):
-        TrainingSample(ResumeStore(tmp_path, "key"), [1], Ranks()).write(files)
+        EpisodeSample(ResumeStore(tmp_path, "key"), [1], Ranks()).write(files)

@@ -13,7 +13,7 @@ from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
 from skillpress.learn.algorithms.batch import batch_of
 from skillpress.learn.algorithms.group_statistics import centred, standardised
-from skillpress.learn.training.batch_metrics import batch_metrics
+from skillpress.learn.training.describing.batch_metrics import batch_metrics
 from skillpress.play.agents import OutcomeReward
 from skillpress.play.agents.reward import WeightedMeasure
 from skillpress.play.workers.distributed import Ranks

@@ -23,8 +23,8 @@ import polars as pl
 from skillpress.core.resume import ResumeStore
 from skillpress.core.trajectory import Trajectory
 from skillpress.learn.algorithms.batch import Batch, Floats
+from skillpress.learn.training.describing.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.learn.training.groups import Collected
-from skillpress.learn.training.trained_episodes import ADVANTAGE_SCHEMA, TrainedEpisodes
 from skillpress.play.workers.distributed import Ranks
 
 STEPS = 10
@@ -41,7 +41,7 @@ def sampled_steps(steps: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class TrainingSample:
+class EpisodeSample:
     """One rank's part of taking the sample."""
 
     store: ResumeStore
@@ -88,7 +88,7 @@ class TrainingSample:
             for group in np.unique(batch.group[: collected.new])
         ]
         best = {group for _, owner, group in sorted(self.ranks.gather(mine))[:GROUPS] if owner == rank}
-        pairs = zip(collected.groups, collected.trajectories, strict=True)
+        pairs = zip(batch.group.tolist(), collected.trajectories, strict=True)
         return {trajectory.group_id for group, trajectory in pairs if group in best}
 
 

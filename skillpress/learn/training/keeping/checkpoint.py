@@ -1,26 +1,41 @@
 """Checkpoints that a killed run goes on from, bit for bit.
 
 One folder per experiment, named by its key (``skillpress.core.resume``) and replaced as a whole after every
-few steps. What is in it: the learner's state (weights, optimizer), the success buffer, the rows of the
-training curve, the phrases of every step's dictionary, the skill library, the number of steps done, and
-beside it the policy of the best step where ``training.keep`` asks for that, what a library's teacher has
-answered, the episodes that the training leaves for people to read (``training_sample.py``), those that it
-may learn from again (``replay.py``), and what probes found (``probes.py``). No generator's state: every
-random choice is a function of (seed, step), see ``core/seeds.py``. The same holds for the place in the
-task order and for the learning rate.
+few steps. What is in it: the learner's state (weights, optimizer), the number of steps done, the rows of the
+training curve, and what the other parts with a state say of themselves (:class:`Stateful`): the success
+buffer, the phrases of every step's dictionary, the skill library. Beside it lie the policy of the best step
+where ``training.keep`` asks for that, what a library's teacher has answered, the episodes that the training
+leaves for people to read (``describing/episode_sample.py``), those that it may learn from again
+(``replay.py``), and what probes found (``describing/probes.py``). No generator's state: every random choice
+is a function of (seed, step), see ``core/seeds.py``. The same holds for the place in the task order and for
+the learning rate.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from skillpress.core.errors import StorageError
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import read_json, write_json
 
-VERSION = 1
+VERSION = 2
+
+
+class Stateful(Protocol):
+    """A part of a training that remembers something from step to step; it is the same on all ranks."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs of it, as JSON can hold it."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state_dict`` gave."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,8 +44,8 @@ class TrainingState:
 
     step: int
     """Training steps done."""
-    buffer: list[list[str]]
-    """The success buffer's sequences, oldest first."""
+    parts: dict[str, dict[str, Any]]
+    """Name of each part with a state to that state."""
     curve: list[dict[str, float]]
     """One row of metrics per step done."""
 

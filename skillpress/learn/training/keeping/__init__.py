@@ -1,0 +1,1 @@
+"""What a training keeps on disk: checkpoints to go on from, and the weights that the run leaves."""
