@@ -53,7 +53,7 @@ class WeightSpan:
     """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
 
     version: int
-    """The training step that the weights stand for."""
+    """The training step of the weights."""
     start: int
     end: int
 

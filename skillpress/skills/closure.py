@@ -19,7 +19,7 @@ from itertools import combinations
 from skillpress.skills.corpus import Phrase
 
 Closure = Callable[[Phrase], Iterable[Phrase]]
-"""From a phrase to the phrases that it brings with it, itself among them."""
+"""A phrase to the phrases that its closure adds, including itself."""
 
 
 def nothing_more(phrase: Phrase) -> Iterable[Phrase]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SkillParameters(Section):
-    """To what a dictionary is fitted, and how; and the library of skills in words, where there is one."""
+    """The corpus of a dictionary, how it is fitted, and the library of skills in words if there is one."""
 
     max_phrase_length: Annotated[int, Field(ge=1, le=16)]
     buffer: NonNegativeInt
@@ -29,7 +29,7 @@ class SkillParameters(Section):
     library: LibraryParameters | None
 
     def make_corpus(self) -> Callable[[SuccessBuffer, list[Skills]], StepCorpus]:
-        """What a training step's dictionary is fitted to, from the buffer and the batch's successes."""
+        """Makes the corpus of a training step's dictionary from the buffer and the batch's successes."""
         chosen: Callable[[SuccessBuffer, list[Skills]], StepCorpus] = lookup(
             CORPORA, self.corpus, "skills.corpus"
         )
@@ -37,7 +37,7 @@ class SkillParameters(Section):
 
 
 def search_called(name: str) -> Search:
-    """The search that ``skills.search`` calls so.
+    """The search with this name in ``skills.search``.
 
     Raises:
         ParamsError: no search has this name.
@@ -47,7 +47,7 @@ def search_called(name: str) -> Search:
 
 
 def closure_called(name: str) -> Closure:
-    """The closure that ``skills.closure`` calls so.
+    """The closure with this name in ``skills.closure``.
 
     Raises:
         ParamsError: no closure has this name.

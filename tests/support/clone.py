@@ -72,7 +72,7 @@ class Clone:
     def start(self, *arguments: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
         """The same without waiting, in a process group of its own; errors go to its stdout.
 
-        Who writes much must be given a file for it: a pipe that nobody reads stops him when it is full.
+        Who writes much must be given a file for it: a pipe without a reader stops it when it is full.
         """
         return subprocess.Popen(
             [sys.executable, "-m", *arguments],
@@ -81,7 +81,7 @@ class Clone:
         )  # fmt: skip
 
     def ran(self, output: str) -> list[str]:
-        """The stages that DVC said it ran, but for the one that always runs."""
+        """The stages that DVC said it ran, except the one that always runs."""
         ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
         return [stage for stage in ran if stage != "pin_inputs"]
 
@@ -95,7 +95,7 @@ def reproduced_clone(repository: Path, folder: Path) -> Clone:
     """A clone in which the small experiment has been reproduced once, traces of its episodes included.
 
     The first process that asks makes it under ``folder``, for all that do; who wants to change anything
-    takes a copy. What the command printed stands in ``said.txt`` beside it.
+    takes a copy. The command's output is in ``said.txt`` beside it.
     """
     folder.mkdir(exist_ok=True)
     with exclusive(folder / "lock", "the reproduced clone", SECONDS):

@@ -35,7 +35,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if DEADLINE in item.stash:
             hook.pytest_timeout_cancel_timer(item=item)
             hook.pytest_timeout_set_timer(item=item, settings=item.stash[DEADLINE])
-        item._initrequest()  # type: ignore[attr-defined]  # fixtures are made anew
+        item._initrequest()  # type: ignore[attr-defined]  # fixtures are made again
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         for report in reports:
             report.user_properties.append((SECOND_TRY, f"{failed.when}: {failed.longreprtext}"))

@@ -5,8 +5,8 @@ token. Such steps are a chain. Its last prompt and response hold all of its toke
 are spans of it, each predicted from exactly what it was sampled from. Steps in between may be missing: their
 tokens are still there, as part of the later prompts.
 
-Whoever takes the same steps several times, in parts or in another order, asks for their chains once and hands
-:class:`Pairs` on. A part of it compares only neighbours that were no neighbours before.
+Code that takes the same steps several times, in parts or in another order, finds their chains once and passes
+:class:`Pairs` on. A part of it compares only neighbours that were not neighbours before.
 """
 
 from __future__ import annotations
@@ -87,6 +87,6 @@ class Pairs:
         return np.array([len(response) for _, response in self.rows], np.int64)
 
     def behind(self, chain: range) -> TokenIds:
-        """What follows a chain's first prompt: its responses and what was said between them."""
+        """The tokens after a chain's first prompt: its responses and the texts between them."""
         prompt, response = self.rows[chain[-1]]
         return prompt[len(self.rows[chain[0]][0]) :] + response

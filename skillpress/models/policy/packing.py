@@ -1,7 +1,7 @@
 """Scoring without a cache: whole sequences, packed end to end without padding between them.
 
 Every response passes through the model with its prompt before it, and steps whose prompts go on from one
-another as one sequence (``chains.py``). That computes a prompt anew that several sequences begin with, but
+another as one sequence (``chains.py``). A prompt that several sequences begin with is computed again, but
 it needs nothing of the model that training may not have: gradient
 checkpointing drops the cache that ``scoring.py`` counts on, and FlashAttention's kernels take no mask
 over prompts padded on the right.
@@ -10,7 +10,7 @@ Position ids start again at 0 with every sequence. By that transformers tells se
 eager and flex attention get a mask that is block-diagonal and causal, FlashAttention the lengths
 (``cu_seqlens``), for which it wants a single row. A mask grows with the square of a row's width, so
 with the others a row is as wide as the longest sequence, and the ends of rows that nothing fits into
-stay empty: sequences of one token each that nobody looks at.
+stay empty: sequences of one token each, which are ignored.
 """
 
 from __future__ import annotations

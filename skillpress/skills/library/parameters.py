@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 class TeacherParameters(Section):
-    """Who writes the library's skills."""
+    """The model that writes the library's skills."""
 
     name: Annotated[str, registered(TEACHERS)]
     url: Annotated[str, Field(min_length=1)]
-    """Base of a chat-completions interface, as in http://127.0.0.1:8000/v1."""
+    """Base of a chat-completions interface, such as http://127.0.0.1:8000/v1."""
     model: str
-    """What the server calls the model; empty for one that offers a single model."""
+    """The server's name for the model; empty if the server offers a single model."""
     key_variable: str
     """Environment variable that holds the server's key; empty sends none."""
     max_new_tokens: PositiveInt
-    """Tokens of an answer at most."""
+    """The most tokens of an answer."""
     omit: list[str] = Field(default=[])
-    """Parameters of the sampling that the server is not sent, such as ``seed``."""
+    """Sampling parameters that are not sent to the server, such as ``seed``."""
 
     def make(self, seed: int, folder: Path) -> Ask:
-        """The teacher, ready to be asked.
+        """The teacher, ready for questions.
 
         Args:
-            folder: where its answers are kept until the training has ended, and what they cost.
+            folder: keeps its answers, and their cost, until the training has ended.
 
         Raises:
-            ChatError: the address is none, or the key's variable is not set.
+            ChatError: the address is not valid, or the key's variable is not set.
         """
         teacher: Ask = lookup(TEACHERS, self.name, "skills.library.teacher.name")(self, seed, folder)
         return teacher
@@ -49,13 +49,13 @@ class LibraryParameters(Section):
     retrieval: Annotated[str, registered(RETRIEVALS)]
     """Which skills a prompt shows."""
     top_k: PositiveInt
-    """How many, at most."""
+    """The most skills that a prompt shows."""
     every: PositiveInt
     """Training steps from one evolution of the library to the next."""
     new: PositiveInt
-    """Skills that one adds at most: so many general ones, and so many for each class of tasks that failed."""
+    """The most skills that an evolution adds: this many general ones, and this many per class that failed."""
     teacher: TeacherParameters | None
-    """None takes phrases of the dictionary."""
+    """None uses phrases of the dictionary."""
 
     def make_retrieval(self) -> Retrieval:
         """What chooses the skills that a task is shown."""

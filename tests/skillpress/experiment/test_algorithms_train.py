@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nothing(step: int, metrics: dict[str, float]) -> None:
-    """A report that nobody reads."""
+    """A report without a reader."""
 
 
 def trained(

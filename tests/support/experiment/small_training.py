@@ -16,7 +16,7 @@ Curve = list[dict[str, float]]
 
 
 class StoppedError(Exception):
-    """Stands for whatever ends a training."""
+    """Replaces anything that ends a training."""
 
 
 def train_small(folder: Path, name: str, *overlays: Mapping[str, Any], stop_after: int = 0) -> Curve:

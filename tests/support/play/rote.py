@@ -40,7 +40,7 @@ class RoteEngine(BatchEngine):
         return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        raise AssertionError("nobody trains here")
+        raise AssertionError("no training runs here")
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ def test_a_part_of_its_own_is_added_to_its_steps_advantage_and_is_in_no_target()
 def test_a_step_at_which_nothing_was_asked_passes_on_what_follows_it() -> None:
     """Its value of 0 must not count: the state before it is worth what comes after it, discounted twice."""
     played = replace(valued([[(0.0, 0.4), (1.0, 0.0), (2.0, 0.6)]]), tokens=np.array([2, 0, 2]))
-    # Stands for the missing value: 1 + 0.5 * 0.6 = 1.3. Errors: 0 + 0.5 * 1.3 - 0.4 = 0.25, 0, 2 - 0.6 = 1.4.
+    # Replaces the missing value: 1 + 0.5 * 0.6 = 1.3. Errors: 0 + 0.5 * 1.3 - 0.4 = 0.25, 0, 2 - 0.6 = 1.4.
     first = 0.25 + 0.25**2 * 1.4
     method = algorithm(PPO, discount=0.5, gae_lambda=0.5)
     np.testing.assert_allclose(method.value_targets(played), [0.4 + first, 0, 2.0])

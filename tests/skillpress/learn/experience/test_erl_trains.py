@@ -127,7 +127,7 @@ class Repeating(BatchEngine):
         return [Completion(response, (-1.0,) * len(response), "stop")]
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        raise AssertionError("nobody trains here")
+        raise AssertionError("no training runs here")
 
 
 @pytest.mark.parametrize("update", ["window", "concatenate"])

@@ -35,7 +35,7 @@ class AsSeen:
 
 
 class KilledError(Exception):
-    """Stands for the kill."""
+    """Replaces the kill."""
 
 
 class Demonstrator:

@@ -152,7 +152,7 @@ def test_muon_moves_the_matrices_between_layers_and_adamw_the_rest() -> None:
 
 
 class KilledError(Exception):
-    """Stands for the kill."""
+    """Replaces the kill."""
 
 
 @OPTIMIZERS

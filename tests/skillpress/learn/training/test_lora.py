@@ -33,7 +33,7 @@ def logits(model: PreTrainedModel) -> torch.Tensor:
 
 
 def train(model: PreTrainedModel, seed: int = 1) -> None:
-    """Stands for any training: B is anything but zero."""
+    """Replaces any training: B is anything but zero."""
     generator = torch.Generator().manual_seed(seed)
     for name, weight in model.named_parameters():
         if "lora_B" in name:

@@ -102,7 +102,7 @@ def samples() -> Samples:
 
 
 def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
-    """Before each update the old values are asked anew, as a step does."""
+    """Before each update the old values are computed again, as a step does."""
     batch = samples()
     assert batch.targets is not None
     explained = []

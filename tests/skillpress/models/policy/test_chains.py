@@ -69,7 +69,7 @@ def test_a_chain_goes_on_over_steps_that_are_left_out_and_ends_where_a_prompt_be
 def test_pairs_that_are_taken_from_others_have_the_chains_that_they_have_by_themselves(
     played: list[tuple], data: st.DataObject
 ) -> None:
-    """Also where pairs meet that extend one another and were no neighbours before."""
+    """Also where pairs meet that extend one another and were not neighbours before."""
     steps = [step for opening, turns in played for step in steps_of(opening, turns)]
     order = np.array(data.draw(st.lists(st.sampled_from(range(len(steps))))), np.int64)
     chosen = Pairs.of(steps).select(order)

@@ -134,7 +134,7 @@ class Rote(BatchEngine):
         return [Completion(i, (0.0,) * len(i), "stop") for i in ids]
 
     def update_weights(self, weights, version):
-        raise AssertionError("nobody trains here")
+        raise AssertionError("no training runs here")
 
 
 def played(*answers: str) -> Trajectory:
