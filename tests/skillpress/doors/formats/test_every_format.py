@@ -15,19 +15,24 @@ from skillpress.doors.formats.hugging_face import HELD
 from skillpress.doors.formats.texts import Texts
 from tests.support.doors.playing import episode, failing
 
-OUTPUTS = [*((name, "out") for name in FORMATS), ("atif", "out.jsonl")]
+HEAVY = {"datasets": pytest.mark.heavy}
+"""A format whose writer imports what is slow to import when it is called."""
+OUTPUTS = [
+    *(pytest.param(name, "out", marks=HEAVY.get(name, ())) for name in FORMATS),
+    pytest.param("atif", "out.jsonl"),
+]
 
 
 @pytest.mark.parametrize(("name", "output"), OUTPUTS)
 def test_few_episodes_are_in_memory_at_a_time(name: str, output: str, tmp_path: Path, texts: Texts) -> None:
-    alive: weakref.WeakSet[Trajectory] = weakref.WeakSet()
+    alive: weakref.WeakValueDictionary[int, Trajectory] = weakref.WeakValueDictionary()
     most = 0
 
     def episodes() -> Iterator[Trajectory]:
         nonlocal most
         for number in range(4 * HELD):
             made = episode(number)
-            alive.add(made)
+            alive[number] = made
             yield made
             del made
             most = max(most, len(alive))
