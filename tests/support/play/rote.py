@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
-from skillpress.core.interface import AgentState, Info, TokenIds
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
 from skillpress.play.agents.parsing import tagged
