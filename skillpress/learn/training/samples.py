@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skillpress.core.interface import TokenIds
 from skillpress.core.logprobs import NO_LOGPROBS, Logprobs
-from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.trajectory import Step, TokenIds, Trajectory
 from skillpress.learn.algorithms.batch import Floats, Indices, members
 from skillpress.learn.algorithms.scored_tokens import ValueTargets
 from skillpress.models.policy.chains import Pairs
