@@ -205,6 +205,9 @@ def test_a_real_language_model_thinks_towards_the_oracles_actions_and_learns_its
     assert best.equals(found) and all(
         part["logprob"].is_sorted(descending=True) for part in found.partition_by("step")
     )
+    # A thought may be as long as a sampled response, and the completed answer comes after it.
+    longer = merge(read_yaml(folder / "params.yaml"), {"sampling": {"max_new_tokens": 80}})
+    (folder / "params.yaml").write_text(yaml.safe_dump(longer))
     losses = imitating(folder, thoughts=str(tmp_path / "found" / reverse_parsing.THOUGHTS),
                        **SMOLLM2["imitation"])  # type: ignore[arg-type]  # fmt: skip
     assert losses[-1] < losses[0]
