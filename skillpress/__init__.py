@@ -1,5 +1,125 @@
 """skillpress: reinforcement learning of language agents whose successes compress into skills.
 
-The library half of the product: it knows nothing of Prefect, DVC or MLflow and can be imported
-without them. The map of its modules stands in docs/house.md.
+The names below are the ones for everyday use, ``from skillpress import fit, evaluate, Sandbox``. A name's
+module is imported when the name is asked for, so importing this package loads neither torch nor anything
+else. These names and those of the wings' ``__init__.py`` are the public surface (docs/public.md); everything
+else may change between versions. Code of this package imports from the defining modules, where the import
+graph sees it. The map of the modules stands in docs/house.md.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from skillpress.core.version import __version__
+
+if TYPE_CHECKING:
+    from skillpress.core.engine import Sampling
+    from skillpress.core.errors import UserError
+    from skillpress.core.interface import Environment, Info
+    from skillpress.core.rollout_files import iterate_rollouts, read_rollouts, scan_rollouts, write_rollouts
+    from skillpress.core.task_files import read_tasks, write_tasks
+    from skillpress.core.trajectory import Step, Task, Trajectory
+    from skillpress.doors.traces.log import read_log
+    from skillpress.environments import bundle
+    from skillpress.experiment.experiment import Experiment
+    from skillpress.experiment.params import Params, load_params
+    from skillpress.measure.evaluation import compare, compare_trainings, evaluate, evaluation_steps
+    from skillpress.models.policy import Policy, load_policy, save_policy
+    from skillpress.play.rollout import Collector, requests
+    from skillpress.play.sandbox import Sandbox, SandboxPool
+    from skillpress.skills.buffer import SuccessBuffer
+    from skillpress.skills.dictionary import SkillDictionary, load_dictionary, save_dictionary
+    from skillpress.skills.fit import fit
+    from skillpress.skills.segmentation import segment, segmentation_cost
+
+__all__ = [
+    "Collector",
+    "Environment",
+    "Experiment",
+    "Info",
+    "Params",
+    "Policy",
+    "Sampling",
+    "Sandbox",
+    "SandboxPool",
+    "SkillDictionary",
+    "Step",
+    "SuccessBuffer",
+    "Task",
+    "Trajectory",
+    "UserError",
+    "__version__",
+    "bundle",
+    "compare",
+    "compare_trainings",
+    "evaluate",
+    "evaluation_steps",
+    "fit",
+    "iterate_rollouts",
+    "load_dictionary",
+    "load_params",
+    "load_policy",
+    "read_log",
+    "read_rollouts",
+    "read_tasks",
+    "requests",
+    "save_dictionary",
+    "save_policy",
+    "scan_rollouts",
+    "segment",
+    "segmentation_cost",
+    "write_rollouts",
+    "write_tasks",
+]
+
+_MODULES = {
+    "Collector": "play.rollout",
+    "Environment": "core.interface",
+    "Experiment": "experiment.experiment",
+    "Info": "core.interface",
+    "Params": "experiment.params",
+    "Policy": "models.policy",
+    "Sampling": "core.engine",
+    "Sandbox": "play.sandbox",
+    "SandboxPool": "play.sandbox",
+    "SkillDictionary": "skills.dictionary",
+    "Step": "core.trajectory",
+    "SuccessBuffer": "skills.buffer",
+    "Task": "core.trajectory",
+    "Trajectory": "core.trajectory",
+    "UserError": "core.errors",
+    "bundle": "environments",
+    "compare": "measure.evaluation",
+    "compare_trainings": "measure.evaluation",
+    "evaluate": "measure.evaluation",
+    "evaluation_steps": "measure.evaluation",
+    "fit": "skills.fit",
+    "iterate_rollouts": "core.rollout_files",
+    "load_dictionary": "skills.dictionary",
+    "load_params": "experiment.params",
+    "load_policy": "models.policy",
+    "read_log": "doors.traces.log",
+    "read_rollouts": "core.rollout_files",
+    "read_tasks": "core.task_files",
+    "requests": "play.rollout",
+    "save_dictionary": "skills.dictionary",
+    "save_policy": "models.policy",
+    "scan_rollouts": "core.rollout_files",
+    "segment": "skills.segmentation",
+    "segmentation_cost": "skills.segmentation",
+    "write_rollouts": "core.rollout_files",
+    "write_tasks": "core.task_files",
+}
+"""Public name to its module, which is imported when the name is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

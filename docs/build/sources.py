@@ -19,6 +19,10 @@ COPIES = "files"
 """Folder of the files of the repository that pages link to."""
 
 
+CHANGELOG = "CHANGELOG.md"
+"""At the root, where releases are looked up; a page of the site all the same."""
+
+
 class BrokenLinkError(Exception):
     """A page links to a place that does not exist."""
 
@@ -35,6 +39,7 @@ def gather(root: Path, folder: Path) -> None:
     for file in ("conf.py", "site.css"):
         copy(docs / file, folder / file)
     written = {page.name: page.read_text(encoding="utf-8") for page in docs.glob("*.md")}
+    written[CHANGELOG.lower()] = (root / CHANGELOG).read_text(encoding="utf-8").replace("](docs/", "](")
     for name, text in (written | generated(root)).items():
         page = folder / name
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +75,8 @@ def rewritten(match: re.Match[str], page: Path, root: Path, folder: Path) -> str
     place = (page.parent / target).resolve()
     if place.is_relative_to(root / "docs") and (place.suffix in (".md", ".png", ".svg")):
         return match[0]
+    if place == root / CHANGELOG:
+        return match[0].replace(f"../{CHANGELOG}", CHANGELOG.lower())
     if not place.exists() or not place.is_relative_to(root):
         raise BrokenLinkError(f"{page.relative_to(root)}: links to {match['target']}, which is not there")
     if place.is_dir():

@@ -2,7 +2,8 @@
 
 A command's module is imported when it is asked for, so that ``skillpress --help`` needs none of them. Each
 takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake that the user
-can put right becomes one clear line here and exits with 2, Ctrl-C with 130.
+can put right becomes one clear line here and exits with 2, Ctrl-C with 130. So does a layer of the package
+that the command needs and that is not installed, before its module is imported.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
 
+from skillpress.console import layers
 from skillpress.core.errors import did_you_mean, is_user_error
+from skillpress.core.lab import need_lab
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
 
@@ -26,14 +29,24 @@ class Command:
     """Has ``main(arguments) -> int``."""
     summary: str
     """Its line in the help."""
+    layers: tuple[str, ...] = ()
+    """The layers of the package that it needs beside the base (``layers.py``)."""
+    in_lab: bool = False
+    """Whether it works on a lab, and so needs one."""
 
 
 COMMANDS = {
+    "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
     "run": Command(
-        "skillpress.pipeline.reproduce.__main__", "reproduce an experiment: what changed of its stages"
+        "skillpress.pipeline.reproduce.__main__",
+        "reproduce an experiment: what changed of its stages",
+        layers=("train", "pipeline"),
+        in_lab=True,
     ),
     "evaluate": Command(
-        "skillpress.console.evaluations.evaluate", "let any model play an environment's test tasks"
+        "skillpress.console.evaluations.evaluate",
+        "let any model play an environment's test tasks",
+        layers=("train",),
     ),
     "compare": Command(
         "skillpress.console.evaluations.compare", "test two evaluations against each other, paired by task"
@@ -41,21 +54,26 @@ COMMANDS = {
     "trajectory-ratio": Command(
         "skillpress.console.evaluations.trajectory_ratio",
         "how likely episodes are under one policy against another",
+        layers=("train",),
     ),
     "judge-questions": Command(
         "skillpress.console.evaluations.judge_questions",
         "let a model say which training questions are objective, for environment.objectivity",
+        layers=("train",),
     ),
     "reverse-parse": Command(
         "skillpress.console.reverse_parsing",
         "let a model find thoughts that lead to known actions, to be imitated",
+        layers=("train",),
     ),
     "view": Command("skillpress.console.viewing.view", "leaf through episodes in a browser"),
     "tables": Command(
         "skillpress.pipeline.finished.paper_tables", "the paper's tables from finished experiments"
     ),
     "serve": Command(
-        "skillpress.console.serve", "let agents of other libraries play an environment (OpenEnv)"
+        "skillpress.console.serve",
+        "let agents of other libraries play an environment (OpenEnv)",
+        layers=("serve",),
     ),
     "export": Command("skillpress.console.exporting", "episodes as ATIF, Hugging Face datasets or ShareGPT"),
     "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
@@ -83,17 +101,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.USER_ERROR
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
-        return int(import_module(COMMANDS[name].module).main(rest))
+        return _run(COMMANDS[name], rest)
     except SystemExit as ended:  # the parser has printed its help, or what is wrong
         return int(ended.code or 0)
     except KeyboardInterrupt:
         exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
         return exit_codes.INTERRUPTED
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (line := _layer_line(error)):
+            exit_codes.say(f"{name}: {line}")
+            return exit_codes.USER_ERROR
         if not is_user_error(error):
             raise
         exit_codes.say(f"{name}: {error}")
         return exit_codes.USER_ERROR
+
+
+def _run(command: Command, rest: Sequence[str]) -> int:
+    layers.need(command.layers)
+    if command.in_lab:
+        need_lab()
+    return int(import_module(command.module).main(rest))
+
+
+def _layer_line(error: ModuleNotFoundError) -> str | None:
+    """What is to be installed, where an option or an environment needs more than its command."""
+    layer = layers.layer_of(error.name or "")
+    return layer and f"{error.name} is not installed: {layers.remedy(layer)}"
 
 
 def enter() -> NoReturn:

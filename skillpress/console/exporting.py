@@ -20,6 +20,7 @@ from pathlib import Path
 
 import polars as pl
 
+from skillpress.console import layers
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
@@ -27,16 +28,24 @@ from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
 from skillpress.core.storage import sweep
 from skillpress.core.trajectory import Trajectory
 from skillpress.doors.formats.atif import write_atif
-from skillpress.doors.formats.hugging_face import write_datasets
 from skillpress.doors.formats.sharegpt import write_sharegpt
 from skillpress.doors.formats.texts import TOKENIZER, Texts, load_texts
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import BASE_POLICY, BASE_ROLLOUTS
 from skillpress.pipeline.progress import Progress
 
+
+def _write_datasets(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
+    from skillpress.doors.formats.hugging_face import (
+        write_datasets,  # needs pyarrow, the other formats do not
+    )
+
+    write_datasets(output, episodes, texts)
+
+
 FORMATS: dict[str, Callable[[Path, Iterable[Trajectory], Texts], None]] = {
     "atif": write_atif,
-    "datasets": write_datasets,
+    "datasets": _write_datasets,
     "sharegpt": write_sharegpt,
 }
 """``--format`` to what writes it."""
@@ -50,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
+    if chosen.format == "datasets":
+        layers.need(["train"])
     if output.exists():
         raise ExportError(f"--output: {output} is there already; name another place")
     count = episodes_of(chosen.rollouts)
@@ -90,12 +101,15 @@ def tokenizer_beside(rollouts: Path) -> Path | None:
 
 def _texts(named: Path | None, rollouts: Path) -> Texts:
     folder = named or tokenizer_beside(rollouts)
-    if folder is None:
+    if folder is None or (named is None and layers.missing("tokens")):
+        why, remedy = f"no tokenizer lies where {rollouts} was made", "--tokenizer FOLDER names one"
+        if folder is not None:
+            why, remedy = "the package tokenizers is not installed", layers.remedy("tokens")
         exit_codes.say(
-            f"export: no tokenizer lies where {rollouts} was made; answers are given as thought and action, "
-            "prompts are left out (--tokenizer FOLDER names one)"
+            f"export: {why}; answers are given as thought and action, prompts are left out ({remedy})"
         )
         return Texts()
+    layers.need(["tokens"])
     return load_texts(folder)
 
 

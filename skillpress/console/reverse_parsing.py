@@ -32,6 +32,7 @@ from skillpress.console.evaluations.models import COMPACT, check_wording, identi
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.lab import SOURCE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import iterate_rollouts
@@ -51,7 +52,6 @@ from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shor
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.inputs import environment_needs
 from skillpress.pipeline.progress import Progress
-from skillpress.pipeline.settings import ROOT
 from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
 from skillpress.play.workers.distributed import Ranks
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _check(chosen, params)
     asked = _asked(chosen, params)
     wanted = _wanted(chosen, params)
-    code = [ROOT / path for path in (*CODE, f"skillpress/environments/{params.environment.name}")]
+    code = [SOURCE / path for path in (*CODE, f"skillpress/environments/{params.environment.name}")]
     store = ResumeStore(output.with_name(f"{output.name}.unfinished"), content_key(asked, code))
     parse_all(wanted, params, chosen, store)
     counts = _write(output, store, asked)

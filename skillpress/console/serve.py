@@ -16,15 +16,16 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillpress.console.evaluations.parameters import assigned
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
+from skillpress.core.lab import lab_file
 from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.version import __version__
 from skillpress.core.web import is_loopback
 from skillpress.doors.serving import (
     About,
@@ -40,7 +41,6 @@ from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.progress import Progress
-from skillpress.pipeline.settings import ROOT
 
 if TYPE_CHECKING:
     from skillpress.core.interface import StepReward
@@ -90,8 +90,8 @@ def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequ
         ParamsError: a file, a key or a value is wrong.
         UserError: they are another environment's.
     """
-    own = ROOT / "params" / f"{environment}.yaml"
-    files = [ROOT / "params.yaml", *(overlays or ([own] if own.is_file() else []))]
+    own = lab_file(f"params/{environment}.yaml")
+    files = [lab_file("params.yaml"), *(overlays or ([own] if own.is_file() else []))]
     values: dict[str, Any] = {}
     for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
         values = merge(values, over)
@@ -134,7 +134,7 @@ def reward_of(params: Params) -> StepReward:
 
 def _about(environment: str) -> About:
     module = import_module(ENVIRONMENTS[environment].partition(":")[0])
-    return About(environment, (module.__doc__ or environment).splitlines()[0], version("skillpress"))
+    return About(environment, (module.__doc__ or environment).splitlines()[0], __version__)
 
 
 def _limits(chosen: Namespace) -> ServingLimits:

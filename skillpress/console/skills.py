@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
+from skillpress.console import layers
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.storage import atomic_path, write_text
@@ -38,6 +39,10 @@ from skillpress.skills.dictionary import save_dictionary
 
 BAD_TOLD = 3
 """Bad lines that are told on the terminal."""
+
+
+SLOW_TRACES = 500
+"""Above so many, machine code is worth installing."""
 
 
 class OptionError(UserError):
@@ -60,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.compare:
         others = NameProjection() if chosen.rules is None else projection
         compared = _read(chosen.compare, others, wanted, chosen.most_bad)
+    if len(log) > SLOW_TRACES and layers.missing("fast"):
+        exit_codes.say(f"skills: {len(log):,} traces take minutes without numba: {layers.remedy('fast')}")
     content = describe(log, settings, compared)
     named = ", ".join(path.name or str(path) for path in chosen.traces[:3])
     page = render(

@@ -21,6 +21,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.core.distributions import student_quantile
+
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 FEW_TASKS = 100
@@ -70,9 +72,7 @@ def critical_value(tasks: int) -> float:
     """The 97.5% point for a variance that is estimated from two tasks or more."""
     if tasks >= FEW_TASKS:
         return Z_95
-    from scipy.special import stdtrit  # a second to import
-
-    return float(stdtrit(tasks - 1, 0.975))
+    return student_quantile(tasks - 1, 0.975)
 
 
 def clustered_share(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Interval:

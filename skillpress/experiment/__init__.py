@@ -5,3 +5,32 @@ torch is imported in the rank, so that a stage that only waits for its ranks sta
 
 It imports ``learn`` and what is below.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skillpress.experiment.experiment import Experiment
+    from skillpress.experiment.params import Params, check_params, load_params
+
+__all__ = ["Experiment", "Params", "check_params", "load_params"]
+
+_MODULES = {
+    "Experiment": "experiment",
+    "Params": "params",
+    "check_params": "params",
+    "load_params": "params",
+}
+"""Public name to its module, which is imported when the name is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

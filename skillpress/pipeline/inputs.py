@@ -16,12 +16,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from skillpress.core.errors import UserError
+from skillpress.core.lab import SOURCE
 from skillpress.core.resume import content_key
 from skillpress.core.storage import sweep, write_json
 from skillpress.environments import EnvironmentParameters, bundle
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline import exit_codes, parent
-from skillpress.pipeline.settings import ROOT
 from skillpress.play.agents.parameters import SCRATCH
 
 INPUTS = Path("data/inputs.json")
@@ -54,7 +54,7 @@ def teaching_code(params: Params) -> dict[str, str]:
     """A hash of each file by which this experiment asks a teacher; none where it has no teacher."""
     library = params.skills.library
     asked = TEACHING if library is not None and library.teacher is not None else ()
-    return {str(file): content_key({}, [ROOT / file]) for file in asked}
+    return {str(file): content_key({}, [SOURCE / file]) for file in asked}
 
 
 def environment_needs(section: EnvironmentParameters) -> dict[str, dict[str, str]]:
@@ -72,7 +72,7 @@ def environment_needs(section: EnvironmentParameters) -> dict[str, dict[str, str
             f"environment.name: {name} needs the package {error.name}, which is not installed here; its "
             "extra in pyproject.toml has it"
         ) from None
-    code = {str(folder): content_key({}, [ROOT / folder]) for folder in found.code}
+    code = {str(folder): content_key({}, [SOURCE / folder]) for folder in found.code}
     data = {} if found.data is None else dict(found.data(section))
     return {"code": code, "libraries": libraries} | ({"data": data} if data else {})
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
+
+from skillpress.core.lab import ROOT
 
 
 def revision() -> str:
-    """The commit of the code, with ``-dirty`` when files differ from it; ``unknown`` outside git."""
+    """The commit of the lab, with ``-dirty`` when files differ from it; ``unknown`` outside git."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return described.stdout.strip() or "unknown"

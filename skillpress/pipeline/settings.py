@@ -1,8 +1,8 @@
 """The process settings of infra/settings.env, for processes that make did not start.
 
-The file is written in make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the repository's root) so
-that the Makefile includes the very same lines. They must be in the environment before MLflow, Prefect
-or DVC are imported, which read them at import; hence :func:`apply` runs when ``tasks`` is imported.
+The file is written in make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the lab's root) so that the
+Makefile includes the very same lines. They must be in the environment before MLflow, Prefect or DVC are
+imported, which read them at import; hence :func:`apply` runs when ``skillpress.pipeline`` is imported.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The repository, or the workspace that holds a copy of it."""
+from skillpress.core.lab import ROOT, lab_file
+
+__all__ = ["ROOT", "apply", "read"]
 
 _LINE = re.compile(r"^(\w+)\s*\?=\s*(.*?)\s*$")
 
@@ -26,7 +27,7 @@ def read(path: Path, root: Path) -> dict[str, str]:
 
 def apply() -> None:
     """Put the settings into the environment; what is set already stays."""
-    for name, value in read(ROOT / "infra" / "settings.env", ROOT).items():
+    for name, value in read(lab_file("infra/settings.env"), ROOT).items():
         os.environ.setdefault(name, value)
     programs = str(Path(sys.executable).parent)  # dvc.yaml says `python`: this environment's, and its ninja
     path = os.environ.get("PATH", "")

@@ -5,6 +5,10 @@ Later processes load it in milliseconds. By default numba keeps machine code bes
 file's time stamp. That misses changes in another file that the function calls into, and it compiles again in
 every clone. Here the cache is one folder per user, named by the content of this package, so the code always
 matches its source and is compiled once.
+
+numba and its compiler take 200 MB, so the base layer of the package comes without them. There the same
+functions run as plain Python: the results are equal to the last bit, and a log of a thousand traces takes
+minutes.
 """
 
 from __future__ import annotations
@@ -17,13 +21,19 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+try:
+    import numba
+except ImportError:
+    numba = None
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """The function, compiled at its first call with each set of argument types."""
+    """The function, compiled at its first call with each set of argument types; where numba is not
+    installed, as it is."""
+    if numba is None:
+        return function
     before = numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.ContentLocator"
     try:

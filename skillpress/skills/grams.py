@@ -69,7 +69,8 @@ def number_grams(corpus: Corpus, longest: int) -> Grams:
     """
     if longest > LONGEST:
         raise ValueError(f"max_phrase_length is {longest}; searches allow at most {LONGEST}")
-    numbers, lengths, examples = _number(corpus.skills, corpus.alphabet_size, longest)
+    with np.errstate(over="ignore"):  # hashes wrap around; without numba NumPy would warn
+        numbers, lengths, examples = _number(corpus.skills, corpus.alphabet_size, longest)
     row = np.repeat(np.arange(len(corpus.weights), dtype=np.int32), np.diff(corpus.starts))
     in_order, occurrence_starts = _invert(numbers, len(lengths))
     occurrences, repeats = _put_repeats_last(in_order, occurrence_starts, row)

@@ -1,9 +1,12 @@
-"""The pages that the tests of this folder look at: README.md and every page of docs/."""
+"""The pages that the tests of this folder look at: those at the root and every page of docs/."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 NAMES = [page.stem for page in PAGES]

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from skillpress.console.evaluations.comparison_table import Row, notes, table
+from skillpress.console.evaluations.folder import splits_of
 from skillpress.console.evaluations.pairs import Pair, check, read
-from skillpress.console.evaluations.summary import splits_of
 from skillpress.core.arguments import Parser
 from skillpress.core.seeds import derive
 from skillpress.core.storage import write_json, write_text

@@ -28,12 +28,21 @@ from skillpress.core.trajectory import Task
 from skillpress.core.yaml_files import read_yaml_file, write_yaml
 from skillpress.doors.formats.texts import TOKENIZER
 from skillpress.measure.evaluation import BehaviorFigure, EvaluationSummary
+from skillpress.measure.evaluation.strata import within
 
 SCHEMA = "skillpress/evaluation/1"
+ALL = "all"
+"""The part that holds every task."""
 
 
 class FolderError(UserError):
     """The folder holds another evaluation; the message says in what it differs."""
+
+
+def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
+    """Part to its tasks: all of them, then each split (the first half of a stratum that has two)."""
+    names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
+    return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
 
 
 @dataclass(frozen=True)

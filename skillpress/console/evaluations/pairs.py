@@ -9,9 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from skillpress.console.evaluations.folder import EvaluationFolder, EvaluationRecord
+from skillpress.console.evaluations.folder import EvaluationFolder, EvaluationRecord, splits_of
 from skillpress.console.evaluations.parameters import without_idle
-from skillpress.console.evaluations.summary import splits_of
 from skillpress.core.errors import UserError
 from skillpress.core.trajectory import Task
 from skillpress.measure.evaluation import EvaluationSteps, evaluation_steps

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from skillpress.core.errors import ParamsError
+from skillpress.core.lab import lab_file
 from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.files import BASE_POLICY, POLICY
-from skillpress.pipeline.settings import ROOT
 
 VOTES = 7
 """k where nobody says otherwise, as in the paper's SC@7."""
@@ -119,7 +119,8 @@ def _base(environment: str, model: str, overlaid: bool) -> tuple[dict[str, Any],
     """(values, where they are from) below all overlays."""
     if (own := experiment_of(model)) is not None:
         return read_yaml(own), str(own)
-    values, overlay = read_yaml(ROOT / "params.yaml"), ROOT / "params" / f"paper_{environment}.yaml"
+    values = read_yaml(lab_file("params.yaml"))
+    overlay = lab_file(f"params/paper_{environment}.yaml")
     if overlaid or not overlay.is_file():
         return values, "params.yaml"
     paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # those that it names are for its training

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import polars as pl
 
 from skillpress.console.evaluations.endings import TOTAL, count_endings, endings_told
-from skillpress.console.evaluations.folder import EvaluationFolder, EvaluationRecord, Part
+from skillpress.console.evaluations.folder import ALL, EvaluationFolder, EvaluationRecord, Part, splits_of
 from skillpress.console.evaluations.players import Player
 from skillpress.core.resume import ResumeStore
 from skillpress.core.storage import write_text
-from skillpress.core.trajectory import Task
 from skillpress.experiment.params import Params
 from skillpress.measure.analysis.failures import failure_figures, kinds_of_episodes
 from skillpress.measure.evaluation import EvaluationSteps, SuccessRate, evaluate, evaluation_steps
-from skillpress.measure.evaluation.strata import within
 from skillpress.measure.paper import environment_figures
 from skillpress.measure.paper.figures import EnvironmentBehavior
 from skillpress.pipeline.revision import revision
 from skillpress.play.chat.journal import UNCOUNTED
-from skillpress.show.report import PolicyResult, ReportData, render_report
+from skillpress.show.report.data import PolicyResult, ReportData
+from skillpress.show.report.page import render_report
 
-ALL = "all"
-"""The part that holds every task."""
 LIBRARIES = ("skillpress", "torch", "transformers", "polars", "numpy")
 READING = {
     "pass_at_1": "episodes won / episodes (tasks x votes x runs)",
@@ -37,12 +34,6 @@ READING = {
     "std": "over the independent runs of this evaluation; none where there is one run",
 }
 """How the figures are to be read."""
-
-
-def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Part to its tasks: all of them, then each split (the first half of a stratum that has two)."""
-    names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
-    return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
 
 
 def record_of(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillpress.console import layers
 from skillpress.console.evaluations.folder import EvaluationFolder
 from skillpress.core.errors import UserError
 from skillpress.pipeline.files import BASE_ROLLOUTS, EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS
@@ -44,7 +45,10 @@ def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
     Raises:
         ViewError: a path is nothing that can be looked at.
         StorageError: tasks or a dictionary beside it are damaged.
+        LayerError: a tokenizer is named, and the package that reads it is not installed.
     """
+    if tokenizer is not None:
+        layers.need(["tokens"])
     sources: dict[Path, SourceFiles] = {}
     phrases = KnownPhrases()
     for path in paths:
@@ -54,7 +58,12 @@ def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
             sources.setdefault(source.rollouts.resolve(), chosen)
         if home is not None and phrases.dictionary is None:
             phrases = known_phrases(home)
-    return Found(tuple(sources.values()), phrases)
+    return Found(tuple(_readable(source) for source in sources.values()), phrases)
+
+
+def _readable(source: SourceFiles) -> SourceFiles:
+    """Without its tokenizer where the package that reads it is not installed: tokens are shown as numbers."""
+    return replace(source, tokenizer=None) if layers.missing("tokens") else source
 
 
 def experiment_of(path: Path) -> Path | None:

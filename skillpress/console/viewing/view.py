@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
+from skillpress.console import layers
 from skillpress.console.viewing.found import find
 from skillpress.core.arguments import Parser, whole
 from skillpress.show.viewer.catalogue import Catalogue
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         address = f"http://{LOOPBACK}:{opened.getsockname()[1]}/"
         files = f"{len(found.sources)} file{'s' if len(found.sources) > 1 else ''}"
         print(f"{len(catalogue):,} episodes of {files}: {address} (Ctrl-C ends it)", flush=True)
+        if layers.missing("tokens"):
+            print(f"tokens are shown as numbers, without words: {layers.remedy('tokens')}", flush=True)
         if chosen.browser:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
         with suppress(KeyboardInterrupt):  # the way to end it

@@ -18,12 +18,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from skillpress.core.storage import atomic_directory, atomic_path
 from skillpress.core.trajectory import Step, Trajectory
+from skillpress.core.version import __version__
 from skillpress.doors.formats.texts import Said, Texts
 
 VERSION = "ATIF-v1.7"
@@ -56,7 +56,7 @@ def document(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
         "trajectory_id": name,
         "agent": {
             "name": "skillpress",
-            "version": version("skillpress"),
+            "version": __version__,
             **({"model_name": trajectory.policy} if trajectory.policy else {}),
         },
         "steps": [seen, *steps],

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING
 
 from skillpress.core.errors import UserError
 from skillpress.core.markup import opened_thought, silent_tokens
 from skillpress.core.storage import read_json
 from skillpress.core.trajectory import Step, Trajectory
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer  # which the base layer of the package lacks
 
 TOKENIZER = "tokenizer.json"
 """The tokenizer's file in a policy's folder."""
@@ -87,6 +89,8 @@ def load_texts(folder: str | Path) -> Texts:
     if not path.is_file():
         raise TokenizerError(f"{path}: no such file; name the folder of the policy that played")
     text = json.dumps(read_json(path))
+    from tokenizers import Tokenizer
+
     try:
         return Texts(Tokenizer.from_str(text))
     except Exception as error:  # the library raises nothing narrower

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from skillpress.core.errors import UserError
+from skillpress.core.lab import lab_file
 from skillpress.core.sections import (
     Decay,
     NonNegative,
@@ -19,7 +19,7 @@ from skillpress.core.sections import (
     registered,
 )
 
-DEEPSPEED = Path(__file__).parents[3] / "infra" / "deepspeed"
+DEEPSPEED = lab_file("infra/deepspeed")
 """The DeepSpeed configurations that ``training.deepspeed`` names."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.core.distributions import student_cdf
 from skillpress.core.intervals import FEW_TASKS, critical_value, wilson
 
 RESAMPLES = 10_000
@@ -28,10 +29,8 @@ def over_tasks(differences: NDArray[np.float64], seed: int) -> tuple[float, floa
         return bootstrap(differences, seed)
     if np.ptp(differences) == 0:
         return _all_tie(float(differences[0]), tasks)
-    from scipy.special import stdtr  # a second to import
-
     mean, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(tasks))
-    half, p = critical_value(tasks) * error, 2 * float(stdtr(tasks - 1, -abs(mean) / error))
+    half, p = critical_value(tasks) * error, 2 * student_cdf(tasks - 1, -abs(mean) / error)
     return max(-1.0, mean - half), min(1.0, mean + half), p
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from skillpress.core.distributions import sign_test
 from skillpress.measure.evaluation.bootstrap import over_tasks
 from skillpress.measure.evaluation.budget import BUDGET_POINTS
 from skillpress.measure.evaluation.episodes import RUN_KEY, EvaluationError, EvaluationSteps, episode_table
@@ -140,10 +141,7 @@ def compare_trainings(
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided exact p for equal chances of both sides of a discordant pair; 1 without such pairs."""
-    from scipy.stats import binomtest  # takes a second to import, which every stage would pay
-
-    discordant = only_first + only_second
-    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+    return sign_test(only_first, only_first + only_second)
 
 
 def _test(tables: Sequence[Pair], budget: int, seed: int) -> PairedTest:

@@ -36,6 +36,7 @@ from math import sqrt
 
 import numpy as np
 
+from skillpress.core.distributions import student_cdf, student_quantile
 from skillpress.core.intervals import FEW_TASKS, Interval, wilson
 from skillpress.measure.evaluation.scores import Scores
 
@@ -74,15 +75,13 @@ def over_trainings(scores: Scores, *, shares: bool = False) -> OverTrainings | N
     variance = seeds + shared
     if variance < ROUNDING:
         return None
-    from scipy.special import stdtr, stdtrit  # Student's t; importing scipy.stats takes a second
-
     mean, error = scores.mean(), sqrt(variance)
     degrees = _degrees(scores, max(seeds, dice), shared)
-    critical = float(stdtrit(degrees, 0.975))
+    critical = student_quantile(degrees, 0.975)
     found = Interval(mean - critical * error, mean + critical * error)
     if shares:
         found = _of_shares(found, mean, variance, critical, scores.tasks)
-    p = 2 * float(stdtr(degrees, -abs(mean) / error))
+    p = 2 * student_cdf(degrees, -abs(mean) / error)
     return OverTrainings(seeds=scores.seeds, low=found.low, high=found.high, p=p, degrees=degrees)
 
 

@@ -14,6 +14,7 @@ from itertools import combinations
 from math import sqrt
 from statistics import mean, stdev
 
+from skillpress.core.distributions import student_cdf, student_quantile
 from skillpress.measure.paper.layout import METHODS, UNTRAINED, paper_row
 from skillpress.measure.study.holm import holm
 
@@ -89,16 +90,14 @@ def _pairs(environment: str, name: str, methods: Mapping[str, Values]) -> Iterat
 
 
 def _measured(sign: Sign, differences: Sequence[float]) -> Sign:
-    from scipy.special import stdtr, stdtrit  # Student's t; importing scipy.stats takes a second
-
     count = len(differences)
     if count < 2:
         return replace(sign, difference=mean(differences) if count else None, seeds=count)
     middle, error = mean(differences), stdev(differences) / sqrt(count)
     if error == 0:
         return replace(sign, difference=middle, seeds=count)
-    half = float(stdtrit(count - 1, 0.975)) * error
-    p = 2 * float(stdtr(count - 1, -abs(middle) / error))
+    half = student_quantile(count - 1, 0.975) * error
+    p = 2 * student_cdf(count - 1, -abs(middle) / error)
     return replace(sign, difference=middle, low=middle - half, high=middle + half, p=p, seeds=count)
 
 

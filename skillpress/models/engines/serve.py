@@ -38,10 +38,10 @@ from typing import Self
 
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
+from skillpress.core.lab import SOURCE
 from skillpress.core.web import is_loopback
 from skillpress.models.engines.launcher import LAUNCHER, SCRATCH
 
-REPOSITORY = Path(__file__).parents[3]
 SETTINGS = {
     "VLLM_SERVER_DEV_MODE": "1",  # the calls that change weights
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -257,7 +257,7 @@ def _environment(ours: Mapping[str, str], on_gpu: bool, scratch: Path) -> dict[s
     """The server's environment: this process's, the settings, the path of the transfer module, the process it
     must not outlive, and the folder of its temporary files and sockets (VLLM_RPC_BASE_PATH, unless it is
     set)."""
-    path = os.pathsep.join(filter(None, [str(REPOSITORY), ours.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(SOURCE), ours.get("PYTHONPATH", "")]))
     return {
         **SETTINGS,
         **({} if on_gpu else CPU_SETTINGS),

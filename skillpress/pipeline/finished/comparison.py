@@ -24,7 +24,8 @@ from skillpress.pipeline.files import TRAINED
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import BASELINES, curves, policy_results
 from skillpress.pipeline.finished.run import FinishedRun
-from skillpress.show.report import ReportData, render_report
+from skillpress.show.report.data import ReportData
+from skillpress.show.report.page import render_report
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from skillpress.measure.evaluation import EvaluationSteps
 from skillpress.measure.evaluation.episodes import episode_table
 from skillpress.pipeline.files import EVALUATION_ROLLOUTS, START, TRAINED
 from skillpress.pipeline.finished.run import FinishedRun
-from skillpress.show.report import Example, ExampleStep
+from skillpress.show.report.data import Example, ExampleStep
 from skillpress.skills.dictionary import SkillDictionary
 
 READABLE = 12

@@ -16,7 +16,7 @@ from skillpress.pipeline.finished.paper_tables import tables_or_reason
 from skillpress.pipeline.finished.results import comparisons, curves, policy_results, scaling
 from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.revision import revision
-from skillpress.show.report import ReportData
+from skillpress.show.report.data import ReportData
 from skillpress.skills.dictionary import load_fitted
 from skillpress.skills.history import read_history
 

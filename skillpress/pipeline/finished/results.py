@@ -15,7 +15,7 @@ from skillpress.measure.paper import environment_figures
 from skillpress.pipeline.files import EXPLORER, START
 from skillpress.pipeline.finished.evaluation_file import read_evaluation
 from skillpress.pipeline.finished.run import FinishedRun
-from skillpress.show.report import Curve, PolicyResult, Scaling
+from skillpress.show.report.data import Curve, PolicyResult, Scaling
 
 BASELINES = {EXPLORER: "random explorer", START: "imitation start"}
 """Policies that no method trained, to their names on pages."""

@@ -8,8 +8,6 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import ClassVar
 
-from packaging.requirements import Requirement
-
 from skillpress.play.sandbox.bubblewrap import INSIDE, RUNNER, Bubblewrap
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 
@@ -54,6 +52,8 @@ def kernel_packages() -> tuple[Path, ...]:
     Raises:
         SandboxUnavailableError: ipykernel is not installed.
     """
+    from packaging.requirements import Requirement  # which the base layer of the package lacks
+
     found: dict[str, tuple[Path, ...]] = {}
     wanted = ["ipykernel"]
     while wanted:

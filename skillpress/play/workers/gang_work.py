@@ -11,11 +11,9 @@ import pickle
 from pathlib import Path
 
 from skillpress.core.errors import UserError
+from skillpress.core.lab import PACKAGE
 from skillpress.core.resume import content_key
 from skillpress.core.storage import atomic_path
-
-PACKAGE = Path(__file__).parents[2]
-"""The skillpress package that this process runs."""
 
 
 class ForeignNodeError(UserError):

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING
 
 from skillpress.show.report.data import PolicyResult
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 INK = "#1f2933"
 MUTED = "#5b6673"

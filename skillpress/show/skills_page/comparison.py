@@ -24,8 +24,8 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from skillpress.core.distributions import normal_quantile, student_quantile
 from skillpress.show.skills_page.routines import Usage
 from skillpress.skills.dictionary import Skills
 
@@ -99,7 +99,7 @@ def compare(
     distinct = int(clusters.max()) + 1
     clustered = 1 < distinct < taking_part.sum()
     chance = 1 - ERROR / (2 * max(len(held.phrases), 1))
-    quantile = float(stats.t.ppf(chance, distinct - 1) if clustered else stats.norm.ppf(chance))
+    quantile = student_quantile(distinct - 1, chance) if clustered else normal_quantile(chance)
     contrasts = []
     for number, phrase in enumerate(held.phrases):
         holders = held.having(number)

@@ -11,8 +11,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import read_json
 from skillpress.show.viewer.records import SampledToken, Token
@@ -35,6 +33,8 @@ class TokenTexts:
         if not file.is_file():
             raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
         text = json.dumps(read_json(file))
+        from tokenizers import Tokenizer  # which the base layer of the package lacks
+
         try:
             self._tokenizer = Tokenizer.from_str(text)
         except Exception as error:  # the library raises nothing narrower

@@ -18,7 +18,7 @@ from skillpress.measure.paper.countdown.behavior import countdown_behavior
 from skillpress.measure.paper.countdown.tables import PANELS
 from skillpress.measure.paper.layout import paper_tables
 from skillpress.measure.paper.method_episodes import MethodEpisodes
-from skillpress.show.report import Curve, Example, ExampleStep, PolicyResult, ReportData, Scaling
+from skillpress.show.report.data import Curve, Example, ExampleStep, PolicyResult, ReportData, Scaling
 from skillpress.skills.fit import fit
 
 TASKS = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillpress.show.report import Example, ExampleStep
 from skillpress.show.report.boxes import example_boxes
+from skillpress.show.report.data import Example, ExampleStep
 from skillpress.show.report.theme import family_colors
 
 COLORS = family_colors(["A-x", "A-y", "B"])

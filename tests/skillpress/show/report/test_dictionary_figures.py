@@ -6,7 +6,7 @@ import pytest
 
 from skillpress.measure.analysis.drift import drift
 from skillpress.measure.analysis.mdl_report import parts
-from skillpress.show.report import ReportData
+from skillpress.show.report.data import ReportData
 from skillpress.show.report.dictionary_figures import bits, lifetimes, savings, similarity
 from skillpress.show.report.dictionary_section import panels
 

@@ -6,7 +6,8 @@ import dataclasses
 
 from skillpress.measure.paper.alfworld.tables import NAMED_SKILLS
 from skillpress.measure.paper.correspondence import correspondences
-from skillpress.show.report import ReportData, render_report
+from skillpress.show.report.data import ReportData
+from skillpress.show.report.page import render_report
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Version
 
 SKILL = Skill("look <b>, then take", GENERAL, uses=3, phrase=("Look", "Take"), why="because", failures=("a",))

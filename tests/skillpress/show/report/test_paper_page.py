@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from skillpress.measure.paper.layout import METHODS
-from skillpress.show.report import render_report
+from skillpress.show.report.page import render_report
 from skillpress.show.report.paper_page import render_paper_page
 
 

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser
 
-from skillpress.show.report import Curve, Example, ExampleStep, ReportData, render_report
+from skillpress.show.report.data import Curve, Example, ExampleStep, ReportData
 from skillpress.show.report.dictionary_figures import LABEL, _labels
+from skillpress.show.report.page import render_report
 from skillpress.show.report.theme import BASELINE_COLORS, DARK, FAMILY_COLORS, KIND_COLORS, METHOD_COLORS
 
 PATIENCE = 300_000

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from skillpress.measure.analysis.mdl_report import phrase_table
-from skillpress.show.report import Curve
+from skillpress.show.report.data import Curve
 from skillpress.show.report.figures import METRICS, learning_curve, success_lengths
 from skillpress.show.report.mismatch_table import mismatch_table
 from skillpress.show.report.tables import (

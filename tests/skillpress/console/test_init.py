@@ -1,0 +1,57 @@
+"""``skillpress init``: what a new lab holds, and that its own tests pass."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from skillpress.console.command import main
+from skillpress.core.lab import find_lab
+from skillpress.core.version import __version__
+from skillpress.pipeline import exit_codes
+from skillpress.pipeline.reproduce.workspace import source_files
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-study"
+    assert main(["init", str(folder)]) == 0
+    return folder
+
+
+def test_it_has_the_reference_labs_files_and_is_a_lab(study: Path, repository: Path) -> None:
+    assert find_lab(study / "tasks") == study
+    for name in ("params.yaml", "dvc.yaml", "tasks/report.py", "flows/ablation.py", "infra/settings.env"):
+        assert (study / name).read_bytes() == (repository / name).read_bytes(), name
+    assert not (study / "params" / "study").exists() and not list(study.rglob("__pycache__"))
+
+
+def test_it_has_a_name_a_pin_and_files_that_git_knows(study: Path) -> None:
+    assert (study / "README.md").read_text().startswith("# my-study\n")
+    assert f"skillpress[train,pipeline]=={__version__}" in (study / "requirements.txt").read_text()
+    known = {str(file) for file in source_files(study)}
+    assert {".gitignore", ".dvc/config", ".github/workflows/test.yml", "my_lab/number_line.py"} <= known
+    workflow = yaml.safe_load((study / ".github" / "workflows" / "test.yml").read_text())
+    assert workflow["jobs"]["test"]["steps"][-1] == {"run": "make test"}
+
+
+def test_the_tests_of_its_environment_and_its_algorithm_pass(study: Path, repository: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    command = ["make", f"PYTHON={sys.executable}", "test"]
+    done = subprocess.run(command, cwd=study, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "6 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_folder_that_holds_something_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for place in (tmp_path, tmp_path / "notes.txt"):
+        assert main(["init", str(place)]) == exit_codes.USER_ERROR
+        assert f"init: {place}: is there already and not empty" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
