@@ -86,7 +86,7 @@ class ProtocolServer(ThreadingHTTPServer):
         choice = {
             "token_ids": list(sampled.token_ids),
             "finish_reason": sampled.finish_reason,
-            "logprobs": {"content": [{"logprob": value} for value in sampled.logprobs]},
+            "logprobs": {"content": [{"logprob": value} for value in sampled.logprobs.tolist()]},
             "weight_versions": [{"version": name, "start": 0, "end": len(sampled.token_ids)}],
         }
         return self.change({"choices": [choice]})
