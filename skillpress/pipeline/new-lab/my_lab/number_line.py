@@ -72,7 +72,14 @@ def make_tasks(parameters: NumberLineParameters, sizes: SplitSizes, seed: int) -
         raise TaskError(f"{len(wanted)} tasks need as many goals: environment.farthest is too small")
     goals = generator(seed, "number line").permutation(parameters.farthest) + 1
     for goal, split in zip(goals.tolist(), wanted, strict=False):
-        yield Task(f"to-{goal}", NAME, goal, {"goal": goal}, split, "far" if goal > 9 else "near")
+        yield Task(
+            f"to-{goal}",
+            NAME,
+            seed=goal,
+            spec={"goal": goal},
+            split=split,
+            stratum="far" if goal > 9 else "near",
+        )
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
@@ -124,7 +131,14 @@ class TextRendering:
         goal, _, steps = state.info.state  # type: ignore[misc]
         turns = state.history[-self.history :] if self.history else ()
         task = f"You walk along a line of numbers. Your task is to: reach {goal}."
-        return game_prompt(task, turns, steps, state.observation, state.info.admissible, state.notes)
+        return game_prompt(
+            task,
+            turns,
+            steps=steps,
+            observation=state.observation,
+            admissible=state.info.admissible,
+            notes=state.notes,
+        )
 
     def continuation(self, state: AgentState) -> str:
         """What is seen now and what can be done."""

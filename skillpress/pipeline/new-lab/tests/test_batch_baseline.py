@@ -18,8 +18,21 @@ PARAMETERS = {
 
 def episode(number: int, won: bool) -> Trajectory:
     part = RewardPart("success", float(won), "trajectory")
-    step = Step((), (), (), "", "forward", "", None, (part,))
-    return Trajectory("to-1", "group", number, (step,), won, True, False, "won" if won else "lost", 0, 0)
+    step = Step(
+        (), (), logprobs=(), thought="", action="forward", observation="", invalid=None, reward_parts=(part,)
+    )
+    return Trajectory(
+        "to-1",
+        "group",
+        rollout_index=number,
+        steps=(step,),
+        won=won,
+        terminated=True,
+        truncated=False,
+        outcome="won" if won else "lost",
+        policy_version=0,
+        seed=0,
+    )
 
 
 def test_a_failure_counts_for_half() -> None:
