@@ -23,7 +23,8 @@ from skillpress.console.command import COMMANDS
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import LAB, ROOT, lab_file
-from skillpress.core.registry import ENGINES, lookup
+from skillpress.core.names import OURS
+from skillpress.core.registry import ENGINES, lookup, registries
 from skillpress.core.version import __version__
 from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
@@ -70,6 +71,7 @@ def findings() -> Iterator[tuple[str, list[Finding]]]:
     )
     yield "Engines", [engine(name) for name in ENGINES] + list(gpus())
     yield "Environments", [alfworld_games(), cooking_games()]
+    yield "Names in params.yaml", list(parts())
     yield "Other programs", [sandbox(), chromium(), postgresql(), ray(), shellcheck()]
     for layer, distributions in layers.layers().items():
         if layer not in (layers.BASE, *COMMANDS["run"].layers, *SUMS):
@@ -115,6 +117,16 @@ def packages(
         other = "" if installed.split("+")[0] == pin else f" (tried with {pin})"
         found.append(Finding(package, True, installed + other, needed))
     return found
+
+
+def parts() -> Iterator[Finding]:
+    """What each parameter can name, and the package that offers it."""
+    for registry in registries():
+        offered = [f"{part.name} (from {part.origin})" for part in registry.offered().values()]
+        ours = [f"{', '.join(registry)} (from {OURS} {__version__})"] if registry else []
+        yield Finding(
+            registry.parameter, True, ", ".join([*ours, *offered]) or "module:attribute of your own"
+        )
 
 
 def engine(name: str) -> Finding:

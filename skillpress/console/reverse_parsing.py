@@ -28,11 +28,11 @@ from typing import Any
 import polars as pl
 import torch
 
+from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.models import COMPACT, check_wording, identify
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.core.lab import SOURCE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import iterate_rollouts
@@ -50,7 +50,7 @@ from skillpress.learn.imitation.thoughts import KIND, SCHEMA, frame
 from skillpress.learn.reverse_parsing.search import Found, ReverseParser
 from skillpress.learn.reverse_parsing.targets import Target, demonstrating, shortest_successes, targets_of
 from skillpress.models.policy.pretrained import load_pretrained
-from skillpress.pipeline.inputs import environment_needs
+from skillpress.pipeline.identities import environment_data, environment_libraries
 from skillpress.pipeline.progress import Progress
 from skillpress.play.agents.parameters import ASKED_FOR, OWN_WORDS
 from skillpress.play.workers.distributed import Ranks
@@ -59,8 +59,6 @@ THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"
 TASKS_AT_ONCE = 4
 """Between two saves."""
 COUNTS = ("states", "sampled", "led", "kept")
-CODE = ("skillpress/learn/reverse_parsing", "skillpress/learn/imitation", "skillpress/play/agents")
-"""What of the library decides the rows, beside the environment's folder."""
 
 
 class ReverseParsingError(UserError):
@@ -91,8 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _check(chosen, params)
     asked = _asked(chosen, params)
     wanted = _wanted(chosen, params)
-    code = [SOURCE / path for path in (*CODE, f"skillpress/environments/{params.environment.name}")]
-    store = ResumeStore(output.with_name(f"{output.name}.unfinished"), content_key(asked, code))
+    code = deciding_code(params, "skillpress.console.reverse_parsing")
+    store = ResumeStore(output.with_name(f"{output.name}.unfinished"), content_key(asked | code, []))
     parse_all(wanted, params, chosen, store)
     counts = _write(output, store, asked)
     store.clear()
@@ -225,7 +223,10 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
         "model": identify(chosen.model),
         "libraries": {name: version(name) for name in ("torch", "transformers")} | params.engine.libraries(),
         "environment": values["environment"],
-        "needs": environment_needs(params.environment),
+        "needs": {
+            "libraries": environment_libraries(params.environment.name),
+            "data": environment_data(params.environment),
+        },
         "policy": {key: value for key, value in values["policy"].items() if key != "model"},
         "engine": params.engine.name,
         "sampling": {key: value for key, value in values["sampling"].items() if key != "slots"},

@@ -1,160 +1,193 @@
-"""Every part that params.yaml can name, and where it stands.
+"""Every part of skillpress that params.yaml can name, and where it is.
 
-A method is one file and one line here. A table maps a name to ``module:attribute``; the module is
-imported when an experiment asks for it. So names are checked before any heavy import, and a stage
-depends on the parts that its experiment names and on no other.
+One line for each; :mod:`skillpress.core.names` says how else a part may be named. A stage depends on the
+parts that its experiment names and on no other: a line added here changes no stage's fingerprint
+(``pipeline/closure.py`` reads these tables without importing anything).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
+from skillpress.core.names import Registry as Registry
+from skillpress.core.names import check_name as check_name
+from skillpress.core.names import lookup as lookup
+from skillpress.core.names import named as named
 
-from skillpress.core.errors import ParamsError, did_you_mean
-
-Registry = Mapping[str, str]
-"""Name to ``module:attribute``."""
-
-ENVIRONMENTS: Registry = {
-    "alfworld": "skillpress.environments.alfworld:BUNDLE",
-    "code_repair": "skillpress.environments.code_repair:BUNDLE",
-    "countdown": "skillpress.environments.countdown:BUNDLE",
-    "gymnasium_text": "skillpress.environments.gymnasium_text:BUNDLE",
-    "notebook_qa": "skillpress.environments.notebook_qa:BUNDLE",
-    "openenv": "skillpress.environments.openenv:BUNDLE",
-    "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
-}
+ENVIRONMENTS = Registry(
+    "environments",
+    "environment.name",
+    {
+        "alfworld": "skillpress.environments.alfworld:BUNDLE",
+        "code_repair": "skillpress.environments.code_repair:BUNDLE",
+        "countdown": "skillpress.environments.countdown:BUNDLE",
+        "gymnasium_text": "skillpress.environments.gymnasium_text:BUNDLE",
+        "notebook_qa": "skillpress.environments.notebook_qa:BUNDLE",
+        "openenv": "skillpress.environments.openenv:BUNDLE",
+        "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
+    },
+    "parameters",
+)
 """``environment.name`` to its ``EnvironmentBundle``."""
 
-STATE_UPDATES: Registry = {
-    "window": "skillpress.play.agents.state_updates:window",
-    "concatenate": "skillpress.play.agents.state_updates:concatenate",
-    "environment": "skillpress.play.agents.state_updates:environment",
-    "observations": "skillpress.play.agents.state_updates:observations",
-    "notepad": "skillpress.play.agents.state_updates:notepad",
-    "summarize": "skillpress.play.agents.summarize:summarize",
-    "learned": "skillpress.play.agents.learned_memory:learned",
-}
+STATE_UPDATES = Registry(
+    "state_updates",
+    "policy.state_update",
+    {
+        "window": "skillpress.play.agents.state_updates:window",
+        "concatenate": "skillpress.play.agents.state_updates:concatenate",
+        "environment": "skillpress.play.agents.state_updates:environment",
+        "observations": "skillpress.play.agents.state_updates:observations",
+        "notepad": "skillpress.play.agents.state_updates:notepad",
+        "summarize": "skillpress.play.agents.summarize:summarize",
+        "learned": "skillpress.play.agents.learned_memory:learned",
+    },
+)
 """``policy.state_update`` to a state update made for the number of turns that the prompt shows; ``learned``
 is also told how its memory is written."""
 
-PARSERS: Registry = {
-    "plain": "skillpress.play.agents.parsing:plain",
-    "tagged": "skillpress.play.agents.parsing:tagged",
-    "lenient": "skillpress.play.agents.parsing:lenient",
-    "notebook": "skillpress.play.agents.notebook_parsing:notebook",
-    "json": "skillpress.play.agents.structured_parsing:json_object",
-    "xml": "skillpress.play.agents.structured_parsing:xml",
-    "planned": "skillpress.play.agents.structured_parsing:planned",
-    "memory": "skillpress.play.agents.learned_memory:in_front",
-}
+PARSERS = Registry(
+    "parsers",
+    "policy.parser",
+    {
+        "plain": "skillpress.play.agents.parsing:plain",
+        "tagged": "skillpress.play.agents.parsing:tagged",
+        "lenient": "skillpress.play.agents.parsing:lenient",
+        "notebook": "skillpress.play.agents.notebook_parsing:notebook",
+        "json": "skillpress.play.agents.structured_parsing:json_object",
+        "xml": "skillpress.play.agents.structured_parsing:xml",
+        "planned": "skillpress.play.agents.structured_parsing:planned",
+        "memory": "skillpress.play.agents.learned_memory:in_front",
+    },
+)
 """``policy.parser`` (or what a rendering names as its own) to the function."""
 
-ENGINES: Registry = {
-    "local": "skillpress.models.engines.local:LocalParameters",
-    "vllm": "skillpress.models.engines.vllm:VllmParameters",
-    "server": "skillpress.models.engines.server:ServerParameters",
-}
+ENGINES = Registry(
+    "engines",
+    "engine.name",
+    {
+        "local": "skillpress.models.engines.local:LocalParameters",
+        "vllm": "skillpress.models.engines.vllm:VllmParameters",
+        "server": "skillpress.models.engines.server:ServerParameters",
+    },
+    "model_validate",
+)
 """``engine.name`` to the class of its section, which makes the engine."""
 
-SEARCHES: Registry = {
-    "greedy": "skillpress.skills.search.greedy:search_greedily",
-    "refined": "skillpress.skills.search.refined:search_refined",
-    "exact": "skillpress.skills.search.exact:search_exactly",
-    "frequency": "skillpress.skills.search.frequency:search_by_frequency",
-    "random": "skillpress.skills.search.random:search_randomly",
-    "singletons": "skillpress.skills.search.singletons:no_phrases",
-}
+SEARCHES = Registry(
+    "searches",
+    "skills.search",
+    {
+        "greedy": "skillpress.skills.search.greedy:search_greedily",
+        "refined": "skillpress.skills.search.refined:search_refined",
+        "exact": "skillpress.skills.search.exact:search_exactly",
+        "frequency": "skillpress.skills.search.frequency:search_by_frequency",
+        "random": "skillpress.skills.search.random:search_randomly",
+        "singletons": "skillpress.skills.search.singletons:no_phrases",
+    },
+)
 """``skills.search`` to a function from a corpus to phrases."""
 
-CORPORA: Registry = {
-    "algorithm_1": "skillpress.skills.step_corpus:algorithm_1",
-    "buffer_and_batch": "skillpress.skills.step_corpus:buffer_and_batch",
-    "batch_accepts": "skillpress.skills.step_corpus:batch_accepts",
-}
+CORPORA = Registry(
+    "corpora",
+    "skills.corpus",
+    {
+        "algorithm_1": "skillpress.skills.step_corpus:algorithm_1",
+        "buffer_and_batch": "skillpress.skills.step_corpus:buffer_and_batch",
+        "batch_accepts": "skillpress.skills.step_corpus:batch_accepts",
+    },
+)
 """``skills.corpus`` to a function from the buffer and a batch to what a step's dictionary is fitted to."""
 
-CLOSURES: Registry = {
-    "none": "skillpress.skills.closure:nothing_more",
-    "prefixes": "skillpress.skills.closure:prefixes",
-    "deletions": "skillpress.skills.closure:deletions",
-}
+CLOSURES = Registry(
+    "closures",
+    "skills.closure",
+    {
+        "none": "skillpress.skills.closure:nothing_more",
+        "prefixes": "skillpress.skills.closure:prefixes",
+        "deletions": "skillpress.skills.closure:deletions",
+    },
+)
 """``skills.closure`` to what a phrase brings with it."""
 
-RETRIEVALS: Registry = {
-    "by_task": "skillpress.skills.library.retrieval:by_task",
-    "random": "skillpress.skills.library.retrieval:random",
-    "filler": "skillpress.skills.library.retrieval:filler",
-}
+RETRIEVALS = Registry(
+    "retrievals",
+    "skills.library.retrieval",
+    {
+        "by_task": "skillpress.skills.library.retrieval:by_task",
+        "random": "skillpress.skills.library.retrieval:random",
+        "filler": "skillpress.skills.library.retrieval:filler",
+    },
+)
 """``skills.library.retrieval`` to a function from a library's skills and a task to those that it is shown."""
 
-TEACHERS: Registry = {
-    "server": "skillpress.experiment.teaching:server",
-}
+TEACHERS = Registry(
+    "teachers",
+    "skills.library.teacher.name",
+    {
+        "server": "skillpress.experiment.teaching:server",
+    },
+)
 """``skills.library.teacher.name`` to a function from its section to whom failures are shown."""
 
-SHAPINGS: Registry = {
-    "none": "skillpress.skills.shaping:NoShaping",
-    "constant": "skillpress.skills.shaping:Constant",
-    "round_length": "skillpress.skills.shaping:RoundLength",
-    "rounds": "skillpress.skills.shaping:Rounds",
-    "segcost": "skillpress.skills.shaping:SegmentationCost",
-}
+SHAPINGS = Registry(
+    "shapings",
+    "reward.shaping",
+    {
+        "none": "skillpress.skills.shaping:NoShaping",
+        "constant": "skillpress.skills.shaping:Constant",
+        "round_length": "skillpress.skills.shaping:RoundLength",
+        "rounds": "skillpress.skills.shaping:Rounds",
+        "segcost": "skillpress.skills.shaping:SegmentationCost",
+    },
+)
 """``reward.shaping`` to the class, which is made from λ and T."""
 
-ALGORITHMS: Registry = {
-    "grpo": "skillpress.learn.algorithms.grpo:GRPO",
-    "rloo": "skillpress.learn.algorithms.rloo:RLOO",
-    "reinforce_pp": "skillpress.learn.algorithms.reinforce_pp:ReinforcePP",
-    "ppo": "skillpress.learn.algorithms.ppo:PPO",
-    "gigpo": "skillpress.learn.algorithms.gigpo:GiGPO",
-    "dr_grpo": "skillpress.learn.algorithms.dr_grpo:DrGRPO",
-    "dapo": "skillpress.learn.algorithms.dapo:DAPO",
-    "expert_iteration": "skillpress.learn.algorithms.expert_iteration:ExpertIteration",
-    "gspo": "skillpress.learn.algorithms.gspo:GSPO",
-    "cispo": "skillpress.learn.algorithms.cispo:CISPO",
-}
+ALGORITHMS = Registry(
+    "algorithms",
+    "algorithm.name",
+    {
+        "grpo": "skillpress.learn.algorithms.grpo:GRPO",
+        "rloo": "skillpress.learn.algorithms.rloo:RLOO",
+        "reinforce_pp": "skillpress.learn.algorithms.reinforce_pp:ReinforcePP",
+        "ppo": "skillpress.learn.algorithms.ppo:PPO",
+        "gigpo": "skillpress.learn.algorithms.gigpo:GiGPO",
+        "dr_grpo": "skillpress.learn.algorithms.dr_grpo:DrGRPO",
+        "dapo": "skillpress.learn.algorithms.dapo:DAPO",
+        "expert_iteration": "skillpress.learn.algorithms.expert_iteration:ExpertIteration",
+        "gspo": "skillpress.learn.algorithms.gspo:GSPO",
+        "cispo": "skillpress.learn.algorithms.cispo:CISPO",
+    },
+    "Parameters",
+)
 """``algorithm.name`` to the class, which is made from its section and a selection."""
 
-SELECTIONS: Registry = {
-    "none": "skillpress.learn.algorithms.selections.none:NoSelection",
-    "varied_groups": "skillpress.learn.algorithms.selections.varied_groups:VariedGroups",
-    "dynamic_sampling": "skillpress.learn.algorithms.selections.dynamic_sampling:DynamicSampling",
-}
+SELECTIONS = Registry(
+    "selections",
+    "algorithm.select.name",
+    {
+        "none": "skillpress.learn.algorithms.selections.none:NoSelection",
+        "varied_groups": "skillpress.learn.algorithms.selections.varied_groups:VariedGroups",
+        "dynamic_sampling": "skillpress.learn.algorithms.selections.dynamic_sampling:DynamicSampling",
+    },
+    "Parameters",
+)
 """``algorithm.select.name`` to the class, which is made from its section."""
 
-EXPERIENCES: Registry = {
-    "none": "skillpress.learn.experience.none:NoExperienceParameters",
-    "erl": "skillpress.learn.experience.erl:ERLParameters",
-}
+RENDERINGS = Registry("renderings", "policy.rendering", {})
+"""``policy.rendering`` to a function from the ``environment`` section and the number of past turns shown to a
+``Rendering``, for renderings from outside; an environment's own are in its bundle."""
+
+EXPERIENCES = Registry(
+    "experiences",
+    "experience.name",
+    {
+        "none": "skillpress.learn.experience.none:NoExperienceParameters",
+        "erl": "skillpress.learn.experience.erl:ERLParameters",
+    },
+    "model_validate",
+)
 """``experience.name`` to the class of its section, which makes the method."""
 
 
-def named(registry: Registry, section: Any) -> str:
-    """The name by which a section of params.yaml chooses among a registry's parts.
-
-    Raises:
-        ValueError: it gives none, or one that nothing has; the message lists the names there are.
-    """
-    name = section.get("name") if isinstance(section, Mapping) else None
-    if not isinstance(name, str) or name not in registry:
-        raise ValueError(f"name is {name!r}; allowed: {', '.join(registry)}{did_you_mean(name, registry)}")
-    return name
-
-
-def lookup(registry: Registry, name: str, parameter: str) -> Any:
-    """What a registry holds under a name.
-
-    Args:
-        parameter: the key of params.yaml that gives the name, for the message.
-
-    Raises:
-        ParamsError: nothing has this name; the message lists the names there are.
-    """
-    if name not in registry:
-        raise ParamsError(
-            f"{parameter}: is {name!r}; allowed: {', '.join(registry)}{did_you_mean(name, registry)}"
-        )
-    module, _, attribute = registry[name].partition(":")
-    return getattr(import_module(module), attribute)
+def registries() -> list[Registry]:
+    """All tables of this file."""
+    return [table for table in globals().values() if isinstance(table, Registry)]

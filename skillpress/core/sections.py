@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchema
 from pydantic_core import CoreSchema, core_schema
 
 from skillpress.core.errors import did_you_mean
-from skillpress.core.registry import Registry, lookup, named
+from skillpress.core.registry import Registry, check_name, lookup, named
 
 MOST_COUNTED = 2**31 - 1
 """The largest count that a parameter may give."""
@@ -36,10 +36,13 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def registered(names: Collection[str]) -> AfterValidator:
-    """Refuses a name that is not among these, before any work is done."""
+def registered(names: Collection[str], *also: str) -> AfterValidator:
+    """Refuses a name that is not among these, before any work is done. A registry also knows the names of
+    parts from outside; ``also`` are further names beside a registry's."""
 
     def check(name: str) -> str:
+        if isinstance(names, Registry):
+            return check_name(names, name, *also)
         if name not in names:
             raise ValueError(f"allowed: {', '.join(names)}{did_you_mean(name, names)}")
         return name

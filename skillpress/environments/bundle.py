@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from skillpress.core.errors import ParamsError
 from skillpress.core.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
-from skillpress.core.registry import ENVIRONMENTS, lookup
+from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
 from skillpress.core.sections import NonNegativeInt, PositiveInt, Section
 from skillpress.core.trajectory import Task, Trajectory
 
@@ -22,8 +22,8 @@ class EnvironmentParameters(Section):
     @property
     def title(self) -> str:
         """Name of the game on pages and in MLflow's registry. A door to foreign environments returns the name
-        of the one behind it."""
-        return self.name
+        of the one behind it, and ``my_lab.walk:BUNDLE`` is called by its module."""
+        return self.name.partition(":")[0]
 
     @property
     def has_oracle(self) -> bool:
@@ -158,14 +158,11 @@ class EnvironmentBundle:
     notepad: bool = False
     """Whether its states show a notepad (``interface.HasNotepad``), which ``policy.state_update: notepad``
     requires."""
-    code: tuple[Path, ...] = ()
-    """Folders of the library that this environment imports and most others do not
-    (``skillpress/play/sandbox``). They are inputs of its experiments and of no others."""
     libraries: tuple[str, ...] = ()
     """Packages whose version affects the contents of its episodes."""
     data: Callable[[Any], Mapping[str, str]] | None = None
     """Maps the section to an identifier of each file outside this repository that its episodes read; None if
-    they read none, or always the same. The files are inputs of its experiments, like ``code``."""
+    they read none, or always the same. The files are inputs of its experiments, like ``libraries``."""
     dropped: Callable[[Any], Mapping[str, Mapping[str, int]]] | None = None
     """Maps the section to counts of dropped task candidates: data set to reason to number; None if no
     candidates are dropped."""
@@ -182,5 +179,30 @@ def bundle(name: str) -> EnvironmentBundle:
         ParamsError: no environment has this name.
     """
     found = lookup(ENVIRONMENTS, name, "environment.name")
-    assert isinstance(found, EnvironmentBundle)
-    return found
+    if not isinstance(found, EnvironmentBundle):
+        raise ParamsError(
+            f"environment.name: is {name!r}, which is not an EnvironmentBundle; see docs/extending.md"
+        )
+    return replace(found, renderings=Renderings(found.renderings))
+
+
+class Renderings(Mapping[str, Callable[[Any, int], Rendering]]):
+    """An environment's own renderings; ``in`` and ``[]`` also know those that come from outside."""
+
+    def __init__(self, own: Mapping[str, Callable[[Any, int], Rendering]]) -> None:
+        self._own = own
+
+    def __getitem__(self, name: str) -> Callable[[Any, int], Rendering]:
+        if name in self._own:
+            return self._own[name]
+        made: Callable[[Any, int], Rendering] = lookup(RENDERINGS, name, "policy.rendering")
+        return made
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in RENDERINGS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)

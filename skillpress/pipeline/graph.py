@@ -1,13 +1,13 @@
 """The stage graph as ``dvc.yaml`` states it, read without DVC.
 
-It is the only statement of what a stage depends on: DVC decides by it what to run again, and the key
-under which a stage keeps unfinished work is a hash of the very same files and parameters. A test
-computes every stage's import closure and holds ``dvc.yaml`` to it.
+``dvc.yaml`` says which data, parameters and outputs a stage has. What code it runs, and by which versions, is
+computed (:mod:`skillpress.pipeline.fingerprints`) and stands in a small file that the first stage writes; the
+stage depends on that file like on any other. The key under which a stage keeps unfinished work is a hash of
+the very same data, parameters and fingerprint.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,16 @@ from skillpress.core.errors import StorageError
 from skillpress.core.resume import content_key
 from skillpress.core.yaml_files import read_yaml_file
 
+FINGERPRINTS = Path("data/fingerprints")
+"""Where the first stage writes ``<stage>.json``."""
 PLACES = frozenset({"skills.library.teacher.url", "skills.library.teacher.key_variable"})
 """Parameters inside others that say where a server is, and nothing of what it answers. Unfinished work goes
 on when they change, since a server that was started again may be on another port."""
-_TEMPLATE = re.compile(r"\$\{([\w.]+)\}")
 
 
 @dataclass(frozen=True)
 class StageEntry:
-    """One stage of ``dvc.yaml``, its templates filled in."""
+    """One stage of ``dvc.yaml``."""
 
     name: str
     dependencies: tuple[Path, ...]
@@ -33,18 +34,31 @@ class StageEntry:
     """Dotted keys of params.yaml."""
     outputs: tuple[Path, ...]
 
-    def key(self, values: Mapping[str, Any]) -> str:
-        """A hash of all that decides the stage's result, from the resolved parameters."""
+    @property
+    def fingerprint(self) -> Path:
+        """The file of its fingerprint."""
+        return FINGERPRINTS / f"{self.name}.json"
+
+    def key(self, values: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> str:
+        """A hash of all that decides the stage's result.
+
+        Args:
+            values: the resolved parameters.
+            fingerprint: of the code that runs now. The file that the first stage wrote is not read: it may be
+                older, where somebody runs a stage by hand.
+        """
         read = {key: _without_places(_value(values, key), key) for key in self.parameters}
-        read["stage"] = self.name
-        return content_key(read, self.dependencies)
+        read |= {"stage": self.name, "fingerprint": fingerprint}
+        return content_key(read, [path for path in self.dependencies if path != self.fingerprint])
 
 
-def read_stage(name: str, values: Mapping[str, Any], graph: Path = Path("dvc.yaml")) -> StageEntry:
+def read_stages(graph: Path = Path("dvc.yaml")) -> list[StageEntry]:
+    """The entries of all stages, in the file's order."""
+    return [_entry(name, stage) for name, stage in read_yaml_file(graph)["stages"].items()]
+
+
+def read_stage(name: str, graph: Path = Path("dvc.yaml")) -> StageEntry:
     """The entry of a stage.
-
-    Args:
-        values: the resolved parameters, by which templates such as ``${environment.name}`` are filled in.
 
     Raises:
         StorageError: ``dvc.yaml`` has no such stage.
@@ -52,15 +66,17 @@ def read_stage(name: str, values: Mapping[str, Any], graph: Path = Path("dvc.yam
     stages = read_yaml_file(graph)["stages"]
     if name not in stages:
         raise StorageError(f"{graph}: has no stage {name!r}; its stages are {', '.join(stages)}")
-    stage = stages[name]
-    filled = [_TEMPLATE.sub(lambda m: str(_value(values, m[1])), dep) for dep in stage.get("deps", [])]
+    return _entry(name, stages[name])
+
+
+def _entry(name: str, stage: Mapping[str, Any]) -> StageEntry:
     listed = [*stage.get("outs", []), *stage.get("metrics", [])]
     outputs = [
         out if isinstance(out, str) else next(iter(out)) for out in listed
     ]  # with options: {path: ...}
     return StageEntry(
         name=name,
-        dependencies=tuple(map(Path, filled)),
+        dependencies=tuple(map(Path, stage.get("deps", []))),
         parameters=tuple(stage.get("params", [])),
         outputs=tuple(map(Path, outputs)),
     )

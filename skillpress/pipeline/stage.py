@@ -14,6 +14,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from skillpress.core.errors import is_user_error
 from skillpress.core.resume import ResumeStore
@@ -22,6 +23,7 @@ from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline import exit_codes
 from skillpress.pipeline.cluster import named_gang
 from skillpress.pipeline.files import CHECKPOINTS
+from skillpress.pipeline.fingerprints import Fingerprints
 from skillpress.pipeline.graph import StageEntry, read_stage
 from skillpress.pipeline.progress import Progress
 from skillpress.pipeline.reproduce.lock import exclusive, stage_lock
@@ -59,9 +61,9 @@ def run_stage(name: str) -> int:
     """Run the stage ``name``, or this process's part of it under a launcher; returns the exit code."""
     try:
         params = load_params()
-        entry = read_stage(name, params.model_dump(mode="json"))
+        entry = read_stage(name)
         if _is_helping_rank(name):
-            key = entry.key(params.model_dump(mode="json"))
+            key = entry.key(params.model_dump(mode="json"), _fingerprint(entry, params))
             import_module(f"tasks.{name}").help_rank_0(params, ResumeStore(CHECKPOINTS, key))
             return 0
         with exclusive(stage_lock(name), f"stage {name}", LOCK_WAIT_SECONDS) as lock:
@@ -100,10 +102,12 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     """Do the stage's work and record it; returns the seconds that it took."""
     for output in entry.outputs:
         sweep(output)
-    key = entry.key(params.model_dump(mode="json"))
+    fingerprint = _fingerprint(entry, params)
+    key = entry.key(params.model_dump(mode="json"), fingerprint)
     store = ResumeStore(CHECKPOINTS, key)
     store.sweep()
     run = Recorder(entry.name, params, key, lock)
+    run.log_parts({name: ", ".join(parts) for name, parts in fingerprint["parts"].items()})
     started = time.monotonic()
     try:
         import_module(f"tasks.{entry.name}").main(
@@ -119,6 +123,14 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
         _close(run, "FAILED", traceback.format_exc())
         raise
     return seconds
+
+
+def _fingerprint(entry: StageEntry, params: Params) -> dict[str, Any]:
+    """What decides the stage's result beside data and parameters, as it is now."""
+    fingerprints = Fingerprints.here(params)
+    found = fingerprints.of(entry)
+    fingerprints.code.sources.save()
+    return found
 
 
 def _close(run: Recorder, status: str, trace: str = "") -> None:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
+import json
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from mlflow import MlflowClient
 
-from skillpress.core import registry
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
+from skillpress.experiment.params import merge, read_yaml
+from skillpress.pipeline import inputs
+from skillpress.pipeline.graph import FINGERPRINTS
+from skillpress.pipeline.stage import run_stage
+from skillpress.pipeline.tracking.runs import create_database
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "extending.md"
+STAGES = {
+    "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
+    "train_policy", "play_floors", "evaluate_policy", "report",
+}  # fmt: skip
+Lab = Callable[[str], Path]
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -31,43 +43,93 @@ def blocks(heading: str) -> list[str]:
 
 def path_of(block: str) -> Path | None:
     """The file that a block names."""
-    named = re.match(r"# ((?:skillpress|params)/\S+)\n", block)
+    named = re.match(r"# ((?:my_lab|params)/\S+)\n", block)
     return Path(named[1]) if named else None
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator:
-    """Put a section's files into the package, as far as imports can tell, and its lines into the registry."""
-    imported: list[str] = []
+def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Lab]:
+    """A folder of one's own with params.yaml, the graph, and the files of one section of the page."""
+    for file in ("params.yaml", "dvc.yaml"):
+        shutil.copy(ROOT / file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
-    def install(heading: str, table: str) -> Path:
+    def written(heading: str) -> Path:
         for block in blocks(heading):
             path = path_of(block)
-            if path is None:
-                for name, where in eval(f"{{{block}}}", {}).items():
-                    monkeypatch.setitem(getattr(registry, table), name, where)
-                continue
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(block)
-            if path.suffix == ".py":
-                room = next(folder for folder in path.parents if (ROOT / folder).is_dir())
-                package = importlib.import_module(".".join(room.parts))
-                monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / room)])
-                imported.append(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+            assert path is not None, "what the page shows is files of one's own"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block)
         return tmp_path
 
-    yield install
-    for name in imported:
-        sys.modules.pop(name, None)
+    yield written
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my_lab"]:
+        del sys.modules[name]
 
 
-def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
+def lay_over(overlay: str) -> None:
+    """Lay an overlay over params.yaml."""
+    values = merge(read_yaml("params.yaml"), read_yaml(f"params/{overlay}.yaml"))
+    Path("params.yaml").write_text(yaml.safe_dump(values))
+
+
+def pinned() -> dict[str, dict]:
+    """Stage to its fingerprint, as the first stage writes it."""
+    assert inputs.main() == 0
+    return {path.stem: json.loads(path.read_text()) for path in FINGERPRINTS.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("heading", "overlay", "file", "stages"),
+    [
+        ("An algorithm", "batch_baseline", "my_lab/methods.py", {"train_policy", "report"}),
+        (
+            "An engine",
+            "even",
+            "my_lab/even.py",
+            {"collect_rollouts", "train_policy", "play_floors", "evaluate_policy"},
+        ),
+        ("An environment", "number_line", "my_lab/number_line.py", STAGES),
+    ],
+)
+def test_an_edit_of_the_file_reruns_the_stages_that_use_it(
+    heading: str, overlay: str, file: str, stages: set[str], lab: Lab
+) -> None:
+    lab(heading)
+    lay_over(overlay)
+    before = pinned()
+    assert {stage for stage, found in before.items() if file in found["code"]} == stages
+    with Path(file).open("a") as edited:
+        edited.write("MORE = 1\n")
+    after = pinned()
+    assert {stage for stage in after if after[stage] != before[stage]} == stages
+
+
+def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # of the recorder, which runs in the lab's folder
+    lab("An environment")
+    lay_over("number_line")
+    create_database()
+    assert run_stage("prepare_tasks") == 0
+    assert json.loads(Path("results/tasks.json").read_text())
+    client = MlflowClient()
+    (experiment,) = client.search_experiments(filter_string="name = 'skillpress'")
+    query = "tags.`dvc.stage` = 'prepare_tasks' AND tags.`skillpress.part.environment.name` LIKE 'my_lab%'"
+    run = client.search_runs([experiment.experiment_id], query)[0]
+    assert run.data.tags["skillpress.part.environment.name"] == "my_lab.number_line:BUNDLE (this folder)"
+    assert run.data.tags["skillpress.version"] == version("skillpress")
+
+
+def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
     from skillpress.learn.algorithms.batch import one_process
     from tests.support.programs.training_program import job, prepare
 
-    folder = install("An algorithm", "ALGORITHMS")
+    folder = lab("An algorithm")
     overlay = yaml.safe_load((folder / "params" / "batch_baseline.yaml").read_text())
     overlay["training"] |= {"steps": 1, "learning_rate": 0.01}
     overlay |= {"environment": {"max_steps": 8, "max_numbers": 3}, "imitation": {"epochs": 2}}
@@ -83,8 +145,8 @@ def test_the_algorithm_trains_a_policy_end_to_end(install) -> None:
     np.testing.assert_allclose(found, 0.5 * np.array([7.5, -2.5, -2.5, -2.5]))  # neither was won
 
 
-def test_the_engine_samples_for_an_agent_evenly_and_by_seed(install) -> None:
-    folder = install("An engine", "ENGINES")
+def test_the_engine_samples_for_an_agent_evenly_and_by_seed(lab: Lab) -> None:
+    folder = lab("An engine")
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.params import load_params
     from skillpress.play.rollout import requests
@@ -105,8 +167,8 @@ def test_the_engine_samples_for_an_agent_evenly_and_by_seed(install) -> None:
     assert first == again and all(step.response_ids for t in first for step in t.steps)
 
 
-def test_the_environment_is_learned_by_imitation_and_played(install, tmp_path: Path) -> None:
-    folder = install("An environment", "ENVIRONMENTS")
+def test_the_environment_is_learned_by_imitation_and_played(lab: Lab, tmp_path: Path) -> None:
+    folder = lab("An environment")
     from skillpress.environments import bundle
     from skillpress.experiment.experiment import Experiment
     from skillpress.experiment.training import train
@@ -114,7 +176,7 @@ def test_the_environment_is_learned_by_imitation_and_played(install, tmp_path: P
 
     overlay = yaml.safe_load((folder / "params" / "number_line.yaml").read_text())
     overlay |= {"imitation": {"epochs": 4}, "training": {"steps": 2, "learning_rate": 0.001}}
-    found = bundle("number_line")
+    found = bundle("my_lab.number_line:BUNDLE")
     section = found.parameters.model_validate({**overlay["environment"], "farthest": 90})
     tasks = list(found.make_tasks(section, SplitSizes(12, 4, 8), 0))
     found.check_tasks(tasks)

@@ -33,7 +33,7 @@ def test_wordle_runs_through_every_stage_and_is_learned_by_imitation(
     words = overlay["environment"]["kwargs"]["words"]
     assert most_used.startswith(f"{opening(tuple(words))} → "), "a phrase is an opening"
 
-    pinned = json.loads((tmp_path / "data" / "environment.json").read_text())
+    pinned = json.loads((tmp_path / "data" / "fingerprints" / "train_policy.json").read_text())
     assert pinned["data"]["textarena"] == "0.7.4"
     again = clone.python("skillpress.pipeline.reproduce")
     assert clone.ran(again.stdout) == []

@@ -1,22 +1,25 @@
-"""Which code decides an evaluation's episodes, and with it whether an unfinished evaluation may go on."""
+"""Which code decides what a command plays or samples, and with it whether unfinished work may go on."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
-from skillpress.core.lab import SOURCE, lab_file
-from skillpress.environments import bundle
 from skillpress.experiment.params import Params
-from skillpress.pipeline.graph import read_stage
+from skillpress.pipeline.fingerprints import Fingerprints
 
-CHAT = Path("skillpress/play/chat")
-"""The one agent that no stage lets play."""
+AROUND = ("skillpress/console/", "skillpress/pipeline/", "skillpress/show/", "skillpress/measure/")
+"""Folders whose code starts, records and describes an evaluation, and decides none of its episodes."""
+PLAYED = ("environment", "policy", "engine.name", "reward", "skills.library")
+"""The parameters by which the parts are named that play."""
 
 
-def deciding_code(params: Params) -> list[Path]:
-    """Files and folders of the library: what ``dvc.yaml`` says that collected episodes depend on, what this
-    environment needs beyond it, and the chat agent. Tests hold all to what is imported."""
-    stage = read_stage("collect_rollouts", params.model_dump(mode="json"), lab_file("dvc.yaml"))
-    library = [path for path in stage.dependencies if path.parts[0] == "skillpress"]
-    library = [path for path in library if path.parts[1] != "pipeline"]
-    return [SOURCE / path for path in (*library, *bundle(params.environment.name).code, CHAT)]
+def deciding_code(params: Params, module: str) -> dict[str, Any]:
+    """The code of the library that a module runs with an experiment's names: file to hash, and the parts that
+    the experiment names. The versions of libraries are not in it; whoever asks knows which of them decide.
+    """
+    fingerprints = Fingerprints.here(params)
+    found = fingerprints.closure([module], PLAYED)
+    files = {file: digest for file, digest in found.files.items() if not file.startswith(AROUND)}
+    fingerprints.code.sources.save()
+    parts = {key: sorted(map(str, named)) for key, named in found.parts.items()}
+    return {"code": files, "parts": parts}

@@ -70,7 +70,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     if folder.finished:
         folder.remove_unfinished()
         return
-    store = folder.store(content_key(asked, deciding_code(params)))
+    store = folder.store(content_key(asked | deciding_code(params, PLAYERS[agent].partition(":")[0]), []))
     tasks = held_out_tasks(params)
     wanted = [
         request

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillpress.experiment.params import Params
 from skillpress.models.policy import PolicyError
-from skillpress.pipeline.inputs import PACKAGED, model_identity
+from skillpress.pipeline.identities import PACKAGED, model_identity
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 COMPACT = "compact"

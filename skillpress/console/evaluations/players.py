@@ -17,11 +17,15 @@ from skillpress.core.resume import ResumeStore
 from skillpress.experiment.params import Params
 from skillpress.play.rollout.requests import EpisodeRequest
 
-PLAYERS: Registry = {
-    "language": "skillpress.console.evaluations.language:player",
-    "chat": "skillpress.console.evaluations.chat:player",
-    "explorer": "skillpress.console.evaluations.explorer:player",
-}
+PLAYERS = Registry(
+    "",
+    "--agent",
+    {
+        "language": "skillpress.console.evaluations.language:player",
+        "chat": "skillpress.console.evaluations.chat:player",
+        "explorer": "skillpress.console.evaluations.explorer:player",
+    },
+)
 """``--agent`` to a function from the options of the command line to the player."""
 SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit")
 """Options that only a model behind a URL understands."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.code_repair.compact import compact, vocabulary
 from skillpress.environments.code_repair.environment import (
@@ -33,9 +31,4 @@ BUNDLE = EnvironmentBundle(
     share=SharedRepairs,
     measures=MEASURES,
     data=data_identity,
-    code=(
-        Path("skillpress/environments/remembered.py"),
-        Path("skillpress/environments/sandboxed.py"),
-        Path("skillpress/play/sandbox"),
-    ),
 )

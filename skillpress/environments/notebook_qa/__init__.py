@@ -9,8 +9,6 @@ search. A judge that grades answers for a table affects no episode; it is in ``s
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.notebook_qa.compact import compact, vocabulary
 from skillpress.environments.notebook_qa.environment import MEASURES, explorer_actions, make, share
@@ -34,11 +32,6 @@ BUNDLE = EnvironmentBundle(
     share=share,
     measures=MEASURES,
     notepad=True,
-    code=(
-        Path("skillpress/environments/remembered.py"),
-        Path("skillpress/environments/sandboxed.py"),
-        Path("skillpress/play/sandbox"),
-    ),
     libraries=("tantivy",),
     data=data_identity,
     dropped=dropped,

@@ -10,13 +10,17 @@ from __future__ import annotations
 from skillpress.core.registry import Registry, lookup
 from skillpress.measure.paper.figures import EnvironmentFigures
 
-FIGURES: Registry = {
-    "alfworld": "skillpress.measure.paper.alfworld:FIGURES",
-    "code_repair": "skillpress.measure.paper.code_repair:FIGURES",
-    "countdown": "skillpress.measure.paper.countdown:FIGURES",
-    "notebook_qa": "skillpress.measure.paper.notebook_qa:FIGURES",
-    "textworld_cooking": "skillpress.measure.paper.textworld_cooking:FIGURES",
-}
+FIGURES = Registry(
+    "",
+    "environment.name",
+    {
+        "alfworld": "skillpress.measure.paper.alfworld:FIGURES",
+        "code_repair": "skillpress.measure.paper.code_repair:FIGURES",
+        "countdown": "skillpress.measure.paper.countdown:FIGURES",
+        "notebook_qa": "skillpress.measure.paper.notebook_qa:FIGURES",
+        "textworld_cooking": "skillpress.measure.paper.textworld_cooking:FIGURES",
+    },
+)
 """``environment.name`` in params.yaml to its figures. It is not in ``core/registry.py``, which decides
 results."""
 

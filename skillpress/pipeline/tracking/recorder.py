@@ -89,6 +89,10 @@ class Recorder:
         """See ``StageRun.register_policy``."""
         self._call("register_policy", folder=str(folder))
 
+    def log_parts(self, parts: Mapping[str, str]) -> None:
+        """See ``StageRun.log_parts``."""
+        self._call("log_parts", parts=dict(parts))
+
     def log_error(self, trace: str) -> None:
         """See ``StageRun.log_error``."""
         self._call("log_error", trace=trace)
@@ -147,7 +151,7 @@ def main(stage: str, key: str) -> int:
         _reply(replies, run_id=run.run_id)
         calls = (
             run.log_metrics, run.log_summary, run.log_file, run.log_episodes, run.register_policy,
-            run.log_error, run.finish,
+            run.log_parts, run.log_error, run.finish,
         )  # fmt: skip
         by_name = {call.__name__: call for call in calls}
         for line in lines:

@@ -29,6 +29,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from skillpress.core.version import __version__
 from skillpress.experiment.params import Params
 from skillpress.pipeline.redaction import without_secrets
 from skillpress.pipeline.revision import revision
@@ -41,6 +42,9 @@ from skillpress.pipeline.tracking.traces import log_traces
 EXPERIMENT = "skillpress"
 KEY = "skillpress.key"
 """The tag that names all that decides a stage's result."""
+PART = "skillpress.part."
+"""What the tags begin with that name the parts of an experiment."""
+VERSION = "skillpress.version"
 FLOW_RUN_VARIABLE = "SKILLPRESS_FLOW_RUN_ID"
 """A flow names itself here to the stages that it starts."""
 PARENT_VARIABLE = "SKILLPRESS_PARENT_RUN_ID"
@@ -181,6 +185,12 @@ class StageRun:
     def register_policy(self, folder: str | Path) -> None:
         """Register a model folder as a new version of ``skillpress-<environment>``."""
         register_policy(self.run_id, self._params, Path(folder))
+
+    def log_parts(self, parts: Mapping[str, str]) -> None:
+        """Tag the run with the parts that the experiment names: parameter to class or function, with the
+        package and version that it comes from."""
+        tags = [RunTag(f"{PART}{parameter}", part) for parameter, part in parts.items()]
+        self._client.log_batch(self.run_id, tags=[*tags, RunTag(VERSION, __version__)])
 
     def log_error(self, trace: str) -> None:
         """Keep the traceback of an error whose message alone is shown."""

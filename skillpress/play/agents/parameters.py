@@ -54,7 +54,7 @@ class PolicyParameters(Section):
     model: Annotated[str, Field(min_length=1)]
     rendering: str
     domain_tokens: list[Literal["markers", "actions", "entities"]]
-    parser: Annotated[str, registered((RENDERINGS_OWN, *PARSERS))]
+    parser: Annotated[str, registered(PARSERS, RENDERINGS_OWN)]
     history: NonNegativeInt
     state_update: Annotated[str, registered(STATE_UPDATES)]
     memory: MemoryParameters | None

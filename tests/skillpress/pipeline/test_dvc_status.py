@@ -1,4 +1,4 @@
-"""What an edit reruns, as DVC itself says: what describes a result never decides one."""
+"""What an edit reruns, as DVC itself says, once the first stage has run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import yaml
 
-from skillpress.pipeline.graph import read_stage
+from skillpress.pipeline.graph import read_stages
 from tests.support.clone import Clone
 
-TRAINED = {"train_policy"}
-PLAYED = {"prepare_policy", "collect_rollouts", "train_policy", "play_floors", "evaluate_policy"}
 EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
               "train_policy", "play_floors", "evaluate_policy", "report"}  # fmt: skip
 
@@ -23,10 +20,9 @@ EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "project_sk
 def finished(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which DVC takes every stage for done: its outputs are there, whatever is in them."""
     clone = Clone(repository, tmp_path_factory.mktemp("status"))
-    values = yaml.safe_load((clone.folder / "params.yaml").read_text())
-    stages = yaml.safe_load((clone.folder / "dvc.yaml").read_text())["stages"]
-    for name in stages:
-        for output in read_stage(name, values, clone.folder / "dvc.yaml").outputs:
+    pin(clone)
+    for stage in read_stages(clone.folder / "dvc.yaml"):
+        for output in stage.outputs:
             path = clone.folder / output
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -34,6 +30,13 @@ def finished(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clon
     committed = clone.python("dvc", "commit", "--force", "--quiet")
     assert committed.returncode == 0, committed.stderr
     return clone
+
+
+def pin(clone: Clone) -> str:
+    """Run the first stage; returns what it said."""
+    done = clone.python("skillpress.pipeline.inputs")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def changed_stages(clone: Clone) -> set[str]:
@@ -45,47 +48,28 @@ def changed_stages(clone: Clone) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("file", "stages"),
+    ("file", "line", "stages"),
     [
-        ("skillpress/measure/paper/text.py", {"report"}),
-        ("skillpress/measure/paper/printed_figures.csv", {"report"}),
-        ("skillpress/show/report/templates/report.css", {"report"}),
-        ("skillpress/measure/analysis/drift.py", {"fit_dictionary", "report"}),
-        ("skillpress/learn/algorithms/rloo.py", set()),
-        ("infra/deepspeed/zero3_bf16.json", set()),
-        ("skillpress/environments/alfworld/searcher.py", set()),
-        ("docs/evaluation.md", set()),
-        ("skillpress/pipeline/tracking/recorder.py", set()),
-        ("infra/deepspeed/zero1_fp32.json", TRAINED),
-        ("skillpress/learn/algorithms/grpo.py", {"train_policy", "report"}),  # its parameters are printed
-        ("skillpress/learn/training/learner.py", TRAINED),
-        ("skillpress/core/trajectory.py", EVERYWHERE),
-        ("data/inputs.json", PLAYED),
+        ("skillpress/learn/algorithms/grpo.py", "MORE = 1", {"train_policy", "report"}),
+        ("skillpress/learn/algorithms/grpo.py", "# a comment", set()),
+        ("skillpress/learn/training/describing/probes.py", "MORE = 1", set()),
+        ("skillpress/core/trajectory.py", "MORE = 1", EVERYWHERE),
+        ("docs/evaluation.md", "More.", set()),
     ],
 )
-def test_an_edit_reruns_the_stages_that_it_decides(file: str, stages: set[str], finished: Clone) -> None:
+def test_an_edit_reruns_the_stages_that_it_decides(
+    file: str, line: str, stages: set[str], finished: Clone
+) -> None:
     path = finished.folder / file
     before = path.read_bytes()
-    path.write_bytes(before + b"\n")
+    path.write_bytes(before + f"\n{line}\n".encode())
     try:
+        said = pin(finished)
+        assert {each.partition(":")[0] for each in said.splitlines()} == stages
         assert changed_stages(finished) == stages
     finally:
         path.write_bytes(before)
-
-
-def test_the_contents_of_the_model_that_is_named_are_an_input(finished: Clone, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "config.json").write_text("{}")
-    finished.set_params({"policy": {"model": str(model), "rendering": "text"}})
-    found = []
-    for content in ("{}", '{"a": 1}'):
-        (model / "config.json").write_text(content)
-        written = finished.python("skillpress.pipeline.inputs")
-        assert written.returncode == 0, written.stderr
-        found.append((finished.folder / "data" / "inputs.json").read_text())
-    assert found[0] != found[1]
-    subprocess.run(["git", "checkout", "--quiet", "params.yaml"], cwd=finished.folder, check=True)
+        pin(finished)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +86,9 @@ def test_the_version_of_what_samples_is_an_input(
     engine: dict[str, object], pinned: set[str], finished: Clone
 ) -> None:
     finished.set_params({"engine": engine})
-    written = finished.python("skillpress.pipeline.inputs")
-    assert written.returncode == 0, written.stderr
-    inputs = json.loads((finished.folder / "data" / "inputs.json").read_text())
-    assert inputs["libraries"].keys() == pinned
+    pin(finished)
+    fingerprint = json.loads((finished.folder / "data" / "fingerprints" / "train_policy.json").read_text())
+    assert fingerprint["libraries"].keys() == pinned
     subprocess.run(["git", "checkout", "--quiet", "params.yaml"], cwd=finished.folder, check=True)
 
 

@@ -1,7 +1,8 @@
 """Check once, before anything else is sent to a server, whether the experiment can sample from it.
 
 Mismatches that would otherwise go unnoticed are refused here: another version of vLLM (results depend on it,
-and data/inputs.json names this one), another type than the policy's, and responses that would be cut short.
+and the fingerprints of stages that sample name this one), another type than the policy's, and responses that
+would be cut short.
 """
 
 from __future__ import annotations

