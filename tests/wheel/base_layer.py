@@ -31,7 +31,7 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.pipeline import exit_codes
-from skillpress.pipeline.files import EVALUATION_ROLLOUTS, POLICIES, split_file
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, POLICIES, TRAINED, split_file
 from skillpress.pipeline.reproduce.workspace import source_files
 from skillpress.play.rollout import requests
 
@@ -113,8 +113,11 @@ def run(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = experiment.bundle.make_tasks(params.environment, sizes, params.seed)
     tasks = [task for task in made if task.split == "test"]
     explorer = experiment.collector(experiment.explorer())
-    wanted = {policy: requests(tasks, 1, 0, policy, "run-0", policy=policy, run=0) for policy in POLICIES}
-    episodes = [episode for requested in wanted.values() for episode in explorer.collect(requested)]
+    episodes = []
+    for policy in POLICIES:
+        wanted = requests(tasks, 1, 0, policy, "run-0", policy=policy, run=0)
+        step = params.training.steps if policy == TRAINED else 0
+        episodes += explorer.collect(wanted, policy_version=step)
     (folder / "results").mkdir()
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     write_tasks(folder / split_file("test"), tasks)

@@ -19,7 +19,14 @@ PARAMETERS = {
 def episode(number: int, won: bool) -> Trajectory:
     part = RewardPart("success", float(won), "trajectory")
     step = Step(
-        (), (), logprobs=(), thought="", action="forward", observation="", invalid=None, reward_parts=(part,)
+        (),
+        (),
+        logprobs=np.empty(0, np.float32),
+        thought="",
+        action="forward",
+        observation="",
+        invalid=None,
+        reward_parts=(part,),
     )
     return Trajectory(
         "to-1",
