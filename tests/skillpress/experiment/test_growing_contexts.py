@@ -15,6 +15,7 @@ from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.experiment.scratch import _context_words
 from skillpress.learn.imitation.dataset import tokenize, tokenize_growing
 from skillpress.learn.imitation.demonstrations import demonstrate
 from skillpress.learn.training.samples import Samples, sampled_steps
@@ -126,7 +127,7 @@ def test_a_rendering_without_continuations_is_refused() -> None:
     assert vocabulary is not None
     words = replace(vocabulary(made.params.environment, 2), continuation_words=None)
     with pytest.raises(ParamsError, match=r"policy\.state_update: 'concatenate' needs a rendering"):
-        made._context_words(words)
+        _context_words(words, made.params)
 
 
 def test_what_is_imitated_are_the_prompts_that_the_policy_will_see(played: Played) -> None:
