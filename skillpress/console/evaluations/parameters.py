@@ -42,13 +42,13 @@ def evaluation_params(
     """The checked parameters.
 
     Args:
-            model: a model folder, or any other name; a folder that an experiment made brings its parameters.
-            overlays: files whose values replace these.
-            options: sections that options of the command line set.
-            assignments: such as ``policy.history=2``; the value is YAML.
+        model: a model folder, or any other name; a folder that an experiment made brings its parameters.
+        overlays: files whose values replace these.
+        options: sections that options of the command line set.
+        assignments: such as ``policy.history=2``; the value is YAML.
 
-        Raises:
-            ParamsError: a file, a key or a value is wrong; or the model is the policy of another environment.
+    Raises:
+        ParamsError: a file, a key or a value is wrong; or the model is the policy of another environment.
     """
     values, source = _base(environment, model, bool(overlays))
     for over in (_DEFAULTS, *map(read_yaml, overlays), _LEAST, options or {}, assigned(assignments)):
