@@ -42,7 +42,7 @@ BAD_TOLD = 3
 
 
 SLOW_TRACES = 500
-"""With more traces than this, machine code is worth installing."""
+"""The number of traces above which machine code is worth installing."""
 
 
 class OptionError(UserError):

@@ -76,7 +76,7 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """From now on, show errors that end this process or one of its threads without secrets."""
+    """Remove secrets from all later errors that end this process or one of its threads."""
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         said = "".join(traceback.format_exception(kind, error, trace))

@@ -28,8 +28,8 @@ def most_traces() -> int:
 
 
 def sample_episodes(rollouts: Path, most: int) -> list[Trajectory]:
-    """At most ``most`` episodes of a file: all episodes of some tasks, which are evenly spaced in the file.
-    If a single task has more episodes than that, only its first ones.
+    """A sample of at most ``most`` episodes of a file: all episodes of some tasks, which are evenly spaced
+    in it. If a single task has more episodes than that, only its first ones.
 
     Raises:
         StorageError: the file is missing, truncated, or has another schema.
