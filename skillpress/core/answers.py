@@ -1,7 +1,7 @@
 """Waiting for answers: submit questions, then take answers as they arrive, always with a deadline.
 
 Engines, agents and vector environments share one form. ``submit`` (or ``start`` and ``step``) hands
-questions over and returns at once. ``completed(wait)`` returns what has been answered since the last call,
+questions over and returns at once. ``completed(wait)`` returns the answers that came since the last call,
 and waits at most ``wait`` seconds for the first answer. The functions here are for callers that want all
 answers before they go on.
 """

@@ -1,4 +1,4 @@
-"""Where the lab is, and which files replace those of a lab that is missing.
+"""Where the lab is, and which files take its place if there is none.
 
 A lab is a folder with ``params.yaml`` and ``dvc.yaml``, beside ``params/``, ``tasks/``, ``flows/`` and
 ``infra/``: this repository's root, a workspace, or a folder that ``skillpress init`` wrote. Three places are

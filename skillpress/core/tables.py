@@ -73,7 +73,7 @@ def scan_table(
         raise StorageError(f"{path}: {what}; run the stage that makes it, or name a file of {kind}")
     try:
         found = pl.read_parquet_metadata(path).get("skillpress")
-        # Characters that mean something in a glob are escaped: here they are part of the name.
+        # Without glob: its special characters may be part of the file's name.
         lazy = pl.scan_parquet(path, glob=False)
         columns = lazy.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:

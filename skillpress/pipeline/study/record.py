@@ -1,7 +1,7 @@
 """The record of a finished run: enough for every table and figure of the study, but no weights.
 
-It keeps three things: for each test task and policy the steps at which each episode was won; a few figures of
-the training curve; and the behaviour figures of the paper's tables, computed by the code of these tables.
+For each test task and policy it keeps the steps at which each episode was won. It also keeps a few figures of
+the training curve, and the behaviour figures of the paper's tables, computed by the code of these tables.
 """
 
 from __future__ import annotations
