@@ -302,7 +302,7 @@ class Agent(Protocol):
         ...
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Returns at once.
+        """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Does not wait.
 
         A decision depends only on its own state and seed.
         """
