@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: a wheel carries the reference lab.
 
-Its files stay at the root of the repository, where they are used; a build copies them into the package. There
-is no second copy to keep in step.
+Its files stay at the root of the repository, where they are used; a build copies them into the package. No
+second copy has to be kept in step.
 """
 
 import shutil

@@ -207,7 +207,7 @@ def prose_files(paths: Sequence[str]) -> list[Path]:
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     files = [Path(name) for name in listed.splitlines() if (ROOT / name).is_file()]
-    kept = [path for path in files if path.name != "changelog.md" and "vendor" not in path.parts]
+    kept = [path for path in files if path.name != "CHANGELOG.md" and "vendor" not in path.parts]
     return [path for path in kept if not paths or any(path.is_relative_to(each) for each in paths)]
 
 

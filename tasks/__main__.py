@@ -25,7 +25,7 @@ if __name__ == "__main__":
     parent.end_with_named_process()
     try:
         code = main()
-    except Exception:  # noqa: BLE001  shown whole; only the interpreter's slow end is left out
+    except Exception:  # noqa: BLE001  the traceback is shown; only the interpreter's slow exit is skipped
         exit_codes.say(traceback.format_exc().rstrip())
         code = 1
     exit_codes.leave(code)

@@ -1,4 +1,4 @@
-"""Stage: let the start policy act in training tasks, to see what its successes are made of."""
+"""Stage: let the start policy play training tasks, to see what its successes consist of."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def main(stage: Stage) -> None:
-    """Write data/rollouts/base.parquet, how often each task was won (pass_rates.parquet beside it), and how
-    fast and how successfully it was sampled."""
+    """Write data/rollouts/base.parquet, how often each task was won (pass_rates.parquet beside it), and
+    figures on speed and success."""
     params = stage.params
     tasks = load_tasks(bundle(params.environment.name))["train"][: params.rollouts.tasks]
     wanted = requests(tasks, params.rollouts.per_task, params.seed, "base", policy=START)
@@ -48,7 +48,7 @@ def main(stage: Stage) -> None:
 
 
 def pass_rates(steps: pl.LazyFrame) -> pl.DataFrame:
-    """Of each task, by its id: ``wins`` among its ``rollouts``, from the steps of all of them."""
+    """For each task, by its id: ``wins`` and ``rollouts``, from the steps of all rollouts."""
     first = steps.filter(pl.col("step") == 0)
     counted = first.group_by("task_id").agg(wins=pl.col("won").sum(), rollouts=pl.len())
     return counted.sort("task_id").collect()

@@ -1,8 +1,8 @@
-"""Stage: how good the trained policy is, beside its start and a random explorer, on held-out tasks.
+"""Stage: how good the trained policy is, compared with its start and a random explorer, on held-out tasks.
 
-Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs; the start and the
-explorer have done so in the stage ``play_floors``. The rollouts of all policies are one file, with the
-policy, the run and the training step whose weights played in columns of their own.
+Every policy plays every test task exactly ``votes`` times in each of ``runs`` runs. The stage ``play_floors``
+plays the episodes of the start and the explorer. The rollouts of all policies form one file, with columns for
+the policy, the run and the training step whose weights played.
 """
 
 from __future__ import annotations

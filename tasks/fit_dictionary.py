@@ -1,4 +1,4 @@
-"""Stage: the dictionary of phrases that the start policy's successes are best described by."""
+"""Stage: the dictionary of phrases that best describes the start policy's successes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def main(stage: Stage) -> None:
-    """Write data/skills/dictionary.json, the bits that it saves, and the bounds that hold for it.
+    """Write data/skills/dictionary.json, the bits that it saves, and the bounds on these bits.
 
-    A start policy that never succeeds leaves nothing to fit a dictionary to. That is no error:
-    training then goes by plain rewards until it succeeds.
+    If the start policy never succeeds, there is nothing to fit a dictionary to. That is not an error:
+    training then uses plain rewards until it succeeds.
     """
     params, section = stage.params, stage.params.skills
     corpus = read_corpus(SEQUENCES)

@@ -1,7 +1,7 @@
 """Stage: let the random explorer and the start policy play the held-out tasks.
 
-They are the floors of every evaluation. No training changes them, so experiments that differ in their
-training alone share what was played here.
+They are the baselines of every evaluation. Training does not change them, so experiments that differ only in
+their training share these episodes.
 """
 
 from __future__ import annotations

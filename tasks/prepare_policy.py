@@ -1,4 +1,4 @@
-"""Stage: the policy that training starts from, warm-started by imitation where that is asked for."""
+"""Stage: the policy that training starts from, after imitation if the parameters ask for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main(stage: Stage) -> None:
     """Write models/base, and the imitation's loss curve."""
     section = stage.params.imitation
     if section.demonstrations or section.thoughts is not None:
-        load_tasks(bundle(stage.params.environment.name))  # refuses splits that overlap
+        load_tasks(bundle(stage.params.environment.name))  # checks that splits do not overlap
         result = warm_start(stage)
     else:
         result = as_it_is(stage)
@@ -41,7 +41,7 @@ def main(stage: Stage) -> None:
 
 
 def as_it_is(stage: Stage) -> imitation.ImitationResult:
-    """Write the starting policy without any imitation."""
+    """Write the starting policy without imitation."""
     from skillpress.experiment.experiment import Experiment
     from skillpress.models.policy import save_policy
 

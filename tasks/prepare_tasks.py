@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def main(stage: Stage) -> None:
-    """Write data/tasks/{train,validation,test}.parquet and unseen.parquet where such tasks are asked for, the
-    number of tasks per stratum, and how many were dropped for which reason."""
+    """Write data/tasks/{train,validation,test}.parquet, unseen.parquet if the parameters ask for such tasks,
+    the number of tasks per stratum, and how many were dropped for which reason."""
     params = stage.params
     environment = bundle(params.environment.name)
     sizes = params.tasks.make()
-    split_file(UNSEEN).unlink(missing_ok=True)  # what an earlier experiment in this folder has left
+    split_file(UNSEEN).unlink(missing_ok=True)  # an earlier experiment in this folder may have left it
     made: dict[str, list[Task]] = {split: [] for split in (*SPLITS, *([UNSEEN] if sizes.unseen else []))}
     with stage.progress(sizes.train + sizes.validation + sizes.test + sizes.unseen, "task") as progress:
         for count, task in enumerate(environment.make_tasks(params.environment, sizes, params.seed), 1):

@@ -34,7 +34,7 @@ def main(stage: Stage) -> None:
 def projected(
     projection: Projection, tasks: Sequence[Task], progress: Callable[[int], None]
 ) -> Iterator[SkillSequence]:
-    """The skills of every rollout, one after the other; ``progress`` is told how many there were."""
+    """The skills of every rollout, one after the other; each adds to ``progress``."""
     by_id = {task.task_id: task for task in tasks}
     for count, trajectory in enumerate(iterate_rollouts(BASE_ROLLOUTS, tokens=False), 1):
         labels = projection(by_id[trajectory.task_id], trajectory)

@@ -1,4 +1,4 @@
-"""Stage: the page that shows what came out, a page of episodes, and the environment's behaviour figures."""
+"""Stage: the page of results, a page of episodes, and the environment's behaviour figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage: reinforcement learning, resumed from its last checkpoint when it was interrupted."""
+"""Stage: reinforcement learning; an interrupted training resumes from its last checkpoint."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def training_job(params: Params, store: ResumeStore) -> TrainingJob:
-    """The training of this folder's experiment."""
+    """The training that this folder's parameters describe."""
     return TrainingJob(
         params=params,
         tasks=split_file("train"),
@@ -50,15 +50,15 @@ def training_job(params: Params, store: ResumeStore) -> TrainingJob:
 
 
 def help_rank_0(params: Params, store: ResumeStore) -> None:
-    """What a launcher's other ranks do: train, and leave records and results to rank 0."""
+    """The work of a launcher's other ranks: they train, and rank 0 keeps the records and results."""
     train(training_job(params, store))
 
 
 def main(stage: Stage) -> None:
-    """Write models/policy and which step's it is, the learning curve, the phrases of every step, the skill
-    library, what probes found, and some of the episodes with their advantages."""
+    """Write models/policy with its training step, the learning curve, the phrases of every step, the skill
+    library, the results of probes, and some of the episodes with their advantages."""
     params = stage.params
-    load_tasks(bundle(params.environment.name))  # refuses splits that overlap
+    load_tasks(bundle(params.environment.name))  # checks that splits do not overlap
     job = training_job(params, stage.store)
     with stage.progress(params.training.steps, "step") as progress:
 

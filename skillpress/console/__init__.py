@@ -1,1 +1,1 @@
-"""The command ``skillpress``: one file per subcommand, imported when it is asked for."""
+"""The command ``skillpress``: one file per subcommand, imported when its subcommand is called."""

@@ -1,9 +1,9 @@
-"""The console command ``skillpress``: one table from a word to the module that does it.
+"""The console command ``skillpress``: one table from a word to the module that carries it out.
 
-A command's module is imported when it is asked for, so that ``skillpress --help`` needs none of them. Each
-takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake that the user
-can put right becomes one clear line here and exits with 2, Ctrl-C with 130. So does a layer of the package
-that the command needs and that is not installed, before its module is imported.
+A command's module is imported when the command is called, so that ``skillpress --help`` imports none of them.
+Each module takes the rest of the command line in ``main(arguments)`` and returns an exit code. A mistake
+that the user can correct is printed here as one clear line and exits with 2; Ctrl-C exits with 130. A missing
+layer of the package is such a mistake, and is found before the command's module is imported.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Command:
     """One word of the command line."""
 
     module: str
-    """Has ``main(arguments) -> int``."""
+    """The module, which has ``main(arguments) -> int``."""
     summary: str
     """Its line in the help."""
     layers: tuple[str, ...] = ()
-    """The layers of the package that it needs beside the base (``layers.py``)."""
+    """The layers of the package that it needs in addition to the base (``layers.py``)."""
     in_lab: bool = False
-    """Whether it works on a lab, and so needs one."""
+    """Whether it works on a lab, and therefore needs one."""
 
 
 COMMANDS = {
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.argv[0] = f"skillpress {name}"  # what argparse calls the program in its own help
     try:
         return _run(COMMANDS[name], rest)
-    except SystemExit as ended:  # the parser has printed its help, or what is wrong
+    except SystemExit as ended:  # the parser has printed its help, or the mistake
         return int(ended.code or 0)
     except KeyboardInterrupt:
         exit_codes.say(f"{name}: interrupted; what is finished is kept, run the same command again to go on")
@@ -125,15 +125,15 @@ def _run(command: Command, rest: Sequence[str]) -> int:
 
 
 def _layer_line(error: ModuleNotFoundError) -> str | None:
-    """What is to be installed, where an option or an environment needs more than its command."""
+    """What to install, if an option or an environment needs more layers than its command."""
     layer = layers.layer_of(error.name or "")
     return layer and f"{error.name} is not installed: {layers.remedy(layer)}"
 
 
 def enter() -> NoReturn:
-    """What the installed command runs: :func:`main`, then the end of the process.
+    """The entry point of the installed command: :func:`main`, then the end of the process.
 
-    It does not wait for requests to a server that is slow to answer, nor for torch to be taken apart.
+    It does not wait for pending requests to a slow server, nor for torch to release its memory.
     """
     hide_secrets_of_tracebacks()
     exit_codes.leave(main())

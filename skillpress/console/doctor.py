@@ -1,8 +1,8 @@
 """``skillpress doctor``: what is installed, what works on this machine, and how to get the rest.
 
-Every line is the result of trying: packages and what engines import are looked up, a sandbox is started,
-games are counted. Exit code 0 unless something is missing that the base layer needs or, in a lab, the default
-experiment.
+Every line is the result of a trial: packages and the imports of engines are looked up, a sandbox is started,
+games are counted. The exit code is 0 unless something is missing that the base layer needs or, in a lab, the
+default experiment.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
 from skillpress.play.sandbox.quotas import room
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-"""The report's test opens it in the first of these that is there."""
+"""Names of the browser; the report's test uses the first one that is installed."""
 DEFAULT_ENGINE = "local"
-"""That of params.yaml."""
+"""The engine that params.yaml names."""
 
 
 RUNS = LAB is not None
-"""Whether an experiment can be meant at all: where there is no lab, the base layer is all that is needed."""
+"""Whether experiments can run here: outside a lab only the base layer is needed."""
 SUMS = ("all", "dev")
-"""Layers that are made of the others, and the tools of this repository's tests."""
+"""Extras that are not layers: all of them together, and the tools of this repository's tests."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: something, how it is, and how to get it where it is not there."""
+    """One line: a thing, its state, and how to get it if it is missing."""
 
     name: str
     there: bool
     detail: str
-    """Its version or place; where it is missing, what to do."""
+    """Its version or place; if it is missing, what to do."""
     needed: bool = False
-    """By the default experiment."""
+    """Whether the default experiment needs it."""
 
 
 def findings() -> Iterator[tuple[str, list[Finding]]]:
@@ -86,7 +86,7 @@ def python() -> Finding:
 
 
 def programs() -> list[Finding]:
-    """What the stages call."""
+    """The programs that the stages call."""
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "cc")
     return [
         program("git", "apt-get install git"),
@@ -104,7 +104,7 @@ def program(command: str, remedy: str, name: str = "", needed: bool = True) -> F
 def packages(
     wanted: Sequence[str], needed: bool = False, remedy: str = "pip install skillpress"
 ) -> list[Finding]:
-    """The version of each package, and the one that constraints.txt pins where that is another."""
+    """The version of each package, and the version in constraints.txt if that is a different one."""
     pins = _pins()
     found = []
     for package in wanted:
@@ -130,7 +130,7 @@ def parts() -> Iterator[Finding]:
 
 
 def engine(name: str) -> Finding:
-    """Whether all that an engine imports is here."""
+    """Whether everything that an engine imports is installed."""
     section: type[EngineParameters] = lookup(ENGINES, name, "engine.name")
     missing = [package for package in section.packages if find_spec(package) is None]
     if missing:
@@ -156,7 +156,7 @@ def gpus() -> Iterator[Finding]:
 
 
 def alfworld_games() -> Finding:
-    """ALFWorld's official games, where ALFWORLD_DATA says."""
+    """ALFWorld's official games, in the folder that ALFWORLD_DATA names."""
     if gone := layers.missing("alfworld"):
         return _lacking("ALFWorld games", "alfworld", gone)
     from skillpress.environments.alfworld.games import COUNTS, find_tree, game_paths
@@ -176,7 +176,7 @@ def _lacking(name: str, layer: str, gone: Sequence[str]) -> Finding:
 
 
 def cooking_games() -> Finding:
-    """The cache of TextWorld's compiled games, which are made when they are first played."""
+    """The cache of TextWorld's compiled games, which are compiled when they are first played."""
     if gone := layers.missing("textworld"):
         return _lacking("TextWorld-Cooking games", "textworld", gone)
     from skillpress.environments.textworld_cooking.parameters import CookingParameters
@@ -186,7 +186,7 @@ def cooking_games() -> Finding:
 
 
 def sandbox() -> Finding:
-    """Bubblewrap, tried: being installed does not mean that it may make namespaces."""
+    """Bubblewrap, by a trial: an installed Bubblewrap may still lack permission to make namespaces."""
     try:
         probe()
     except SandboxUnavailableError as error:
@@ -209,12 +209,12 @@ def postgresql() -> Finding:
 
 
 def shellcheck() -> Finding:
-    """What reads the launch templates' shell in their test."""
+    """The program that checks the launch templates' shell in their test."""
     return program("shellcheck", "`make test` installs it as root", needed=False)
 
 
 def ray() -> Finding:
-    """Whether this machine can be a node of a cluster, and who could use one that is started from here."""
+    """Whether this machine can be a node of a cluster, and who could use a cluster started from here."""
     try:
         import_module("ray")
     except ImportError as error:
@@ -228,7 +228,7 @@ def ray() -> Finding:
 def report(
     sections: Sequence[tuple[str, list[Finding]]], say: Callable[[str], None] = print
 ) -> list[Finding]:
-    """Say every section; returns what is needed and missing."""
+    """Print every section; returns the needed things that are missing."""
     every = [finding for _, found in sections for finding in found]
     width = max(len(finding.name) for finding in every)
     for title, found in sections:

@@ -1,4 +1,4 @@
-"""``skillpress export``: episodes in the formats of others.
+"""``skillpress export``: episodes in the formats of other tools.
 
     skillpress export --format atif data/rollouts/evaluation.parquet --output episodes
     skillpress export --format atif data/rollouts/evaluation.parquet --output episodes.jsonl
@@ -9,8 +9,8 @@ atif      ATIF 1.7, which Harbor reads: a JSON file per episode, or a line of a 
 datasets  a folder for Hugging Face's datasets.load_from_disk, a row per decision
 sharegpt  a JSON line per episode with its conversations
 
-What the policy saw and said is put into words by its tokenizer, which is found where the run or the
-evaluation has its model; --tokenizer names another place.
+The policy's tokenizer turns its prompts and responses into text. It is searched for beside the model of the
+run or the evaluation; --tokenizer names another place.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ FORMATS: dict[str, Callable[[Path, Iterable[Trajectory], Texts], None]] = {
     "datasets": _write_datasets,
     "sharegpt": write_sharegpt,
 }
-"""``--format`` to what writes it."""
+"""``--format`` to the function that writes it."""
 
 
 class ExportError(UserError):
-    """There is nothing to export, or no place for it."""
+    """There is nothing to export, or the output cannot be written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,10 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def episodes_of(rollouts: Path) -> int:
-    """How many episodes a rollout file holds.
+    """The number of episodes in a rollout file.
 
     Raises:
-        StorageError: missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     first = scan_rollouts(rollouts).filter(TAKEN & (pl.col("step") == 0))
     return int(first.select(pl.len()).collect().item())
@@ -86,7 +86,7 @@ def episodes_of(rollouts: Path) -> int:
 
 def tokenizer_beside(rollouts: Path) -> Path | None:
     """The folder with the tokenizer of the model that played: the one that an evaluation names, or the run's.
-    None where neither has one.
+    None if neither exists.
 
     Raises:
         StorageError: the evaluation beside the file is damaged.
@@ -95,7 +95,7 @@ def tokenizer_beside(rollouts: Path) -> Path | None:
     if evaluation.finished:
         return evaluation.tokenizer()
     above = list(evaluation.path.parents)
-    run = above[len(BASE_ROLLOUTS.parent.parts) - 1 :][:1]  # none for a file near the root
+    run = above[len(BASE_ROLLOUTS.parent.parts) - 1 :][:1]  # empty for a file near the root
     return next((home / BASE_POLICY for home in run if (home / BASE_POLICY / TOKENIZER).is_file()), None)
 
 

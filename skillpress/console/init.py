@@ -1,11 +1,11 @@
-"""``skillpress init DIR``: a lab of one's own, ready to run.
+"""``skillpress init DIR``: your own lab, ready to run.
 
     skillpress init my-study
     cd my-study && make run
 
-Writes a git repository with the reference lab's parameters, stages, flows and infrastructure, and beside them
-a small environment and an algorithm of its own with their tests (my_lab/), a Makefile, a README and
-continuous integration. It pins this version of skillpress.
+Writes a git repository with the reference lab's parameters, stages, flows and infrastructure. It adds a small
+environment and an algorithm with their tests (my_lab/), a Makefile, a README and continuous integration. The
+lab pins this version of skillpress.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from skillpress.core.lab import PACKAGE, REFERENCE
 from skillpress.core.version import __version__
 
 TEMPLATE = PACKAGE / "pipeline" / "new-lab"
-"""What only a new lab has. A name that begins with ``dot_`` begins with a dot there."""
+"""Files that only a new lab has. ``dot_`` at the start of a name becomes a dot there."""
 COPIED = (
     "params.yaml", "params", "dvc.yaml", "tasks", "flows", "infra", "benchmarks/results/dictionary.json",
     "constraints.txt",
 )  # fmt: skip
 """The reference lab's files."""
 STUDY = ("params/study", "flows/study.py")
-"""The reference lab's study of the paper, which is its own."""
+"""The reference lab's study of the paper, which a new lab does not get."""
 _LEFT_OUT = frozenset({"__pycache__"})
 
 
 class InitError(UserError):
-    """The lab cannot be written there."""
+    """The lab cannot be written to this folder."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def write_lab(folder: Path) -> None:
     """Write a lab.
 
     Raises:
-        InitError: the folder is a file, or holds something.
+        InitError: the path is a file, or the folder is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InitError(f"{folder}: is there already and not empty; name another folder")
@@ -66,7 +66,7 @@ def write_lab(folder: Path) -> None:
 
 
 def files() -> Iterator[tuple[Path, Path]]:
-    """(source, place in the lab) of every file that is copied."""
+    """(source, place in the lab) of every copied file."""
     left_out = [Path(name) for name in STUDY]
     for name in COPIED:
         for file in _files_of(REFERENCE / name):
@@ -87,7 +87,7 @@ def _files_of(place: Path) -> Iterator[Path]:
 
 
 def _make_repository(folder: Path) -> None:
-    """A git repository, since a workspace is a copy of what git knows; the first commit is the owner's."""
+    """Make a git repository, since a workspace is a copy of git's files; the owner makes the first commit."""
     if shutil.which("git") is None:
         raise InitError(f"{folder}: is written, but git is missing, by which experiments know its files")
     inside = ["git", "-C", str(folder), "rev-parse", "--show-toplevel"]

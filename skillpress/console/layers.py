@@ -1,9 +1,9 @@
-"""The layers of the package: what an extra of pyproject.toml installs, and what is missing of it.
+"""The layers of the package: the packages of each extra in pyproject.toml, and which of them are missing.
 
-``pip install skillpress`` is the base layer, which reads logs and episodes; ``skillpress[train]`` adds what
-trains, and so on. A command names the layers that it needs in ``command.COMMANDS``, and is told in one line
-which of them is missing before it does anything. pyproject.toml is the one list of their packages; a wheel
-carries it.
+``pip install skillpress`` is the base layer, which reads logs and episodes; ``skillpress[train]`` adds the
+packages for training, and so on. A command lists the layers that it needs in ``command.COMMANDS``. If one is
+missing, the command prints one line that names it before it does anything. pyproject.toml is the one list of
+their packages; a wheel contains it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from skillpress.core.errors import UserError
 from skillpress.core.lab import REFERENCE
 
 BASE = ""
-"""The name of the layer that is always there."""
+"""The name of the layer that is always installed."""
 _OWN = re.compile(r"skillpress\[(.*)\]")
 
 
 class LayerError(UserError):
-    """A command needs a layer that is not installed."""
+    """A layer that the command needs is not installed."""
 
 
 @cache
 def layers() -> dict[str, tuple[str, ...]]:
-    """Name to the distributions of the layer alone; :data:`BASE` first, then the extras in their order."""
+    """Name to the distributions that only this layer adds; :data:`BASE` first, then the extras in order."""
     project = tomllib.loads((REFERENCE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked: dict[str, list[str]] = {BASE: project["dependencies"], **project["optional-dependencies"]}
     return {name: tuple(dict.fromkeys(_distributions(asked, name))) for name in asked}
@@ -43,7 +43,7 @@ def need(wanted: Iterable[str]) -> None:
     """Check that these layers are installed.
 
     Raises:
-        LayerError: naming the layers, what is missing and the command that installs it.
+        LayerError: one is not; the message names the layers, the missing packages and the install command.
     """
     lacking = {layer: gone for layer in wanted if (gone := missing(layer))}
     if lacking:
@@ -57,7 +57,7 @@ def need(wanted: Iterable[str]) -> None:
 
 
 def layer_of(module: str) -> str | None:
-    """The first layer whose distribution has the name of this module; None where there is none."""
+    """The first layer with a distribution of this module's name; None if there is none."""
     wanted = normal(module.split(".")[0])
     return next((layer for layer, names in layers().items() if wanted in map(normal, names)), None)
 
@@ -85,5 +85,5 @@ def _installed(name: str) -> bool:
 
 
 def normal(name: str) -> str:
-    """A distribution's name as all its spellings are compared."""
+    """A distribution's name in the form in which all its spellings are equal."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()

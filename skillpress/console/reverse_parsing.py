@@ -5,11 +5,11 @@
     skillpress reverse-parse --model models/policy --environment countdown --untold --output found
         --tasks-file data/tasks/train.parquet --rollouts data/rollouts/training.parquet
 
-What is right in a state is what the environment's oracle does there, or with --rollouts what the shortest
-success of a file did. The model samples k responses to each; those that its parser reads as that very
-action are kept, once each, the likeliest without the hint first. The folder has thoughts.parquet, which
-imitation.thoughts names, the same rows for Hugging Face's datasets.load_from_disk in dataset/, and
-summary.json. What was sampled before an interruption is kept beside it, and the same command goes on from
+The right action in a state is the one that the environment's oracle takes or, with --rollouts, the one in the
+file's shortest success. The model samples k responses per state. Those that its parser reads as the right
+action are kept once each, ordered by their likelihood without the hint. The folder gets thoughts.parquet,
+which imitation.thoughts names, the same rows for Hugging Face's datasets.load_from_disk in dataset/, and
+summary.json. Responses from before an interruption are kept beside it, and the same command continues from
 there.
 """
 
@@ -57,17 +57,17 @@ from skillpress.play.workers.distributed import Ranks
 
 THOUGHTS, DATASET, SUMMARY = "thoughts.parquet", "dataset", "summary.json"
 TASKS_AT_ONCE = 4
-"""Between two saves."""
+"""Tasks between two saves."""
 COUNTS = ("states", "sampled", "led", "kept")
 
 
 class ReverseParsingError(UserError):
-    """There is nothing to parse back from, or no place for what comes of it."""
+    """There is no demonstrator, or the output cannot be written."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Tasks, and who shows what is right in them."""
+    """Tasks, and the demonstrator that shows the right actions in them."""
 
     tasks: list[Task]
     environment: EnvironmentBundle
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse_all(wanted: Wanted, params: Params, chosen: Namespace, store: ResumeStore) -> None:
-    """Sample for the tasks that the store has nothing of, and keep what was found as it is found."""
+    """Sample for the tasks that are missing in the store, and save the thoughts as they are found."""
     there = store.spans(KIND)
     done, count = (there[-1][0] if there else 0), len(wanted.tasks)
     experiment = Experiment(params)
@@ -152,7 +152,7 @@ def _demonstrations(wanted: Wanted, experiment: Experiment, first: int) -> Itera
 
 
 def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[Found]) -> None:
-    """The counts first: what has no thoughts is done again."""
+    """Save the counts first: tasks whose counts were saved without their thoughts are done again."""
     first, last = done + 1, done + tasks
     kept = [thought for each in found for thought in each.thoughts]
     row = [len(found), sum(f.sampled for f in found), sum(f.led for f in found), len(kept)]
@@ -162,7 +162,7 @@ def _save(store: ResumeStore, done: int, tasks: int, found: Sequence[Found]) -> 
 
 
 def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str, int]:
-    """The folder; its summary last, without which it is unfinished."""
+    """Write the folder. The summary comes last: without it the folder counts as unfinished."""
     counts = pl.concat([pl.read_parquet(file) for _, file in store.spans("counts")]).sum().row(0, named=True)
     rows = pl.concat([pl.read_parquet(file) for _, file in store.spans(KIND)])
     if not rows.height:
@@ -181,10 +181,10 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
 
 
 def _check(chosen: Namespace, params: Params) -> None:
-    """Refuse what cannot work before anything is loaded.
+    """Refuse options that cannot work, before anything is loaded.
 
     Raises:
-        ParamsError: naming the option.
+        ParamsError: an option cannot work; the message names it.
     """
     if params.policy.state_update in OWN_WORDS:
         raise ParamsError(
@@ -216,7 +216,7 @@ def _check(chosen: Namespace, params: Params) -> None:
 
 
 def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
-    """All that decides the rows."""
+    """All settings that affect the rows."""
     values = params.model_dump(mode="json")
     files = {name: getattr(chosen, name) for name in ("tasks_file", "rollouts")}
     return {
@@ -241,10 +241,10 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
 
 
 def _wanted(chosen: Namespace, params: Params) -> Wanted:
-    """The training tasks, and who shows them.
+    """The training tasks and their demonstrator.
 
     Raises:
-        ReverseParsingError: there is none.
+        ReverseParsingError: there is no demonstrator.
     """
     environment = bundle(params.environment.name)
     if chosen.tasks_file:

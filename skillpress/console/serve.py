@@ -3,9 +3,9 @@
     skillpress serve --environment countdown
     skillpress serve --environment alfworld --split train --port 8100 --sessions 128
 
-The environment and its tasks are those of an experiment: params.yaml, then params/ENVIRONMENT.yaml where
-there is one, or the overlays that --params names. A reset's seed chooses a task of --split. docs/openenv.md
-has the protocol, the limits and examples.
+The environment and its tasks are those of an experiment: from params.yaml, then from params/ENVIRONMENT.yaml
+if it exists, or from the overlays that --params names. A reset's seed chooses a task of --split.
+docs/openenv.md describes the protocol and the limits, with examples.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from skillpress.core.trajectory import Task
 
 PORT = 8000
-"""What clients of the protocol try first."""
+"""The port that clients of the protocol try first."""
 OPEN = "whoever reaches the port can play, and use this machine's processors; there is no password"
 SPLITS = ("train", "validation", "test")
 _PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
-"""A server imitates and trains nothing, whatever an overlay says."""
+"""A server neither imitates nor trains, whatever an overlay says."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             server_of(app, limits).run(sockets=[listening])
         except KeyboardInterrupt:
-            pass  # that is how it is ended
+            pass  # the usual way to end it
         finally:
             host.close()
     return 0
@@ -88,7 +88,7 @@ def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequ
 
     Raises:
         ParamsError: a file, a key or a value is wrong.
-        UserError: they are another environment's.
+        UserError: the parameters describe another environment.
     """
     own = lab_file(f"params/{environment}.yaml")
     files = [lab_file("params.yaml"), *(overlays or ([own] if own.is_file() else []))]
@@ -105,10 +105,10 @@ def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequ
 
 
 def tasks_of(params: Params, split: str) -> list[Task]:
-    """The tasks of a split, in the order in which experiments have them.
+    """The tasks of a split, in the order that experiments use.
 
     Raises:
-        UserError: the split has none.
+        UserError: the split has no tasks.
     """
     found = bundle(params.environment.name)
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
@@ -126,7 +126,7 @@ def tasks_of(params: Params, split: str) -> list[Task]:
 
 
 def reward_of(params: Params) -> StepReward:
-    """The agent's judgement of a step, without what it says of the response's format."""
+    """The agent's judgement of a step, without its judgement of the response's format."""
     reward = params.reward.make()
     measures = {name: weight for name, weight in reward.measures.items() if name != FORMAT_MEASURE}
     return replace(reward, measures=measures)
@@ -138,10 +138,10 @@ def _about(environment: str) -> About:
 
 
 def _limits(chosen: Namespace) -> ServingLimits:
-    """The limits that were asked for.
+    """The limits that the options give.
 
     Raises:
-        UserError: one is not above 0.
+        UserError: a limit is not above 0.
     """
     given = {field.name: getattr(chosen, field.name) for field in fields(ServingLimits)}
     for name, value in given.items():

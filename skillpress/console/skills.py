@@ -1,13 +1,13 @@
-"""``skillpress skills TRACES...``: the routines that an agent has, read off its logs.
+"""``skillpress skills TRACES...``: the routines of an agent, found in its logs.
 
     skillpress skills logs/ --success 'extra.reward>=1'
     skillpress skills chat.jsonl --rules rules.yaml --output results/skills
     skillpress skills this_week.jsonl --compare last_week.jsonl
 
-Reads ATIF 1.x, chat completions with tool calls (JSON lines), MLflow traces and our own rollout files, told
-apart by their content; folders are searched. A step's skill is the tool that it calls, or what a table of
-rules says (docs/skills_of_any_agent.md has its form). Writes skills.html, which needs no network, and beside
-it dictionary.json, phrases.csv, contrasts.csv and, where there are any, bad_lines.csv.
+Reads ATIF 1.x, chat completions with tool calls (JSON lines), MLflow traces and our own rollout files; it
+recognises each by its content and searches folders. A step's skill is the tool that it calls, or the name
+that a table of rules gives it (docs/skills_of_any_agent.md has its form). Writes skills.html, which needs no
+network, and beside it dictionary.json, phrases.csv, contrasts.csv and, if there are bad lines, bad_lines.csv.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from skillpress.show.skills_page.page import render
 from skillpress.skills.dictionary import save_dictionary
 
 BAD_TOLD = 3
-"""Bad lines that are told on the terminal."""
+"""Bad lines that the terminal shows."""
 
 
 SLOW_TRACES = 500
-"""Above so many, machine code is worth installing."""
+"""The number of traces above which machine code is worth installing."""
 
 
 class OptionError(UserError):
-    """Options that do not fit each other."""
+    """Options that contradict each other."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -197,7 +197,7 @@ def _contrasts(content: Content) -> Iterator[dict[str, object]]:
 
 
 def _table(path: Path, rows: list[dict[str, object]], schema: dict[str, type[pl.DataType]]) -> None:
-    """A table as CSV; halves of surrogate pairs, which no file can hold, become question marks."""
+    """Write a table as CSV; halves of surrogate pairs, which no file can hold, become question marks."""
     clean = [
         {
             key: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,6 +1,6 @@
-"""The contracts and the basis of everything else: trajectories and their files, names, seeds, errors.
+"""The contracts and foundations of all other wings: trajectories and their files, names, seeds, errors.
 
-It imports no other wing, and neither torch nor an orchestrator.
+This wing imports no other wing, and neither torch nor an orchestrator.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _MODULES = {
     "write_rollouts": "rollout_files",
     "write_tasks": "task_files",
 }
-"""Public name to its module, which is imported when the name is first asked for."""
+"""Public name to its module. A module is imported when one of its names is first used."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,9 @@
-"""Waiting for answers: hand over questions, then take answers as they come, never without a deadline.
+"""Waiting for answers: submit questions, then take answers as they arrive, always with a deadline.
 
 Engines, agents and vector environments share one form. ``submit`` (or ``start`` and ``step``) hands
-over and returns at once; ``completed(wait)`` gives what has been answered since, and waits at most
-``wait`` seconds for the first. This is for callers that want all answers before they go on.
+questions over and returns at once. ``completed(wait)`` returns the answers that came since the last call,
+and waits at most ``wait`` seconds for the first answer. The functions here are for callers that want all
+answers before they go on.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ Answer = TypeVar("Answer")
 
 
 class Keyed(Protocol):
-    """A question with its asker's number."""
+    """A question with the number that the caller gave it."""
 
     @property
     def key(self) -> int:
-        """Unique among the questions that are not answered yet."""
+        """Unique among the unanswered questions."""
         ...
 
 
@@ -29,7 +30,7 @@ Given = TypeVar("Given", covariant=True)
 
 
 class Answering(Protocol[Asked, Given]):
-    """Whoever answers, an engine or an agent."""
+    """An engine or an agent: it takes questions and returns answers."""
 
     def submit(self, requests: Sequence[Asked]) -> None: ...
 
@@ -39,11 +40,11 @@ class Answering(Protocol[Asked, Given]):
 
 
 WAIT_SECONDS = 1.0
-"""One wait; Ctrl-C and deadlines are looked at after it."""
+"""Longest single wait. Ctrl-C and deadlines are checked after each."""
 
 
 class UnansweredError(RuntimeError):
-    """Nothing was answered within a deadline; the message says who did not answer, and what."""
+    """No answer came before the deadline; the message names who did not answer, and which questions."""
 
 
 def answers_to(
@@ -52,13 +53,12 @@ def answers_to(
     seconds: float,
     who: str,
 ) -> dict[int, Answer]:
-    """The answers to these questions, as they came.
+    """The answers to these questions, in the order of arrival.
 
     Args:
-        keys: the questions, handed over before; nobody else has asked.
-        seconds: from one answer to the next, at most.
-        who: is asked, for the message.
-
+        keys: the questions, which were submitted before; no other question may be waiting.
+        seconds: the longest time between one answer and the next.
+        who: who answers, for the message.
     Raises:
         UnansweredError: the deadline has passed.
     """
@@ -82,11 +82,11 @@ def answers_to(
 def ask(
     answering: Answering[Question, Answer], questions: Sequence[Question], seconds: float
 ) -> list[Answer]:
-    """One answer per question, in order; nobody else may have asked.
+    """One answer per question, in the order of the questions. No other question may be waiting.
 
     Raises:
-        UnansweredError: nothing was answered for so many seconds; what is left is aborted, as after any
-            other error.
+        UnansweredError: no answer came for this many seconds. The remaining questions are aborted, as after
+            any other error.
     """
     answering.submit(questions)
     keys = [question.key for question in questions]

@@ -1,7 +1,7 @@
-"""Command lines: one kind of parser for all commands, and numbers that name their range.
+"""Command lines: one parser class for all commands, and numbers that name their range.
 
-A misspelt option, command or choice is answered with the one that was meant. Options are written out: an
-abbreviation would change its meaning when another option is added.
+The parser answers a misspelt option, command or choice with the name that was probably meant. It accepts
+no abbreviations: an abbreviation would change its meaning when another option is added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from skillpress.core.errors import did_you_mean
 
 LARGEST = 2**31 - 1
-"""Of all counts."""
+"""The largest value of any count."""
 LARGEST_SEED = 2**63 - 1
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
@@ -23,7 +23,7 @@ _UNKNOWN = re.compile(r"unrecognized arguments: (?:.* )?(--[\w-]+)")
 
 
 class Parser(ArgumentParser):
-    """``argparse``'s parser, which knows what was meant; its description is shown as it is written."""
+    """``argparse``'s parser that suggests corrections and shows its description as it is written."""
 
     def __init__(self, description: str | None = None, **settings: Any) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class Parser(ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and what is wrong, and exit with 2."""
+        """Print the usage and the mistake, and exit with 2."""
         if found := _CHOICE.search(message):
             message += did_you_mean(found[1], (name.strip(" '") for name in found[2].split(",")))
         elif found := _UNKNOWN.search(message):
@@ -48,7 +48,7 @@ def whole(at_least: int = 0, at_most: int = LARGEST) -> Callable[[str], int]:
     def read(text: str) -> int:
         try:
             number = int(text)
-        except ValueError:  # also of more than 4,300 digits
+        except ValueError:  # also raised for numbers of more than 4,300 digits
             raise ArgumentTypeError(
                 f"{text[:40]!r} is not a whole number; {_range(at_least, at_most)}"
             ) from None

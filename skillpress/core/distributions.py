@@ -1,8 +1,8 @@
 """Student's t, the normal distribution and the sign test, with scipy or without it.
 
-scipy takes 140 MB, so the base layer of the package comes without it. Where it is installed its functions
-answer, so that recorded figures stay as they are to the last bit; elsewhere the ones below do, which agree
-with it to at least ten digits (a test compares them).
+scipy takes 140 MB, so the base layer of the package comes without it. Where scipy is installed, its functions
+are used, so that recorded figures stay the same to the last bit. Elsewhere the functions below are used. They
+agree with scipy's to at least ten digits, as a test checks.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ _MOST_TERMS = 100_000
 
 
 def student_cdf(degrees: float, value: float) -> float:
-    """P(T <= value) of Student's t; with infinite degrees of freedom, of the normal distribution."""
+    """P(T <= value) of Student's t. Infinite degrees of freedom give the normal distribution."""
     if (special := _special()) is not None:
         return float(special.stdtr(degrees, value))
     return cdf(degrees, value)
 
 
 def student_quantile(degrees: float, chance: float) -> float:
-    """The value below which Student's t falls with this chance in (0, 1)."""
+    """The value that a Student's t variable stays below with this chance in (0, 1)."""
     if (special := _special()) is not None:
         return float(special.stdtrit(degrees, chance))
     return quantile(degrees, chance)
 
 
 def normal_quantile(chance: float) -> float:
-    """The value below which the standard normal distribution falls with this chance in (0, 1)."""
+    """The value that a standard normal variable stays below with this chance in (0, 1)."""
     if (special := _special()) is not None:
         return float(special.ndtri(chance))
     return _NORMAL.inv_cdf(chance)
 
 
 def sign_test(count: int, trials: int) -> float:
-    """Two-sided exact p of so many successes in fair trials; 1 without any."""
+    """Two-sided exact p of this many successes in fair trials; 1 without trials."""
     if not trials:
         return 1.0
     if _special() is None:
         return tails(count, trials)
-    from scipy.stats import binomtest  # takes a second to import, which every stage would pay
+    from scipy.stats import binomtest  # imported here: it takes a second, which every stage would pay
 
     return float(binomtest(count, trials).pvalue)
 
@@ -55,7 +55,7 @@ def cdf(degrees: float, value: float) -> float:
     if isinf(degrees):
         return 0.5 * erfc(-value / sqrt(2))
     square = value * value
-    if square < 1:  # through the complement, which keeps its digits near 0
+    if square < 1:  # the complement keeps its digits near 0
         tail = 0.5 - 0.5 * _incomplete_beta(0.5, degrees / 2, square / (degrees + square))
     else:
         tail = 0.5 * _incomplete_beta(degrees / 2, 0.5, degrees / (degrees + square))
@@ -63,7 +63,7 @@ def cdf(degrees: float, value: float) -> float:
 
 
 def quantile(degrees: float, chance: float) -> float:
-    """:func:`student_quantile` without scipy: by bisection, below 0 where the tail keeps its digits."""
+    """:func:`student_quantile` without scipy, by bisection below 0, where the tail keeps its digits."""
     if isinf(degrees):
         return _NORMAL.inv_cdf(chance)
     if chance == 0.5:
@@ -78,7 +78,7 @@ def quantile(degrees: float, chance: float) -> float:
 
 
 def tails(count: int, trials: int) -> float:
-    """:func:`sign_test` without scipy, in whole numbers until the last division."""
+    """:func:`sign_test` without scipy, in integers until the last division."""
     fewer = min(count, trials - count)
     return min(1.0, 2 * sum(comb(trials, few) for few in range(fewer + 1)) / (1 << trials))
 
@@ -94,14 +94,14 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _log_gamma_step(a: float) -> float:
-    """ln Γ(a + 1/2) - ln Γ(a); for large a by its series, where a difference would lose digits."""
+    """ln Γ(a + 1/2) - ln Γ(a). For large a a series is used, because a difference would lose digits."""
     if a < 50:
         return lgamma(a + 0.5) - lgamma(a)
     return log(a) / 2 - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
-    """The fraction of I_x(a, b) (Abramowitz and Stegun 26.5.8), by Lentz's method."""
+    """The continued fraction of I_x(a, b) (Abramowitz and Stegun 26.5.8), by Lentz's method."""
     above, below = 1.0, 1 / _away_from_0(1 - (a + b) * x / (a + 1))
     value = below
     for m in range(1, _MOST_TERMS):
@@ -124,7 +124,7 @@ def _away_from_0(number: float) -> float:
 
 @cache
 def _special() -> Any:
-    """The module of scipy's functions, None where it is not installed; importing it takes up to a second."""
+    """scipy's module of functions; None if scipy is not installed. Importing it takes up to a second."""
     try:
         from scipy import special
     except ImportError:

@@ -10,7 +10,7 @@ from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
 from skillpress.core.trajectory import TokenIds, WeightSpan
 
 StateDict = Mapping[str, Any]
-"""Parameter name to tensor. ``Any``, because this module knows nothing of torch."""
+"""Parameter name to tensor. ``Any``, because this module does not import torch."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Sampling:
     temperature: float = 1.0
     """Divides the logits; 0 means greedy."""
     top_p: float = 1.0
-    """Smallest set of tokens with this mass is kept; train at 1 (see FACTS on biased ratios)."""
+    """The smallest set of tokens with this mass is kept. Train at 1: other values bias the ratios."""
     top_k: int = 0
-    """This many most probable tokens are kept; 0 keeps all."""
+    """This many of the most probable tokens are kept; 0 keeps all."""
     max_new_tokens: int = 64
-    """A response that is still open after so many tokens is cut there."""
+    """A response that has not ended after this many tokens is cut there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,11 @@ class Completion(EqualByValue):
     """[tokens] log-probability (nats) of each under the distribution it was sampled from."""
     finish_reason: Literal["stop", "length"]
     weight_spans: tuple[WeightSpan, ...] = ()
-    """In order; together they cover the response."""
+    """The spans in order; together they cover the response."""
     prefilled_tokens: int | None = field(default=None, compare=False)
-    """Tokens of the prompt that were computed for it: all but those that were kept from before or computed
-    for another request; None where nobody counts. What it cost, and no part of what it is."""
+    """How many prompt tokens the engine computed for this response: all except those that it had cached or
+    computed for another request. None if the engine does not count them. This is a cost of the completion and
+    not part of it, so comparisons skip it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
@@ -51,7 +52,7 @@ class Request:
     """One response to sample."""
 
     key: int
-    """The caller's; unique among the requests that are not answered yet."""
+    """The caller's number, unique among the unanswered requests."""
     prompt: TokenIds
     sampling: Sampling
     seed: int
@@ -62,45 +63,45 @@ class Promises:
     """What an engine can promise."""
 
     exact_seeds: bool
-    """The same prompt, seed and weights give the same tokens, whatever is sampled beside them and whatever
-    of the prompt was computed before; but for rounding, which may carry a draw over to the next token."""
+    """Whether the same prompt, seed and weights give the same tokens, whatever else is in the batch or the
+    prefix cache. Rounding is the exception: it may move a draw to the neighbouring token."""
     exact_logprobs: bool
-    """The learner's scores of what was sampled equal the engine's log-probabilities up to rounding."""
+    """Whether the learner's scores of sampled tokens equal the engine's log-probabilities up to rounding."""
     lockstep: bool
-    """``completed`` computes in this process, for all requests in one batch: collect them first, and call it
-    when nobody else is busy."""
+    """Whether ``completed`` computes in this process, for all requests in one batch. Callers then submit all
+    requests first, and call it when no other work waits in this process."""
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Samples responses from a policy. Tokens in, tokens out: nothing is re-tokenised."""
+    """Samples responses from a policy. It takes and returns tokens: no text is re-tokenised."""
 
     promises: Promises
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """Ask for responses. Never blocks long."""
+        """Ask for responses. Returns without waiting for them."""
         ...
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """(key, completion) of those finished since; waits at most ``wait`` seconds for the first."""
+        """(key, completion) of the newly finished requests; waits at most ``wait`` seconds for the first."""
         ...
 
     def abort(self) -> None:
-        """Forget what is not answered (after Ctrl-C, an error); nothing of it is ever returned."""
+        """Drop all unanswered requests, after Ctrl-C or an error; they are never returned."""
         ...
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """Sample from these weights from now on; ``version`` is the training step they stand for."""
+        """Sample from these weights from now on; ``version`` is their training step."""
         ...
 
     def sleep(self) -> None:
-        """Give back what sampling needs (memory of a GPU, say) while the learner updates."""
+        """Release what sampling needs, such as GPU memory, while the learner updates."""
         ...
 
     def wake(self) -> None:
-        """Take it again."""
+        """Take back what ``sleep`` released."""
         ...
 
     def close(self) -> None:
-        """End what belongs to the engine; it samples no more."""
+        """Release all that the engine owns; it cannot sample after this."""
         ...

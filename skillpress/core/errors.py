@@ -1,9 +1,9 @@
-"""Mistakes that a user can put right, apart from everything else that goes wrong.
+"""Mistakes that the user can correct, apart from all other errors.
 
-A :class:`UserError` names the file, field or option, its value, and what would be right; trying again
-changes nothing, so a command prints the message alone and exits with 2. Any other exception (a
-``ValueError`` of ours, of torch or of numpy; a locked database; a network disk that does not answer)
-keeps its traceback and exits with 1, and the scheduler tries again.
+A :class:`UserError` names the file, field or option, its value, and what would be right. Trying again would
+not help, so a command prints the message alone and exits with 2. Any other exception (a ``ValueError`` of
+ours, of torch or of numpy; a locked database; a network disk that does not answer) keeps its traceback and
+exits with 1, and the scheduler tries again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ USER_ERRNOS = frozenset(
         errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG,
     }
 )  # fmt: skip
-"""What the system says of a full disk, a forbidden file or a wrong path. The rest (an I/O error, a
-stale handle, a time-out) may pass by itself."""
+"""The system's error numbers for a full disk, a forbidden file or a wrong path. The others (an I/O error, a
+stale handle, a time-out) may disappear by themselves."""
 
 
 class UserError(Exception):
-    """Something to put right before the next run."""
+    """A mistake that the user has to correct before the next run."""
 
 
 class ParamsError(UserError):
@@ -39,16 +39,16 @@ class PolicyError(UserError):
 
 
 class TaskError(UserError):
-    """Tasks are not what the experiment needs: foreign, damaged, overlapping, or too few to be had."""
+    """The tasks do not fit the experiment: foreign, damaged, overlapping, or too few."""
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Whether the user can put it right; for the system's errors their number tells."""
+    """Whether the user can correct it. For the system's errors their number decides."""
     return isinstance(error, UserError) or (isinstance(error, OSError) and error.errno in USER_ERRNOS)
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:
-    """``"; did you mean 'grpo'?"`` where one of the known words is much like this one, else an empty text."""
+    """``"; did you mean 'grpo'?"`` if a known word is similar to this one, else an empty text."""
     wrong, words = str(word).lower(), {str(one).lower(): str(one) for one in known}
     longer = [one for one in words if len(wrong) > 2 and one.startswith(wrong)]
     near = longer or get_close_matches(wrong, words, n=1)

@@ -1,10 +1,10 @@
 """The contracts between an environment, an agent and a language model.
 
 They follow the formal language-agent interface and the step-level MDP. An *environment* simulates physics
-and judges nothing: ``Environment.step`` returns no reward. An *agent* keeps a state X_k (what the
-next prompt holds), samples tokens v_k from the policy given that state, reads a thought th_k from
-them and parses an action A_k = Parser(th_k); it rewards its own steps. Each step is a decision of
-its own, conditioned on its own state, so the context may be cut or rewritten between steps.
+and judges nothing: ``Environment.step`` returns no reward. An *agent* keeps a state X_k, from which the next
+prompt is made. It samples tokens v_k from the policy given that state, reads a thought th_k from them and
+parses an action A_k = Parser(th_k). It rewards its own steps. Each step is a decision of its own, conditioned
+on its own state, so the agent may cut or rewrite the context between steps.
 
     X_k --policy--> v_k --decode--> th_k --parse--> A_k --environment--> O_{k+1} --f_agent--> X_{k+1}
 """
@@ -22,7 +22,7 @@ from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import Kind, RewardPart, Task, TokenIds, WeightSpan
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
-"""Puts prompts to a model that is asked, such as a judge; returns its responses in the same order."""
+"""Sends prompts to a model, such as a judge; returns its responses in the same order."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,22 @@ class Info:
     won: bool = False
     """The goal is reached (terminal)."""
     lost: str | None = None
-    """Why the episode is lost for good, such as ``stuck``; None while it is not."""
+    """Why the episode is lost for good, such as ``stuck``; None if it is not lost."""
     action: str | None = None
-    """The last action in the environment's canonical wording; None after reset, or when unreadable."""
+    """The last action in the environment's canonical wording; None after reset, or if it was unreadable."""
     invalid: str | None = None
-    """Why the last action changed nothing; None when it was carried out."""
+    """Why the last action changed nothing; None if it was carried out."""
     admissible: Sequence[str] = ()
-    """Every action that would be carried out now, in a fixed order and the canonical wording.
-    An environment may work it out when it is first looked at."""
+    """Every action that the environment would carry out now, in a fixed order and the canonical wording.
+    An environment may compute it on first access."""
     measures: Mapping[str, float] = field(default_factory=dict)
-    """Facts in numbers about the step just taken, by name: ``exact_match``, ``executed``. One that says how
-    the episode ended stands in its last step alone."""
+    """Facts in numbers about the last step, by name: ``exact_match``, ``executed``. A measure of how the
+    episode ended is given in the last step only."""
     state: object = None
-    """The environment's own state for renderings in its folder; None where it has none to show."""
+    """The environment's own state, for renderings in its folder; None if it has none to show."""
     state_key: str | None = None
-    """Equal in equal states of a task, however they were reached, and in no others, for methods that compare
-    actions taken in one state. None where the last observation stands for the state."""
+    """The same for equal states of a task, however they were reached, and different for different states.
+    Methods that compare actions of one state use it. None if the last observation identifies the state."""
 
 
 class Environment(Protocol):
@@ -63,20 +63,20 @@ class Environment(Protocol):
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
         """Act; returns ``(observation, terminated, truncated, info)`` and no reward.
 
-        ``terminated`` means won or lost, ``truncated`` that the step budget T ran out. Any text is
-        an action: what the environment cannot read costs a step and is reported in ``info.invalid``.
+        ``terminated`` means won or lost, ``truncated`` that the step budget T is used up. Any text is
+        an action: one that the environment cannot read costs a step and is reported in ``info.invalid``.
         """
         ...
 
 
 @runtime_checkable
 class HasNotepad(Protocol):
-    """An environment's state (``Info.state``) with a notepad in it that the agent fills by its actions."""
+    """An environment's state (``Info.state``) with a notepad that the agent fills by its actions."""
 
     @property
     def notepad(self) -> Mapping[str, str]:
-        """Section to its text, in the order to be shown: ``plan``, ``facts``, ``drafts``. A section without
-        text is empty."""
+        """Section to its text, in display order: ``plan``, ``facts``, ``drafts``. A section without text is
+        empty."""
         ...
 
 
@@ -92,7 +92,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class AgentState:
-    """X_k: all that the next prompt may be made from."""
+    """X_k: everything that the next prompt may be made from."""
 
     task: Task
     observation: str
@@ -100,22 +100,22 @@ class AgentState:
     history: tuple[Turn, ...] = ()
     """The turns that f_agent chose to keep, oldest first."""
     notes: str = ""
-    """What f_agent wrote in place of turns it dropped, which text renderings show; empty when it keeps
+    """What f_agent wrote in place of the turns it dropped. Text renderings show it. Empty if the agent keeps
     turns only."""
     context: TokenIds | None = None
-    """The last step's prompt and response, token by token, which the next prompt goes on from; None where
-    it is made anew."""
+    """The tokens of the last step's prompt and response, which the next prompt extends. None if the next
+    prompt is rebuilt from the state."""
     tokens_left: int | None = None
-    """What the last prompt and its response left of the tokens that a prompt may have; None where none was
-    sent, after a summary, and for an agent without tokens. A rendering may tell it."""
+    """How many tokens of the prompt budget the last prompt and its response left over. None if no prompt was
+    sent, after a summary, and for an agent without tokens. A rendering may show it."""
     knowledge: str = ""
-    """What the agent was given to play this episode with (what it learned from another one), which stands
-    above all that the rendering says; empty where it was given nothing."""
+    """What the agent was given for this episode, such as lessons from another one. The prompt shows it above
+    all that the rendering says. Empty if it was given nothing."""
     attempt: str = ""
-    """The account of an earlier attempt at the task, which the agent is asked to reflect on before it acts
-    (``Reflection``); empty where there is none, and when it has."""
+    """The account of an earlier attempt at the task, which the agent reflects on before it acts
+    (``Reflection``). Empty if there was no attempt, or after the reflection."""
     plain_context: TokenIds | None = None
-    """What ``context`` would be without the knowledge; None where there is no knowledge or no context."""
+    """What ``context`` would be without the knowledge; None if there is no knowledge or no context."""
 
 
 class StateUpdate(Protocol):
@@ -123,9 +123,9 @@ class StateUpdate(Protocol):
 
     @property
     def grows(self) -> bool:
-        """Whether the next prompt goes on from the last one and its response (``AgentState.context``).
+        """Whether the next prompt extends the last one and its response (``AgentState.context``).
 
-        Whoever holds the tokens puts them there; what else is kept is for prompts that are made anew."""
+        The agent that holds the tokens fills ``context``; f_agent's turns and notes serve rebuilt prompts."""
         ...
 
     def __call__(
@@ -135,53 +135,53 @@ class StateUpdate(Protocol):
 
 @runtime_checkable
 class SummarizingUpdate(StateUpdate, Protocol):
-    """An f_agent for which the policy sums up the past: decisions that are for the agent itself.
+    """An f_agent for which the policy summarises the past: these decisions are for the agent itself.
 
-    Where there are turns and a summary is due, or the prompt for an action is nearly full with them, the
-    agent is asked for a summary first.
+    The agent asks for a summary first if there are turns and either a summary is due or the turns nearly fill
+    the prompt for an action.
     """
 
     @property
     def request(self) -> str:
-        """What stands below a prompt that asks for a summary."""
+        """The text at the end of a prompt that asks for a summary."""
         ...
 
     def due(self, state: AgentState) -> bool:
-        """Whether the turns are to be summed up, whatever room there is."""
+        """Whether the turns are to be summarised now, however much room the prompt has left."""
         ...
 
     def read(self, response: str) -> ParsedAction:
-        """The summary as a thought, or why it is none."""
+        """The summary as a thought, or the reason why the response is not a summary."""
         ...
 
     def summed_up(self, state: AgentState, summary: ParsedAction) -> AgentState:
-        """The state to act in; it has no turns, so that the agent is not asked again before it has acted."""
+        """The state to act in. It has no turns, so the agent is not asked again before it has acted."""
         ...
 
 
 class Reflection(Protocol):
-    """How an agent makes knowledge of an earlier attempt: a decision that is for the agent itself."""
+    """How an agent turns an earlier attempt into knowledge: a decision that is for the agent itself."""
 
     @property
     def request(self) -> str:
-        """What stands below a prompt that asks for a reflection; the attempt stands above it."""
+        """The text at the end of a prompt that asks for a reflection, after the attempt."""
         ...
 
     def read(self, response: str) -> ParsedAction:
-        """The reflection as a thought, or why it is none."""
+        """The reflection as a thought, or the reason why the response is not a reflection."""
         ...
 
     def knowledge(self, reflection: ParsedAction) -> str:
-        """What the agent plays the episode with; empty where nothing came of it."""
+        """What the agent is given for the episode; empty if the reflection gave nothing."""
         ...
 
 
 class Rendering(Protocol):
-    """How one environment is put into words; each environment's ``prompts.py`` names its own."""
+    """How one environment is put into words; each environment's ``prompts.py`` names its renderings."""
 
     @property
     def parser(self) -> str:
-        """Which parser of ``agents/parsing.py`` reads the responses, unless ``policy.parser`` says."""
+        """Which parser of ``agents/parsing.py`` reads the responses, unless ``policy.parser`` names one."""
         ...
 
     @property
@@ -194,23 +194,23 @@ class Rendering(Protocol):
         ...
 
     def continuation(self, state: AgentState) -> str:
-        """What a prompt says that goes on from the last response: what the environment has answered since.
+        """The text by which a prompt extends the last response: the environment's answers since then.
 
-        All else stands earlier in the same prompt. A state update that grows asks for it, no other does.
+        Everything else is earlier in the same prompt. Only a state update that grows asks for it.
         """
         ...
 
     def response(self, action: str, info: Info) -> str:
-        """What a demonstrator of this action answers; ``info`` is what the environment said after it."""
+        """A demonstrator's response that gives this action; ``info`` is the environment's answer to it."""
         ...
 
 
 @runtime_checkable
 class RememberingRendering(Rendering, Protocol):
-    """A rendering in whose answers the agent writes what it keeps."""
+    """A rendering in whose responses the agent writes what it wants to remember."""
 
     def remembered(self, state: AgentState, action: str, info: Info) -> tuple[str, str]:
-        """(thought, response) of a demonstrator of this action; f_agent reads what is kept in the thought."""
+        """(thought, response) of a demonstrator of this action; f_agent reads its memory from the thought."""
         ...
 
 
@@ -218,30 +218,29 @@ class RememberingRendering(Rendering, Protocol):
 class ScratchVocabulary:
     """The words of the compact rendering, for a tokenizer and a model made from scratch.
 
-    The vocabulary 𝒱 is a choice of the agent's: a whole action may be one word, or several words
-    closed by one that says so.
+    The agent chooses the vocabulary 𝒱: a whole action may be one word, or several words and a closing one.
     """
 
     words: tuple[str, ...]
-    """Every word a prompt or a response may hold."""
+    """Every word that a prompt or a response may contain."""
     stop_words: tuple[str, ...]
     """A response ends with the first of these."""
     numbers: Mapping[str, int]
-    """Words that stand for integers; their embeddings start as sines and cosines of the number."""
+    """Words that mean integers; their embeddings start as sines and cosines of the number."""
     state_words: int
     """Words in the longest prompt."""
     end: str | None = None
-    """The stop word that closes a response and is no part of its text; None where the stop words are
+    """The stop word that closes a response and does not belong to its text. None if the stop words are
     themselves actions."""
     continuation_words: int | None = None
-    """Words in the longest continuation of a prompt; None where the rendering has none."""
+    """Words in the longest continuation of a prompt; None if the rendering has no continuations."""
 
 
 def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
-    """What a step's record states: the parser's reason, else the environment's; None for a valid step.
+    """The reason that a step's record gives: the parser's, else the environment's; None for a valid step.
 
-    Where a parser let an action through in spite of its format and the environment refused it, both
-    reasons, joined by ``+``: ``missing_thought+not_admissible``. So a record tells whether a response was
+    If a parser let an action through in spite of its format and the environment refused it, the record has
+    both reasons, joined by ``+``: ``missing_thought+not_admissible``. So it says whether a response was
     malformed and also whether its action was carried out.
     """
     if parsed.invalid and info.invalid and parsed.action:
@@ -251,7 +250,7 @@ def why_invalid(parsed: ParsedAction, info: Info) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Decision(EqualByValue):
-    """One response of an agent and what was read in it."""
+    """One response of an agent and what was read from it."""
 
     prompt_ids: TokenIds
     """s_t, the tokens that the policy was conditioned on; empty for an agent without tokens."""
@@ -260,21 +259,21 @@ class Decision(EqualByValue):
     """[response tokens] log-probability (nats) of each under the sampling distribution."""
     parsed: ParsedAction
     weight_spans: tuple[WeightSpan, ...] = ()
-    """Which weights sampled which tokens; empty where nothing was sampled or nobody says."""
+    """Which weights sampled which tokens; empty if no tokens were sampled or the engine does not say."""
     prefilled_tokens: int | None = field(default=None, compare=False)
-    """See :class:`Completion`."""
+    """See :attr:`Completion.prefilled_tokens`."""
     kind: Kind = "action"
-    """What the response was asked for. No environment sees a summary or a reflection: the agent judges it as
-    a step to which nothing was answered, updates its state, and is asked again."""
+    """What the response was asked for. The environment does not see a summary or a reflection: the agent
+    judges it as a step without an answer, updates its state, and is asked again."""
     plain_prompt_ids: TokenIds | None = None
-    """What the prompt would have been without ``AgentState.knowledge``; None where there was none, and where
-    it would not fit."""
+    """What the prompt would have been without ``AgentState.knowledge``. None if there was no knowledge, or if
+    that prompt would not fit."""
 
 
 class StepReward(Protocol):
     """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}) and the facts: an agent's judgement of its own step.
 
-    Parts have the same names and the same credit at every step; one that is left out is 0.
+    A part has the same name and the same credit at every step; a part that is left out is 0.
     """
 
     def __call__(
@@ -287,10 +286,10 @@ class DecisionRequest:
     """One state to act in."""
 
     key: int
-    """The caller's; unique among the requests that are not answered yet."""
+    """The caller's number, unique among the unanswered requests."""
     state: AgentState
     seed: int
-    """Whatever is random in the decision derives from it."""
+    """The seed from which every random choice of the decision derives."""
 
 
 class Agent(Protocol):
@@ -298,42 +297,42 @@ class Agent(Protocol):
 
     @property
     def lockstep(self) -> bool:
-        """Whether ``completed`` decides in this process, for all requests in one batch: then they should
-        all be there before it is called."""
+        """Whether ``completed`` decides in this process, for all requests in one batch. Callers should then
+        submit all requests before they call it."""
         ...
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Never blocks long.
+        """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Does not wait.
 
-        A decision depends on its own state and seed alone.
+        A decision depends only on its own state and seed.
         """
         ...
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """(key, decision) of what has been decided since; waits at most ``wait`` seconds for the first.
+        """(key, decision) of the newly made decisions; waits at most ``wait`` seconds for the first.
 
         Raises:
-            Exception: a decision cannot be had. An agent that can try again does so before.
+            Exception: a decision failed. An agent that can try again has done that before it raises.
         """
         ...
 
     def abort(self) -> None:
-        """Forget what is not decided; nothing of it is ever returned."""
+        """Drop all undecided requests; they are never returned."""
         ...
 
     def close(self) -> None:
-        """Give back what it holds, its engine's share included; it decides no more."""
+        """Release all that the agent holds, its share of the engine too; it cannot decide after this."""
         ...
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
-        """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}), in named parts that say what each counts for."""
+        """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}) in named parts, each with what it counts for."""
         ...
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1}); ``decision`` is what was decided in X_k.
+        """X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1}); ``decision`` was made in X_k.
 
-        After a summary nothing has changed in the environment: observation and facts are those of ``state``.
+        After a summary the environment is unchanged: observation and facts are those of ``state``.
         """
         ...

@@ -4,13 +4,13 @@ Wilson's interval (Wilson 1927) stays inside [0, 1] and covers well at shares ne
 textbook interval fails. For a success rate n is the number of tasks: the variance of a mean of task
 means is at most p(1 - p) / n, so the interval is never narrower than it should be.
 
-A share of steps, or of the episodes that were won, is a ratio of two sums over tasks. Its variance is
-the linearised one of a ratio (Cochran 1977, 6.4), and Wilson's formula is given as many trials as would
-have that variance if they were independent (the effective sample size of survey statistics).
+A share of steps, or of the won episodes, is a ratio of two sums over tasks. Its variance is the linearised
+variance of a ratio (Cochran 1977, 6.4). Wilson's formula then gets the number of independent trials that
+would have that variance (the effective sample size of survey statistics).
 
 A variance that is estimated from few tasks is itself uncertain. Below :data:`FEW_TASKS` tasks Student's t
-with tasks - 1 degrees of freedom takes the place of the normal distribution, in Wilson's formula too (Korn
-and Graubard 1998). ``benchmarks/interval_coverage.py`` simulates how often each interval holds the truth.
+with tasks - 1 degrees of freedom replaces the normal distribution, in Wilson's formula too (Korn and Graubard
+1998). ``benchmarks/interval_coverage.py`` simulates how often each interval contains the true value.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from skillpress.core.distributions import student_quantile
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 FEW_TASKS = 100
-"""Below so many tasks intervals are corrected for their number. Above, the corrections would move their ends
-by less than 2% of their width."""
+"""Below this number of tasks intervals are corrected for it. From there on the corrections would move their
+ends by less than 2% of their width."""
 ROUGH = 10
-"""Below so many tasks intervals are rough, corrected or not: some hold the truth in 90% of simulations."""
+"""Below this number of tasks even corrected intervals are rough: some are right in 90% of simulations."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Interval:
 
 
 def wilson(share: float, trials: float, critical: float = Z_95) -> Interval:
-    """The interval of a ``share`` in [0, 1] seen in ``trials`` independent trials.
+    """The interval of a ``share`` in [0, 1] observed in ``trials`` independent trials.
 
     Args:
-        critical: the 97.5% point of the distribution; Student's where ``trials`` is an estimate.
+        critical: the 97.5% point of the distribution; Student's t if ``trials`` is an estimate.
 
     Raises:
-        ValueError: less than one trial, or a share outside [0, 1].
+        ValueError: there is less than one trial, or the share is outside [0, 1].
     """
     if trials < 1 or not 0 <= share <= 1:
         raise ValueError(f"a share in [0, 1] of at least one trial is needed, got {share} of {trials}")
@@ -58,12 +58,12 @@ def wilson(share: float, trials: float, critical: float = Z_95) -> Interval:
 
 
 def effective_tasks(weights: NDArray[np.float64]) -> float:
-    """As many equally weighted tasks as say as much about a mean (Kish 1965: 1 / sum of squared weights).
+    """The number of equally weighted tasks that determine a mean equally well (Kish 1965: 1 / sum of w²).
 
-    It is the number of tasks where all seeds play the same ones, or each as many of its own.
+    It is the number of tasks if all seeds play the same tasks, or each plays equally many of its own.
 
     Args:
-        weights: of each task in the mean; they add up to 1.
+        weights: the weight of each task in the mean; they add up to 1.
     """
     return round(float(1 / (weights**2).sum()), 9)
 
@@ -79,21 +79,21 @@ def clustered_share(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Inte
     """The interval of sum(parts) / sum(wholes), one entry per task; ``parts <= wholes``.
 
     Raises:
-        ValueError: no task has a whole.
+        ValueError: every entry of ``wholes`` is 0.
     """
     share = min(1.0, float(parts.sum() / wholes.sum())) if wholes.sum() else float("nan")
     tasks = int(np.count_nonzero(wholes))
     if tasks < 2:
         return wilson(share, tasks)
     variance = _ratio_variance(parts, wholes)
-    if not variance:  # all tasks agree: nothing is estimated, and they are so many independent trials
+    if not variance:  # all tasks agree, so no variance can be estimated: count each as an independent trial
         return wilson(share, tasks)
     effective = share * (1 - share) / variance
     return wilson(share, min(max(effective, 1.0), float(wholes.sum())), critical_value(tasks))
 
 
 def clustered_mean(amounts: NDArray[np.int64], episodes: NDArray[np.int64]) -> Interval | None:
-    """The interval of sum(amounts) / sum(episodes), one entry per task; None for less than two tasks."""
+    """The interval of sum(amounts) / sum(episodes), one entry per task; None for fewer than two tasks."""
     if (tasks := int(np.count_nonzero(episodes))) < 2:
         return None
     center = float(amounts.sum() / episodes.sum())
@@ -102,7 +102,7 @@ def clustered_mean(amounts: NDArray[np.int64], episodes: NDArray[np.int64]) -> I
 
 
 def _ratio_variance(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> float:
-    """Variance of sum(parts) / sum(wholes) over draws of tasks; tasks without a whole do not count."""
+    """Variance of sum(parts) / sum(wholes) over draws of tasks; tasks whose whole is 0 do not count."""
     counted = wholes > 0
     tasks, total = int(np.count_nonzero(counted)), float(wholes.sum())
     residuals = parts[counted] - parts.sum() / total * wholes[counted]

@@ -1,12 +1,12 @@
-"""Where the lab is, and what the reference lab's files say where there is none.
+"""Where the lab is, and which files take its place if there is none.
 
 A lab is a folder with ``params.yaml`` and ``dvc.yaml``, beside ``params/``, ``tasks/``, ``flows/`` and
-``infra/``: this repository's root, a workspace, or what ``skillpress init`` has written. It is the nearest of
-the working directory and the folders above it, else the folder that SKILLPRESS_ROOT names, else the clone
-that this package is imported from.
+``infra/``: this repository's root, a workspace, or a folder that ``skillpress init`` wrote. Three places are
+searched, in this order: the working directory and the folders above it, the folder that SKILLPRESS_ROOT
+names, and the clone that this package is imported from.
 
-A wheel carries the reference lab's files, copied from the root when it is built (``setup.py``). They say what
-a parameter is by default where somebody works without a lab, or where a lab has no such file.
+A wheel contains the reference lab's files, which ``setup.py`` copies from the root when it builds the wheel.
+They give the default parameters where there is no lab, or where the lab lacks the file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from skillpress.core.errors import UserError
 
 VARIABLE = "SKILLPRESS_ROOT"
 MARKS = ("params.yaml", "dvc.yaml")
-"""The files by which a lab is known."""
+"""The files that make a folder a lab."""
 PACKAGE = Path(str(files("skillpress")))
 SOURCE = PACKAGE.parent
-"""The folder that the package lies in: a clone, a workspace, or site-packages."""
+"""The folder that contains the package: a clone, a workspace, or site-packages."""
 _IN_WHEEL = PACKAGE / "pipeline" / "lab"
 REFERENCE = _IN_WHEEL if _IN_WHEEL.is_dir() else SOURCE
 """The reference lab's files."""
@@ -33,16 +33,16 @@ class NoLabError(UserError):
 
 
 def find_lab(start: Path) -> Path | None:
-    """The lab that somebody who is in ``start`` means; None where there is none."""
+    """The lab of a user whose working directory is ``start``; None if there is none."""
     named = os.environ.get(VARIABLE)
     places = [start, *start.parents, *([Path(named).resolve()] if named else []), SOURCE]
     return next((place for place in places if all((place / mark).is_file() for mark in MARKS)), None)
 
 
 LAB = find_lab(Path.cwd())
-"""The lab's root when this process started; None where there is none."""
+"""The lab's root when this process started; None if there was none."""
 ROOT = LAB or Path.cwd()
-"""The lab's root. Without a lab, the folder that the process was started in: files go there."""
+"""The lab's root. Without a lab it is the folder that the process was started in: files go there."""
 
 
 def need_lab() -> Path:
@@ -61,6 +61,6 @@ def need_lab() -> Path:
 
 
 def lab_file(name: str) -> Path:
-    """A file or folder of the lab, such as ``params.yaml``; the reference lab's where it has none."""
+    """A file or folder of the lab, such as ``params.yaml``; the reference lab's if the lab lacks it."""
     own = ROOT / name
     return own if own.exists() else REFERENCE / name

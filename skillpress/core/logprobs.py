@@ -1,7 +1,7 @@
 """Log-probabilities of sampled tokens: one array from the engine that sampled them to the loss.
 
-They are float32: so engines compute them, files keep them and losses read them, and nothing has to convert
-them on the way. An array takes a fraction of the memory of a tuple of numbers.
+They are float32 in engines, files and losses, so nothing converts them on the way. An array takes a fraction
+of the memory of a tuple of numbers.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 Logprobs = NDArray[np.float32]
 """[tokens] in nats."""
 NO_LOGPROBS: Logprobs = np.zeros(0, np.float32)
-"""Those of a response without tokens."""
+"""The log-probabilities of a response without tokens."""
 NO_LOGPROBS.setflags(write=False)
 
 
 def as_logprobs(values: Sequence[float] | Logprobs) -> Logprobs:
-    """The values as they are where they are such an array, else as a new one."""
+    """The values as an array; an array of this type is returned unchanged."""
     return np.asarray(values, np.float32)
 
 
 class EqualByValue:
-    """A dataclass with arrays among its fields: two are equal where all that is compared has equal values.
+    """A dataclass with arrays among its fields: two are equal if all compared fields have equal values.
 
-    Decorate with ``eq=False``: the comparison that ``dataclass`` writes asks an array for one truth value.
+    Decorate with ``eq=False``: the comparison that ``dataclass`` writes would need one truth value per array.
     """
 
     def __eq__(self, other: object) -> bool:

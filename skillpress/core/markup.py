@@ -1,7 +1,7 @@
-"""Tags in what a model reads and writes: which of them a prompt has opened, and which tokens have no text.
+"""Tags in prompts and responses: which tag a prompt has opened, and which tokens have no text.
 
-Policies, exports and parsers read responses. They agree here on where a response begins and on which of its
-tokens are words.
+Policies, exports and parsers all read responses. Here they agree on where a response begins and on which of
+its tokens are words.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # parsers run where nothing is tokenized
+if TYPE_CHECKING:  # parsers also run in processes without tokenizers
     from tokenizers import Tokenizer
 
 THOUGHT = "<think>"
-"""Begins a thought."""
+"""The tag that begins a thought."""
 THOUGHT_END = "</think>"
 
 _TAG = re.compile(r"<(/?)(\w{2,})>")
-"""A tag such as ``<think>`` or ``</tool_call>``. Names of one letter are left out: ``<s>`` and ``</s>`` begin
-and end texts."""
+"""A tag such as ``<think>`` or ``</tool_call>``. Names of one letter are left out, because ``<s>`` and
+``</s>`` begin and end texts."""
 
 
 def opened_thought(prompt: str) -> str:
-    """The ``<think>`` that a prompt ends with, and the white space behind it; empty where it ends otherwise.
+    """The ``<think>`` at the end of a prompt, with the white space after it; empty if there is none.
 
-    Chat templates of reasoning models end prompts so. The response then begins inside the thought.
+    Chat templates of reasoning models end prompts this way. The response then begins inside the thought.
     """
     _, opened, space = prompt.rpartition(THOUGHT)
     return opened + space if opened and not space.strip() else ""
@@ -34,7 +34,7 @@ def opened_thought(prompt: str) -> str:
 def behind_thought(response: str) -> tuple[str, str | None]:
     """(thought, answer) of a response that begins with a thought.
 
-    The thought is empty where the response begins otherwise. There is no answer where the thought has no end.
+    The thought is empty if the response begins otherwise. The answer is None if the thought does not end.
     """
     text = response.lstrip()
     if not text.startswith(THOUGHT):
@@ -60,7 +60,7 @@ def silent_tokens(tokenizer: Tokenizer) -> frozenset[int]:
 
 
 def _is_markup(text: str, known: Callable[[str], int | None]) -> bool:
-    """Whether a token is a tag whose partner is a token as well."""
+    """Whether a token is a tag whose partner is also a token."""
     tag = _TAG.fullmatch(text)
     if tag is None:
         return False

@@ -1,9 +1,9 @@
-"""How a name in params.yaml is turned into a part: one of ours, of an installed package, or of a lab.
+"""How a name in params.yaml becomes a part: one of ours, of an installed package, or of a lab.
 
-A name is an entry of one of the tables in ``registry.py``, an entry point that an installed package offers in
-the group ``skillpress.<group>``, or ``module:attribute`` of a module that can be imported, such as one in the
-lab's own folder. A module is imported when an experiment asks for its part. So names are checked before any
-heavy import.
+There are three kinds of names: an entry of a table in ``registry.py``; an entry point that an installed
+package offers in the group ``skillpress.<group>``; and ``module:attribute``. The module of the last may be in
+the lab's own folder. A module is imported only when an experiment asks for its part, so names are checked
+before any heavy import.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any, cast
 from skillpress.core.errors import ParamsError, did_you_mean
 
 OURS = "skillpress"
-"""Where the entries of the tables come from, in messages and records."""
+"""The origin of the tables' entries, in messages and records."""
 LAB = "this folder"
-"""Where a module comes from that no installed package has."""
+"""The origin of a module that does not belong to an installed package."""
 
 
 class UnknownPartError(ValueError):
-    """A name stands for nothing, or for something else than its parameter asks for."""
+    """A name has no part, or one of another kind than its parameter needs."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a name stands for."""
+    """The class or function that a name means."""
 
     name: str
     target: str
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def module(self) -> str:
-        """The module that has it."""
+        """The module that defines it."""
         return self.target.partition(":")[0]
 
     def __str__(self) -> str:
@@ -52,13 +52,13 @@ class Part:
 class Registry(Mapping[str, str]):
     """The parts of one kind, by name.
 
-    As a mapping it holds this package's own entries, name to ``module:attribute``. ``in`` also knows the
-    names that come from outside.
+    As a mapping it has this package's own entries, name to ``module:attribute``. ``in`` also accepts names
+    that come from outside.
     """
 
     group: str
-    """Installed packages offer more under the entry-point group ``skillpress.<group>``; empty where they
-    cannot."""
+    """Installed packages may add parts under the entry-point group ``skillpress.<group>``; empty if they may
+    not."""
     parameter: str
     """The key of params.yaml that gives the name."""
     own: Mapping[str, str]
@@ -78,7 +78,7 @@ class Registry(Mapping[str, str]):
         return isinstance(name, str) and self.find(name) is not None
 
     def find(self, name: str) -> Part | None:
-        """What a name stands for, without importing it; None where nothing has this name.
+        """The part that a name means, without importing it; None if there is none.
 
         Raises:
             ParamsError: two installed packages offer the name.
@@ -92,10 +92,10 @@ class Registry(Mapping[str, str]):
         return self.offered().get(name)
 
     def offered(self) -> dict[str, Part]:
-        """Name to part of what installed packages offer.
+        """Name to part, for the parts that installed packages offer.
 
         Raises:
-            ParamsError: a package offers a name that skillpress or another package has.
+            ParamsError: a package offers a name that skillpress or another package already has.
         """
         found: dict[str, Part] = {}
         for point in _entry_points().select(group=f"{OURS}.{self.group}") if self.group else ():
@@ -110,7 +110,7 @@ class Registry(Mapping[str, str]):
         return found
 
     def unknown(self, name: object, *also: str) -> str:
-        """What a message says of a name that nothing has: the names there are, whose, and the nearest."""
+        """The message's text about an unknown name: the known names, whose they are, and the nearest."""
         offered = self.offered()
         names = [*also, *self.own, *(f"{part.name} (from {part.origin})" for part in offered.values())]
         allowed = ", ".join(names) or "no names"
@@ -120,13 +120,13 @@ class Registry(Mapping[str, str]):
 
 @cache
 def _entry_points() -> EntryPoints:
-    """The entry points of all installed packages; reading them takes some 50 ms, once."""
-    return cast(EntryPoints, entry_points())  # Python 3.11 has another class here, which selects alike
+    """The entry points of all installed packages. Reading them takes about 50 ms, once."""
+    return cast(EntryPoints, entry_points())  # Python 3.11 returns another class, with the same selection
 
 
 @cache
 def _origin(top: str) -> str:
-    """Where a top-level module comes from."""
+    """The origin of a top-level module."""
     names = packages_distributions().get(top)
     return f"{names[0]} {version(names[0])}" if names else LAB
 
@@ -136,11 +136,11 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def check_name(registry: Registry, name: str, *also: str) -> str:
-    """The name, if it is one of ``also`` or stands for a part. A part from outside is imported.
+    """The name, if it is one of ``also`` or means a part. A part from outside is imported.
 
     Raises:
-        UnknownPartError: nothing has this name, or it stands for something else; the message lists the names
-            there are.
+        UnknownPartError: the name is unknown, or its part is of another kind; the message lists the known
+            names.
     """
     if name in also:
         return name
@@ -153,10 +153,10 @@ def check_name(registry: Registry, name: str, *also: str) -> str:
 
 
 def named(registry: Registry, section: Any) -> str:
-    """The name by which a section of params.yaml chooses among a registry's parts.
+    """The name in a section of params.yaml that chooses among a registry's parts.
 
     Raises:
-        ValueError: it gives none, or one that nothing has; the message lists the names there are.
+        ValueError: the section has no name or an unknown one; the message lists the known names.
     """
     name = section.get("name") if isinstance(section, Mapping) else None
     if not isinstance(name, str) or name not in registry:
@@ -165,13 +165,13 @@ def named(registry: Registry, section: Any) -> str:
 
 
 def lookup(registry: Registry, name: str, parameter: str) -> Any:
-    """What a registry holds under a name.
+    """The part that a registry has under a name.
 
     Args:
         parameter: the key of params.yaml that gives the name, for the message.
 
     Raises:
-        ParamsError: nothing has this name, or its module has no such part; the message lists what there is.
+        ParamsError: the name is unknown, or its module lacks the part; the message lists the known names.
     """
     try:
         return load(registry, name)
@@ -180,10 +180,10 @@ def lookup(registry: Registry, name: str, parameter: str) -> Any:
 
 
 def load(registry: Registry, name: str) -> Any:
-    """What a registry holds under a name; the module is imported.
+    """The part that a registry has under a name; its module is imported.
 
     Raises:
-        UnknownPartError: nothing has this name, or its module has no such part.
+        UnknownPartError: the name is unknown, or its module lacks the part.
     """
     part = registry.find(name)
     if part is None:
@@ -201,8 +201,8 @@ def load(registry: Registry, name: str) -> Any:
 
 
 def _from_outside(part: Part, attribute: str) -> Any:
-    """Import a part that is not skillpress's own. The lab's folder is searched last, as under ``python -m``
-    it is searched anyway, so that its files never hide an installed package."""
+    """Import a part that does not belong to skillpress. The lab's folder is searched last, so that its files
+    never hide an installed package; ``python -m`` searches it in any case."""
     folder = os.getcwd()
     if folder not in sys.path and "" not in sys.path:
         sys.path.append(folder)
@@ -210,7 +210,7 @@ def _from_outside(part: Part, attribute: str) -> Any:
         module = import_module(part.module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{part.module}.".startswith(f"{error.name}."):
-            raise  # it is there, and something that it imports is not
+            raise  # the module exists, but something that it imports does not
         raise UnknownPartError(
             f"no module {error.name} is in {folder} or among the installed packages"
         ) from error

@@ -1,4 +1,4 @@
-"""What a parser reads in a response: a thought and an action, and what is wrong with the format."""
+"""What a parser reads from a response: a thought, an action, and what is wrong with the format."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ FORMAT_REASONS = frozenset(
         "unprintable", "chinese", "wrote_output", "prompt_too_long", "cut_off", "refused", "tool_call",
     }
 )  # fmt: skip
-"""What a parser found wrong with a response, or why an agent asked for none (``prompt_too_long``). A server
-that says how its answers end may give the reason too: the response reached its longest (``cut_off``), the
-model or a filter declined (``refused``), or it called a tool instead of saying something (``tool_call``).
-An environment's reasons for refusing an action are others, so that format validity and admissibility can be
-counted apart."""
+"""What a parser found wrong with a response, or why an agent did not ask for one (``prompt_too_long``). A
+server that says why a response ended may give the reason too: it reached its maximum length (``cut_off``),
+the model or a filter declined (``refused``), or it called a tool instead of giving text (``tool_call``).
+An environment uses other reasons to refuse an action, so that reports can count format errors and
+inadmissible actions separately."""
 
 FORMAT_MEASURE = "format"
-"""The one measure (``Info.measures``) that is the agent's own: 1 for a response in the right format."""
+"""The one measure (``Info.measures``) that the agent itself sets: 1 for a response in the right format."""
 
 LET_THROUGH = frozenset(
     {"missing_thought", "missing_action", "chinese", "wrote_output", "cut_off", "refused"}
 )
-"""With these an action may be handed on all the same; no environment has a reason of this name."""
+"""With these reasons a parser may still pass an action on. No environment has a reason of these names."""
 
 
 @dataclass(frozen=True)
 class ParsedAction:
-    """What a parser read in a response. A parser never raises: every text yields one of these."""
+    """What a parser read from a response. A parser never raises: every text gives a ParsedAction."""
 
     thought: str
     action: str
-    """The action's text; empty when there is none to send to the environment."""
+    """The action's text; empty if there is none to send to the environment."""
     invalid: str | None = None
-    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None when it is right. Where there
-    is an action all the same, the environment gets it."""
+    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None if it is right. If there is an
+    action in spite of that, the environment gets it."""
 
 
 class Parser(Protocol):

@@ -1,8 +1,8 @@
-"""Unfinished work: what a killed process had done, its successor finds.
+"""Unfinished work: a process finds what its killed predecessor had done.
 
-One folder per piece of work, named by a key over everything that decides its result (see
-:func:`content_key`). Every file in it was written whole. When all that came out of the work is safely
-written elsewhere, the folder is cleared.
+There is one folder per piece of work. Its name is a key over everything that decides the result (see
+:func:`content_key`). Every file in it was written whole. The folder is cleared when all results of the work
+are safely written elsewhere.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 SECONDS_BETWEEN_SAVES = 20.0
-"""What a killed process has to do again, at most, where it saves by the clock."""
+"""The most seconds of work that a kill can destroy where saving goes by the clock."""
 _CLEARED = ".cleared."
-"""How the name of a folder begins that is being removed."""
+"""Prefix of the name of a folder that is being removed."""
 _IGNORED = frozenset({"__pycache__"})
-"""Folders whose contents decide nothing."""
+"""Folders whose contents affect no result."""
 
 
 def content_key(values: Mapping[str, Any], inputs: Iterable[str | Path]) -> str:
-    """A hash (20 hex digits) of values and of files or folders with all that is in them.
+    """A hash (20 hex digits) of values and of the full contents of files or folders.
 
     Raises:
         FileNotFoundError: an input does not exist.
@@ -46,31 +46,31 @@ def _files(root: Path) -> list[Path]:
 
 
 class ResumeStore:
-    """The folder of one piece of work, made when its first part is written."""
+    """The folder of one piece of work. It is made when the first part is written."""
 
     def __init__(self, root: str | Path, key: str) -> None:
         self.key, self.folder = key, Path(root) / key
 
     def of_rank(self, rank: int) -> ResumeStore:
-        """Where one of several processes keeps its own part of the work; cleared with the whole."""
+        """The store of one of several processes for its own part of the work; cleared with the whole."""
         return ResumeStore(self.folder, f"rank-{rank}")
 
     def part(self, kind: str, number: int) -> Path:
-        """Where part ``number`` of a kind goes; to be written atomically."""
+        """The path of part ``number`` of a kind; write it atomically."""
         return self.folder / f"{kind}-{number:08d}.parquet"
 
     def parts(self, kind: str) -> list[tuple[int, Path]]:
-        """(number, file) of the parts of a kind that are there, in their order."""
+        """(number, file) of the existing parts of a kind, in order."""
         found = sorted(self.folder.glob(f"{kind}-*.parquet"))
         return [(int(path.stem.removeprefix(f"{kind}-")), path) for path in found]
 
     def span(self, kind: str, first: int, last: int) -> Path:
-        """Where a part goes that holds items ``first`` to ``last``; to be written atomically."""
+        """The path of a part that holds items ``first`` to ``last``; write it atomically."""
         return self.folder / f"{kind}-{first:08d}-{last:08d}.parquet"
 
     def spans(self, kind: str) -> list[tuple[int, Path]]:
-        """(last item, file) of the spans of a kind that follow each other from item 1 on. What stands
-        behind a gap is left out: its items are to be made again, in their order."""
+        """(last item, file) of the spans of a kind that follow each other from item 1 on. Spans after a gap
+        are left out: their items have to be made again, in order."""
         there: dict[int, tuple[int, Path]] = {}
         for path in sorted(self.folder.glob(f"{kind}-*-*.parquet")):
             first, last = map(int, path.stem.removeprefix(f"{kind}-").split("-"))
@@ -81,8 +81,8 @@ class ResumeStore:
         return found
 
     def clear(self) -> None:
-        """Remove everything. The folder is renamed first, so that a process killed meanwhile leaves all
-        of it to be found or none; :meth:`sweep` removes the rest."""
+        """Remove everything. The folder is renamed first, so that a process killed meanwhile leaves either
+        all of it or nothing under its name; :meth:`sweep` removes the rest."""
         if not self.folder.exists():
             return
         retired = self.folder.with_name(f"{_CLEARED}{self.key}.{uuid.uuid4().hex}")
@@ -90,19 +90,19 @@ class ResumeStore:
         shutil.rmtree(retired, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what processes that were killed while clearing have left, of every key."""
+        """Remove what processes left that were killed while they cleared, for every key."""
         for left in self.folder.parent.glob(f"{_CLEARED}*"):
             shutil.rmtree(left, ignore_errors=True)
 
 
 class SaveTimer:
-    """Says when it is time to save again, if asked."""
+    """Says whether it is time to save again."""
 
     def __init__(self, seconds: float = SECONDS_BETWEEN_SAVES) -> None:
         self._seconds, self._last = seconds, time.monotonic()
 
     def __call__(self) -> bool:
-        """Whether the time is up; if so it begins anew."""
+        """Whether the time is up; if it is, the timer starts again."""
         now = time.monotonic()
         if now - self._last < self._seconds:
             return False

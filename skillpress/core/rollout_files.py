@@ -1,7 +1,7 @@
 """Files of rollouts: one row per step of a trajectory.
 
-What a trajectory is on disk stands in one table of columns, which gives the schema, the writer and the
-reader. Whatever an algorithm compares is among them.
+One table of columns defines how a file stores a trajectory: schema, writer and reader come from it. The
+columns include everything that an algorithm compares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillpress.core.tables import join_tables, scan_table, write_table
 from skillpress.core.trajectory import RewardPart, Step, Summary, Trajectory, WeightSpan
 
 ROW_GROUP = 32_768
-"""Rows of a rollout file that its writer holds, and that a reader may skip together."""
+"""Rows of a rollout file that its writer holds in memory, and that a reader may skip as one group."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Column:
 
     type: pl.DataType | type[pl.DataType]
     write: Callable[[Any], Any] = lambda value: value
-    """From the record's field to what Polars stores."""
+    """Converts the record's field to the value that Polars stores."""
     read: Callable[[Any], Any] | None = lambda value: value
-    """Back again; None for a column that can be worked out from the others."""
+    """Converts it back; None for a column that can be computed from the others."""
 
 
 def _write_parts(parts: tuple[RewardPart, ...]) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ TRAJECTORY_COLUMNS: dict[str, Column] = {
     "policy_version": Column(pl.Int32),
     "seed": Column(pl.Int64),
 }
-"""The fields of a :class:`Trajectory`; every row of it repeats them."""
+"""The fields of a :class:`Trajectory`; each of its rows repeats them."""
 
 STEP_COLUMNS: dict[str, Column] = {
     "prompt_ids": Column(pl.List(pl.Int32), read=tuple),
@@ -92,23 +92,23 @@ STEP_COLUMNS: dict[str, Column] = {
 """The fields of a :class:`Step` that files keep."""
 
 OLDER = {"3": ("state_key", "kind"), "4": ("kind",)}
-"""Earlier versions that are read too, with the columns that they lack."""
+"""Earlier versions that can still be read, with the columns that they lack."""
 TRAINING_COLUMNS = ("prompt_ids", "response_ids", "logprobs", "reward_parts", "weight_spans")
-"""Those that training alone reads, which are most of a file."""
+"""Columns that only training reads; they are most of a file."""
 
 ROLLOUT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **{name: column.type for name, column in TRAJECTORY_COLUMNS.items()},
     "step": pl.Int32,
     **{name: column.type for name, column in STEP_COLUMNS.items()},
 }
-"""One row per step, in the order acted; ``step`` counts from 0 within the trajectory. A summary's row has the
-number of the step that it stands before and no ``action``."""
+"""One row per step, in the order of acting; ``step`` counts from 0 within the trajectory. A summary's row has
+the number of the step that follows it and no ``action``."""
 
 TAKEN = pl.col("action").is_not_null()
-"""Whether a row is a step, and no summary."""
+"""Whether a row is a step and not a summary."""
 
 TRAJECTORY_KEY = ("task_id", "group_id", "rollout_index")
-"""What tells the trajectories of a file apart."""
+"""The columns that together identify a trajectory in a file."""
 
 
 def rollout_frame(trajectories: Iterable[Trajectory]) -> pl.DataFrame:
@@ -131,11 +131,11 @@ def write_rollouts(path: str | Path, trajectories: Iterable[Trajectory]) -> None
 
 
 def join_rollouts(path: str | Path, parts: Sequence[Path]) -> None:
-    """Write the rows of rollout files one after the other, atomically and without holding them: the bytes
-    that :func:`write_rollouts` gives for all of their trajectories.
+    """Write the rows of rollout files one after the other, atomically and without holding them in memory. The
+    result has the same bytes as :func:`write_rollouts` of all their trajectories.
 
     Raises:
-        StorageError: a part is missing, truncated, or of another schema.
+        StorageError: a part is missing, truncated, or has another schema.
     """
     join_tables(path, [scan_table(part, "rollouts", ROLLOUT_SCHEMA) for part in parts], "rollouts", ROW_GROUP)
 
@@ -144,16 +144,16 @@ def scan_rollouts(path: str | Path) -> pl.LazyFrame:
     """The rows of a rollout file, lazily. Columns that an older version lacks are null (``OLDER``).
 
     Raises:
-        StorageError: missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     return scan_table(path, "rollouts", ROLLOUT_SCHEMA, OLDER)
 
 
 def read_rollouts(path: str | Path) -> list[Trajectory]:
-    """Read whole trajectories back, in the order they were written.
+    """All trajectories of a file, in the order in which they were written.
 
     Raises:
-        StorageError: missing, truncated, of another schema, or a trajectory's steps are not all there.
+        StorageError: the file is missing, truncated, has another schema, or lacks steps of a trajectory.
     """
     return list(iterate_rollouts(path))
 
@@ -161,14 +161,14 @@ def read_rollouts(path: str | Path) -> list[Trajectory]:
 def iterate_rollouts(
     path: str | Path, keep: pl.Expr | None = None, tokens: bool = True
 ) -> Iterator[Trajectory]:
-    """Whole trajectories in the order they were written, of which few are in memory at a time.
+    """Whole trajectories in the order in which they were written; few are in memory at a time.
 
     Args:
-        keep: which of them, by their rows; None is all of them.
-        tokens: False leaves out what training alone reads of a step (``TRAINING_COLUMNS``).
+        keep: which trajectories, as a condition on their rows; None keeps all of them.
+        tokens: False leaves out the columns that only training reads (``TRAINING_COLUMNS``).
 
     Raises:
-        StorageError: missing, truncated, of another schema, or a trajectory's steps are not all there.
+        StorageError: the file is missing, truncated, has another schema, or lacks steps of a trajectory.
     """
     columns = [name for name in ROLLOUT_SCHEMA if tokens or name not in TRAINING_COLUMNS]
     for rows in stretches(scan_rollouts(path), TRAJECTORY_KEY, keep, columns):
@@ -176,10 +176,10 @@ def iterate_rollouts(
 
 
 def trajectories_of(rows: pl.DataFrame, path: str | Path) -> Iterator[Trajectory]:
-    """The trajectories of whole trajectories' rows; the fields of columns that are not there are empty.
+    """The trajectories in rows of whole trajectories; fields whose columns are missing are empty.
 
     Raises:
-        StorageError: a trajectory's steps are not all there; the message names ``path``.
+        StorageError: the rows lack steps of a trajectory; the message names ``path``.
     """
     for _, steps in groupby(rows.iter_rows(named=True), itemgetter(*TRAJECTORY_KEY)):
         yield _trajectory(list(steps), path)
@@ -191,16 +191,16 @@ def stretches(
     keep: pl.Expr | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a file in their order, about ``ROW_GROUP`` at a time, while the others stay on disk.
+    """The rows of a file in order, about ``ROW_GROUP`` at a time; the others stay on disk.
 
-    Rows that follow each other with the same key stay together. There is at least one stretch; where there
-    is no row it is empty.
+    Successive rows with the same key stay together. There is at least one stretch; it is empty if there are
+    no rows.
 
     Args:
-        rows: a file as it is scanned. A slice of filtered rows can only be found by reading all before it,
-            so what filters goes into ``keep``.
-        keep: which of the rows; None is all of them.
-        columns: which columns, those of the key among them; None is all of them.
+        rows: a scanned file. A slice of filtered rows could only be found by reading all rows before it, so
+            pass filters as ``keep``.
+        keep: which of the rows; None keeps all of them.
+        columns: which columns, including those of the key; None keeps all of them.
     """
     wanted = pl.all() if columns is None else pl.col(columns)
     condition = pl.lit(True) if keep is None else keep
@@ -212,7 +212,7 @@ def stretches(
         end = numbers.search_sorted(numbers[-1]) if waiting.height else 0
         if end:
             yield waiting.head(end)
-            waiting = waiting.slice(end)  # the last key's rows may go on behind the slice
+            waiting = waiting.slice(end)  # the rows of the last key may continue in the next slice
     yield waiting
 
 
@@ -232,14 +232,14 @@ def _trajectory(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Trajecto
 
 
 def _step(row: Mapping[str, Any]) -> Step:
-    """The step of a row; files of older versions do not tell reflections from summaries."""
+    """The step of a row; files of older versions do not distinguish reflections from summaries."""
     acted = row["action"] is not None
     known = {"kind": row.get("kind") or ("action" if acted else "summary"), "action": row["action"] or ""}
     return Step(**_fields(STEP_COLUMNS, {**row, **known}))
 
 
 def _fields(columns: Mapping[str, Column], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record's fields; those of columns that were not read are empty."""
+    """The record's fields; fields whose columns were not read are empty."""
     return {
         name: column.read(row.get(name, ())) for name, column in columns.items() if column.read is not None
     }

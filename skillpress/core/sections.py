@@ -1,9 +1,9 @@
-"""What every section of params.yaml is built from: a base class, number types, and names of registered parts.
+"""The base of every section of params.yaml: a base class, number types, and names of registered parts.
 
-A section is a pydantic model that checks its own keys and makes the part that it describes. Its class lives
-beside that part: ``training`` in ``learn/training/parameters.py``, ``skills`` in ``skills/parameters.py``.
-Some sections choose their class by a key ``name``: ``environment``, ``engine``, ``algorithm`` and its
-``select``, ``experience``. The field of such a section says so with :class:`ByName`.
+A section is a pydantic model that checks its own keys and makes the part that it describes. Its class is
+defined beside that part: ``training`` in ``learn/training/parameters.py``, ``skills`` in
+``skills/parameters.py``. Some sections choose their class by a key ``name``: ``environment``, ``engine``,
+``algorithm`` and its ``select``, ``experience``. The field of such a section is marked with :class:`ByName`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Section(BaseModel):
 
 
 def registered(names: Collection[str], *also: str) -> AfterValidator:
-    """Refuses a name that is not among these, before any work is done. A registry also knows the names of
-    parts from outside; ``also`` are further names beside a registry's."""
+    """Refuses a name that is not among these, before any work is done. A registry also accepts names of
+    parts from outside; ``also`` adds further names to a registry's."""
 
     def check(name: str) -> str:
         if isinstance(names, Registry):
@@ -52,18 +52,18 @@ def registered(names: Collection[str], *also: str) -> AfterValidator:
 
 @dataclass(frozen=True)
 class ByName:
-    """Marks a field whose section is checked by the class that its ``name`` chooses in a registry."""
+    """Marks a field whose section is checked by a class that its ``name`` selects from a registry."""
 
     registry: Registry
     parameter: str
-    """The dotted key of params.yaml that gives the name, for messages: ``engine.name``."""
+    """The dotted key of params.yaml that gives the name, such as ``engine.name``, for messages."""
 
     def section(self, name: str) -> type[Section]:
-        """The class that checks the section of the part called ``name``. A registry holds either this class
-        or a part that names it: an algorithm as ``Parameters``, an environment's bundle as ``parameters``.
+        """The class that checks the section of the part called ``name``. A registry has either this class or
+        a part that names it: an algorithm as ``Parameters``, an environment's bundle as ``parameters``.
 
         Raises:
-            ParamsError: the registry has no such name.
+            ParamsError: the name is not in the registry.
         """
         found = lookup(self.registry, name, self.parameter)
         if isinstance(found, type) and issubclass(found, Section):
@@ -72,15 +72,15 @@ class ByName:
         return chosen
 
     def read(self, value: Any) -> Any:
-        """A section as the part that it names checks it; one that is already checked is returned as it is.
+        """A section, checked by the class that its name selects; a checked section is returned unchanged.
 
         Raises:
-            ValueError: it gives no name or an unknown one, or a key is wrong (pydantic names it).
+            ValueError: the name is missing or unknown, or a key is wrong (pydantic names it).
         """
         if isinstance(value, Section):
             return value
         return self.section(named(self.registry, value)).model_validate(value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Pydantic's hook: read first, then check that the result is of the field's class."""
+        """Pydantic's hook: read first, then check that the result has the field's class."""
         return core_schema.no_info_before_validator_function(self.read, handler(source))

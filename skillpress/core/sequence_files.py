@@ -13,7 +13,7 @@ from skillpress.core.tables import join_tables, scan_table, write_table
 from skillpress.core.trajectory import SkillSequence
 
 SEQUENCE_ROW_GROUP, SEQUENCES_HELD = 122_880, 8192
-"""The same of a file of skill sequences: rows that stand together, and rows that its writer holds."""
+"""Rows in a row group of a file of skill sequences, and sequences that its writer holds in memory."""
 
 SEQUENCE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "task_id": pl.String,
@@ -22,11 +22,11 @@ SEQUENCE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "skills": pl.List(pl.String),
     "labels": pl.List(pl.String),
 }
-"""One row per trajectory; ``labels`` has one entry per step, null where the rules give none."""
+"""One row per trajectory; ``labels`` has one entry per step, null if the rules give no label."""
 
 
 def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
-    """Write skill sequences atomically, of which few are in memory at a time."""
+    """Write skill sequences atomically; few are in memory at a time."""
     path, waiting = Path(path), iter(sequences)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as scratch:
@@ -40,9 +40,9 @@ def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> Non
 
 
 def scan_sequences(path: str | Path) -> pl.LazyFrame:
-    """Skill sequences, lazily: rows of ``SEQUENCE_SCHEMA``.
+    """Skill sequences, lazily: rows with ``SEQUENCE_SCHEMA``.
 
     Raises:
-        StorageError: missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     return scan_table(path, "sequences", SEQUENCE_SCHEMA)

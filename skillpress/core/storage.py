@@ -1,7 +1,7 @@
 """Files that are either whole or absent.
 
-A file is written beside its destination, flushed to the disk and renamed over it, so that a reader
-(or a run that resumes after ``kill -9``) never sees half of one.
+A file is written beside its destination, flushed to the disk and renamed to the destination. So a reader, or
+a run that resumes after ``kill -9``, never sees half a file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 from skillpress.core.errors import USER_ERRNOS, StorageError
 
 FULL_BYTES = 65536
-"""A disk with less than this left is full."""
+"""A disk with fewer free bytes than this counts as full."""
 
 
 @contextmanager
 def named_disk_errors(destination: Path) -> Iterator[None]:
-    """Turn what fails for want of space or permission into a ``StorageError`` that names the file.
+    """Turn errors from a full disk or missing permission into a ``StorageError`` that names the file.
 
-    What may pass by itself (a network disk that does not answer) stays the system's own error.
-    Libraries that write from Rust or C++ hide the system's reason behind errors of their own; that
-    the disk is full at this moment gives it away.
+    Errors that may disappear by themselves (a network disk that does not answer) stay as the system raised
+    them. Libraries in Rust or C++ hide the system's reason behind errors of their own; for them a disk that
+    is full at this moment is taken as the reason.
     """
     try:
         yield
@@ -47,10 +47,10 @@ def named_disk_errors(destination: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(destination: str | Path) -> Iterator[Path]:
-    """Yield a temporary path; on a clean exit fsync it and rename it over ``destination``.
+    """Yield a temporary path; on a clean exit fsync it and rename it to ``destination``.
 
     Raises:
-        StorageError: no space or no permission; ``destination`` is left as it was.
+        StorageError: no space or no permission; ``destination`` is unchanged.
     """
     destination = Path(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def atomic_path(destination: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_directory(destination: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder; on a clean exit it replaces ``destination`` as a whole."""
+    """Yield a temporary folder; on a clean exit it replaces the whole of ``destination``."""
     destination = Path(destination)
     with _folder_beside(destination) as temporary:
         yield temporary
@@ -81,10 +81,10 @@ def atomic_directory(destination: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def directory_made_once(destination: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder; on a clean exit it becomes ``destination``, unless that is there by then.
+    """Yield a temporary folder; on a clean exit it becomes ``destination``, unless that exists by then.
 
-    For folders whose name says what is in them: of two processes that make one at the same time, the
-    second throws its own away, so that nothing is ever replaced under a reader.
+    For folders whose name identifies their contents. If two processes make one at the same time, the
+    second deletes its own, so that a folder is never replaced while a reader uses it.
     """
     destination = Path(destination)
     with _folder_beside(destination) as temporary:
@@ -110,7 +110,7 @@ def _folder_beside(destination: Path) -> Iterator[Path]:
 
 
 def _settle(folder: Path) -> None:
-    """Bring its files to the disk and let others read it."""
+    """Flush the folder's files to the disk and let others read it."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as written:
@@ -119,8 +119,8 @@ def _settle(folder: Path) -> None:
 
 
 def sweep(destination: str | Path) -> None:
-    """Remove what killed processes left beside ``destination``, half-written or on its way out; only
-    while nobody else writes it."""
+    """Remove what killed processes left beside ``destination``: half-written files and folders, or ones they
+    were about to delete. Call it only while no other process writes ``destination``."""
     destination = Path(destination)
     for left in destination.parent.glob(f".{glob.escape(destination.name)}.*"):
         if left.is_dir():
@@ -146,7 +146,7 @@ def write_text(destination: str | Path, text: str) -> None:
 
 
 def write_json(destination: str | Path, value: Mapping[str, Any] | list[Any]) -> None:
-    """Write JSON atomically, indented and with a final newline so that it diffs well."""
+    """Write JSON atomically, indented and with a final newline, so that diffs are readable."""
     write_text(destination, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
@@ -164,7 +164,7 @@ def read_json(source: str | Path) -> Any:
         if error.errno not in USER_ERRNOS:
             raise
         raise StorageError(f"{source}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or not UTF-8
+    except (ValueError, RecursionError) as error:  # ValueError: the text is not JSON, or not UTF-8
         raise StorageError(
             f"{source}: not valid JSON ({error}); name another file, or make it again with the command or "
             "stage that made it"
@@ -172,13 +172,13 @@ def read_json(source: str | Path) -> Any:
 
 
 def read_schema(source: str | Path, schema: str, remedy: str) -> dict[str, Any]:
-    """Read a JSON object that says which schema it follows.
+    """Read a JSON object that names its schema.
 
     Args:
-        remedy: how to make the file anew, such as ``train again``.
+        remedy: how to make the file again, such as ``train again``.
 
     Raises:
-        StorageError: it is missing, no JSON, or follows another schema.
+        StorageError: the file is missing, is not JSON, or has another schema.
     """
     content = read_json(source)
     found = content.get("schema") if isinstance(content, dict) else None

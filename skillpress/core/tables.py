@@ -1,7 +1,7 @@
-"""Parquet files that say what they hold.
+"""Parquet files that say what they contain.
 
-A table carries its kind and a schema version in the file's metadata. A file of another kind, or of a version
-whose columns do not all mean the same, is refused with what would be right.
+A table has its kind and a schema version in the file's metadata. A reader refuses a file of another kind, or
+of a version with columns of another meaning, and its error says what would be right.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from skillpress.core.errors import StorageError
 from skillpress.core.storage import atomic_path
 
 SCHEMA_VERSION = "3"
-"""Of every table but those of :data:`ROLLOUT_KINDS`."""
+"""The version of every table except those of :data:`ROLLOUT_KINDS`."""
 
 ROLLOUT_VERSION = "5"
-"""Since 4 rollouts name the states of steps, since 5 what each response was asked for."""
+"""Version 4 added names of states to rollouts, version 5 what each response was asked for."""
 
 ROLLOUT_KINDS = ("rollouts", "episodes")
 """Tables with the columns of :data:`ROLLOUT_SCHEMA`: whole files, and parts of an unfinished collection."""
 
 
 def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
-    """Write the rows of several tables one after the other, atomically and without holding them.
+    """Write the rows of several tables one after the other, atomically and without holding them in memory.
 
     Args:
-        row_group_size: rows that stand together in the file.
+        row_group_size: rows per row group of the file.
     """
     with atomic_path(path) as temporary:
         pl.concat(parts).sink_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
 
 
 def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
-    """Write a table atomically, marked with what it is and this version of its schema.
+    """Write a table atomically, marked with its kind and the present version of its schema.
 
     Args:
-        row_group_size: rows that stand together in the file; None is Polars' own choice.
+        row_group_size: rows per row group of the file; None lets Polars choose.
     """
     with atomic_path(path) as temporary:
         frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
@@ -63,17 +63,17 @@ def scan_table(
     """The rows that :func:`write_table` wrote, lazily.
 
     Args:
-        older: earlier versions that are read too, each with the columns that it lacks and that are null then.
+        older: earlier versions that can still be read, each with the columns that it lacks; these are null.
 
     Raises:
-        StorageError: missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     if not Path(path).is_file():
         what = "is a folder" if Path(path).is_dir() else "no such file"
         raise StorageError(f"{path}: {what}; run the stage that makes it, or name a file of {kind}")
     try:
         found = pl.read_parquet_metadata(path).get("skillpress")
-        # A glob's characters in the name are the name's own.
+        # Without glob: its special characters may be part of the file's name.
         lazy = pl.scan_parquet(path, glob=False)
         columns = lazy.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -94,7 +94,7 @@ def scan_table(
 
 
 def _unlike(found: str | None, columns: Iterable[str], kind: str) -> str | None:
-    """Why a Parquet file with this mark is no table of this kind; None where it is one."""
+    """Why a Parquet file with this mark is not a table of this kind; None if it is."""
     if found is None:
         names = ", ".join(list(columns)[:8]) or "none"
         return f"not a table of skillpress (its columns are {names})"

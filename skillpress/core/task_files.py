@@ -35,7 +35,7 @@ def read_tasks(path: str | Path) -> list[Task]:
     """Read a task set.
 
     Raises:
-        StorageError: missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     frame = scan_table(path, "tasks", TASK_SCHEMA).collect()
     return [

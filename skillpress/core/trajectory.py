@@ -1,8 +1,8 @@
-"""Tasks, steps and trajectories: what an episode was, in memory.
+"""Tasks, steps and trajectories: a record of an episode in memory.
 
-A step keeps the exact token ids that the engine saw and sampled, with their log-probabilities: what is
-trained on is what was sampled, never text tokenised again. Whatever an algorithm compares is among a
-trajectory's fields, so that it finds the same in one that comes from a file (``rollout_files.py``).
+A step keeps the exact token ids that the engine received and sampled, with their log-probabilities: training
+uses the sampled tokens themselves and never tokenises text again. All that an algorithm compares is among a
+trajectory's fields, so a trajectory read from a file gives the same results (``rollout_files.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Task:
     task_id: str
     environment: str
     seed: int
-    """Seeds whatever is random in the environment."""
+    """Seeds all randomness in the environment."""
     spec: Mapping[str, Any]
     """The environment's own description (for Countdown: target and numbers)."""
     split: str = ""
@@ -36,7 +36,7 @@ Kind = Literal["action", "summary", "reflection"]
 reflection on an earlier attempt."""
 
 Credit = Literal["step", "trajectory"]
-"""What a part of the reward counts for: its own step alone, or the whole episode."""
+"""What a part of the reward counts for: only its own step, or the whole episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class WeightSpan:
 
 @dataclass(frozen=True, eq=False)
 class Step(EqualByValue):
-    """One decision: the prompt the policy saw, what it answered, and what the environment said."""
+    """One decision: the prompt that the policy received, its response, and the environment's answer."""
 
     prompt_ids: TokenIds
     response_ids: TokenIds
@@ -68,22 +68,22 @@ class Step(EqualByValue):
     """[response tokens] log-probability (nats) of each under the sampling distribution."""
     thought: str
     action: str
-    """In the environment's canonical wording; what was parsed when the environment could not read it."""
+    """The action in the environment's canonical wording; the parsed text if it could not be read."""
     observation: str
     """The environment's answer O_{k+1}."""
     invalid: str | None
-    """What was wrong: the parser's reason or the environment's (``interface.why_invalid``); else None."""
+    """What was wrong: the parser's reason or the environment's (``interface.why_invalid``); None if valid."""
     reward_parts: tuple[RewardPart, ...]
-    """The agent's own judgement of this step; shaping is added at training time, not here."""
+    """The agent's own judgement of this step. Training adds shaping later; it is not included here."""
     weight_spans: tuple[WeightSpan, ...] = ()
-    """Which weights sampled which tokens of the response, in order; empty where nothing was sampled, or
-    where the agent does not say."""
+    """Which weights sampled which tokens of the response, in order; empty if no tokens were sampled, or if
+    the agent does not say."""
     plain_prompt_ids: TokenIds | None = None
-    """The prompt without what the agent was given to play with (``AgentState.knowledge``); None where it was
-    given nothing. Training reads it while it has the step; no file keeps it."""
+    """The prompt without the agent's knowledge (``AgentState.knowledge``); None if it had none. Training
+    reads it while the step is in memory; files do not keep it."""
     state_key: str | None = None
-    """The environment's name for the state that it was in before (``Info.state_key``); None where it has
-    none, and in files of version 3."""
+    """The environment's name for the state before this step (``Info.state_key``); None if it has no name, and
+    in files of version 3."""
 
     kind: Kind = "action"
     """What the response was asked for."""
@@ -99,13 +99,13 @@ class Step(EqualByValue):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One decision that no environment saw: the agent summed up its past, to go on with that in its place."""
+    """A decision that the environment did not see: the agent summarised its past and continues from that."""
 
     before: int
-    """The number of the step whose prompt is the first to show it."""
+    """The number of the first step whose prompt shows the summary."""
     decision: Step
-    """What was asked and sampled; its thought is the summary, its action and observation are empty. Its kind
-    is ``summary`` unless it says ``reflection``."""
+    """Prompt and response. Its thought is the summary, its action and observation are empty. Its kind is
+    ``summary`` or ``reflection``."""
 
     def __post_init__(self) -> None:
         if self.decision.kind == "action":
@@ -118,42 +118,42 @@ class Trajectory:
 
     task_id: str
     group_id: str
-    """One task's rollouts of one step, which are judged against each other: ``train/17/<task_id>``."""
+    """Identifies one task's rollouts in one training step, which are compared: ``train/17/<task_id>``."""
     rollout_index: int
     steps: tuple[Step, ...]
-    """What the environment answered, one after the other; T, skills and every table count these."""
+    """The steps that the environment answered, in order; T, skills and every table count these."""
     won: bool
     terminated: bool
     truncated: bool
     outcome: str
     """``won``, ``timeout``, or the environment's name for the loss (``stuck`` ...)."""
     policy_version: int
-    """The training step whose weights played."""
+    """The training step of the weights that played."""
     seed: int
     first_observation: str = ""
     """O_0, before any action."""
     policy: str = ""
-    """What the experiment calls the policy that played (``start``, ``trained`` ...)."""
+    """The experiment's name for the policy that played (``start``, ``trained`` ...)."""
     run: int = 0
     """Which of an evaluation's independent runs, counted from 0; 0 outside evaluations."""
     summaries: tuple[Summary, ...] = ()
-    """In order, each before a step; empty where the agent does not sum up its past."""
+    """The summaries in order, each before a step; empty if the agent does not summarise its past."""
 
     @property
     def decisions(self) -> tuple[Step, ...]:
-        """All that was sampled, in order: the steps, and before some of them a summary. Training learns
+        """All sampled responses in order: the steps, and the summaries before some of them. Training learns
         from these."""
         return tuple(step for _, step, _ in self.in_order()) if self.summaries else self.steps
 
     @property
     def steps_before(self) -> tuple[int, ...]:
-        """Of each decision the steps that were made before it."""
+        """For each decision, the number of steps made before it."""
         return tuple(number for number, _, _ in self.in_order())
 
     @property
     def states(self) -> tuple[tuple[bool, str], ...]:
-        """Of each decision the state that it was made in: whether it was asked for a summary, and the
-        environment's name for its state or, where it has none, what was observed last."""
+        """For each decision the state in which it was made: whether it was asked for a summary, and the
+        environment's name for its state or, if it has no name, the last observation."""
         observed = (self.first_observation, *(step.observation for step in self.steps))
         return tuple(
             (summary, observed[number] if step.state_key is None else step.state_key)
@@ -171,7 +171,7 @@ class Trajectory:
         return tuple(step.action for step in self.steps)
 
     def in_order(self) -> Iterator[tuple[int, Step, bool]]:
-        """(number of the step, decision, whether it is a summary before that step) of all decisions."""
+        """(number of the step, decision, whether it is a summary before that step) for all decisions."""
         for number, step in enumerate(self.steps):
             summed_up = (summary for summary in self.summaries if summary.before == number)
             yield from ((number, summary.decision, True) for summary in summed_up)
@@ -187,4 +187,4 @@ class SkillSequence:
     won: bool
     skills: tuple[str, ...]
     labels: tuple[str | None, ...] = field(default=())
-    """One entry per step; None where the rules give the action no label."""
+    """One entry per step; None if the rules give the action no label."""

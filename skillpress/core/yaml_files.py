@@ -1,9 +1,9 @@
-"""YAML as this project reads it: one loader for every file, and for values of the command line.
+"""YAML as this project reads it: one loader for every file and for values of the command line.
 
 It follows YAML 1.2 where PyYAML's own loader surprises: ``1e-3`` is a number, ``010`` is ten, and ``1:30``
-and a date are texts (no parameter is one, and JSON has none). A key that stands twice in a mapping is
-refused, since the later one would silently win; so are sets, binary data and other values that JSON cannot
-hold. Every error names the file and the line.
+and a date are texts (no parameter is a date, and JSON has none). It refuses a key that occurs twice in a
+mapping, since the later one would silently win. It also refuses sets, binary data and other values that JSON
+cannot hold. Every error names the file and the line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from skillpress.core.errors import ParamsError
 
 
 class YamlError(ParamsError):
-    """A file or text is not YAML as it is read here; the message names the place and what would be right."""
+    """A file or text is not valid YAML here; the message names the place and what would be right."""
 
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE, _FLOAT, _INT = f"{_TAG}merge", f"{_TAG}float", f"{_TAG}int"
 _TEXTS = frozenset(f"{_TAG}{kind}" for kind in ("timestamp", "value", "int", "float"))
-"""What PyYAML takes plain texts for, and this loader does not, or by other patterns."""
+"""Types that PyYAML recognises in plain texts and this loader does not, or by other patterns."""
 _WHOLE = re.compile(r"[-+]?([0-9][0-9_]*|0b[01]+|0o[0-7]+|0x[0-9a-fA-F]+)$")
 _REAL = re.compile(
     r"[-+]?(\.[0-9]+|[0-9][0-9_]*\.[0-9_]*)([eE][-+]?[0-9]+)?$|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"
@@ -33,14 +33,14 @@ _REAL = re.compile(
 )
 _NO_CONSTRUCTOR = re.compile(r"could not determine a constructor for the tag '(.*)'")
 _FIRST = list("-+.0123456789")
-"""What a number begins with."""
+"""The characters that a number may begin with."""
 DEEPEST, MOST_VALUES = 100, 1_000_000
-"""Of a file, each alias counted as what it stands for: a text of ten lines can stand for any number of
-values, or for one that holds itself."""
+"""The deepest nesting and the most values of a file. An alias counts as all that it repeats: ten lines of
+text can give any number of values, or a value that contains itself."""
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with the changes that the module names."""
+    """PyYAML's safe loader with the changes that the module's docstring lists."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  as PyYAML has it
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in _TEXTS]
@@ -54,16 +54,16 @@ class _Loader(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping, each of whose keys stands once."""
+        """A mapping in which each key occurs once."""
         if not isinstance(node, yaml.MappingNode):
-            return super().construct_mapping(node, deep)  # which refuses it
+            return super().construct_mapping(node, deep)  # raises PyYAML's error
         lines: dict[Hashable, int] = {}
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
                 continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
-                continue  # which PyYAML refuses below
+                continue  # PyYAML refuses it below
             if key in lines:
                 raise yaml.constructor.ConstructorError(
                     problem=f"the key {key!r} stands in line {lines[key]} already; remove one of them",
@@ -73,12 +73,12 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """A number, also where a tag says that it is one and the text does not look like it."""
+        """A number, also if a tag calls it one and the text does not look like one."""
         text = str(self.construct_scalar(node)).lower().replace("_", "")
         try:
             if node.tag == _INT:
                 whole = int(text, 0 if text.lstrip("-+")[:2] in ("0b", "0o", "0x") else 10)
-                str(whole)  # fails beyond 4,300 digits, which nobody could be shown
+                str(whole)  # fails beyond 4,300 digits, which no message could show
                 return whole
             return float(text.replace(".inf", "inf").replace(".nan", "nan"))
         except ValueError:
@@ -98,7 +98,7 @@ def _refused(node: yaml.Node, why: str) -> yaml.constructor.ConstructorError:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes the texts that the loader would take for numbers."""
+    """Quotes texts that the loader would read as numbers."""
 
 
 for _class in (_Loader, _Dumper):
@@ -113,10 +113,10 @@ def parse_yaml(text: str, source: str) -> Any:
     """The value of a YAML text.
 
     Args:
-        source: what the text is, for the message: a file, or an option.
+        source: where the text comes from, for the message: a file, or an option.
 
     Raises:
-        YamlError: it is not YAML, a mapping has a key twice, or it is too deep or too large.
+        YamlError: it is not YAML, a key occurs twice in a mapping, or it is too deep or too large.
     """
     try:
         value = yaml.load(text, _Loader)
@@ -134,7 +134,7 @@ def read_yaml_file(path: str | Path) -> Any:
     """The value of a YAML file.
 
     Raises:
-        YamlError: it cannot be read, is not UTF-8 or not YAML, or a mapping has a key twice.
+        YamlError: the file cannot be read, is not UTF-8 or not YAML, or a key occurs twice in a mapping.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -146,12 +146,12 @@ def read_yaml_file(path: str | Path) -> Any:
 
 
 def write_yaml(value: Any) -> str:
-    """The text of a value, such that :func:`parse_yaml` reads the same value again."""
+    """The value as text, from which :func:`parse_yaml` reads the same value."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False))
 
 
 def _check_size(value: Any, source: str) -> None:
-    """Refuse what whoever walks through it would not come to the end of."""
+    """Refuse a value that is too deep or too large to walk through."""
     waiting, count = [(value, 0)], 0
     while waiting:
         found, depth = waiting.pop()
@@ -167,7 +167,7 @@ def _check_size(value: Any, source: str) -> None:
 
 
 def _explained(error: yaml.MarkedYAMLError) -> str:
-    """What is wrong, and for a tab what would be right."""
+    """What is wrong; for a tab also what would be right."""
     problem = error.problem or error.context or "not YAML"
     if r"'\t'" in problem:
         return "a tab, and YAML is indented with spaces; replace the tab by spaces"

@@ -1,7 +1,7 @@
-"""Which Ray cluster an experiment's training is spread over: from the command line to the stage.
+"""Which Ray cluster trains an experiment: from the command line to the stage.
 
-DVC starts the stages, and where training runs is no part of what is reproduced. So the choice reaches the
-stage in a variable of the environment, not in params.yaml.
+DVC starts the stages, and the place of training is not part of what is reproduced. So the choice reaches the
+stage in an environment variable, not in params.yaml.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.ray_cluster import ClusterError
 
 VARIABLE = "SKILLPRESS_CLUSTER"
-"""Holds a gang as JSON."""
+"""The variable that holds a gang as JSON."""
 
 
 def add_cluster_options(parser: ArgumentParser) -> None:
-    """``--cluster`` and what goes with it; ``--nodes`` and ``--gpus`` are those of ``--launch``."""
+    """Add ``--cluster`` and its options; ``--launch`` adds ``--nodes`` and ``--gpus``."""
     parser.add_argument("--cluster", metavar="HOST:PORT", help="train on a Ray cluster (docs/scaling.md)")
     parser.add_argument(
         "--restarts", type=whole(), default=Gang.restarts, help="with --cluster: after the loss of a process"
@@ -32,7 +32,7 @@ def add_cluster_options(parser: ArgumentParser) -> None:
 
 
 def name_gang(chosen: Namespace, processes: int) -> None:
-    """Stages that this process starts from now on train on the cluster that was chosen.
+    """Make all stages that this process starts from now on train on the chosen cluster.
 
     Raises:
         ClusterError: its nodes cannot share the experiment's processes evenly.
@@ -50,6 +50,6 @@ def name_gang(chosen: Namespace, processes: int) -> None:
 
 
 def named_gang() -> Gang | None:
-    """The cluster that the environment names."""
+    """The cluster that the environment variable names."""
     named = os.environ.get(VARIABLE)
     return None if named is None else Gang(**json.loads(named))

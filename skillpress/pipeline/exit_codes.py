@@ -1,4 +1,4 @@
-"""How a stage or command tells its caller what happened: 0 is done, 1 an error to retry, or one of these."""
+"""Exit codes of stages and commands: 0 for success, 1 for an error to retry, or one of these."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import NoReturn
 from skillpress.pipeline.redaction import without_secrets
 
 USER_ERROR = 2
-"""Something to put right before the next run: a parameter, a file, the disk. Retrying does not help."""
+"""A mistake to correct before the next run: a parameter, a file, the disk. Retrying does not help."""
 INTERRUPTED = 130
-"""Ctrl-C."""
+"""The exit code after Ctrl-C."""
 
 
 def say(message: object) -> None:
-    """A line for the user, on stderr, without passwords and keys."""
+    """Print a line for the user on stderr, without passwords and keys."""
     print(without_secrets(str(message)), file=sys.stderr, flush=True)
 
 
 def leave(code: int) -> NoReturn:
-    """End this process now: Python would take torch's modules apart for two seconds first.
+    """End this process now: Python would otherwise spend two seconds on releasing torch's modules.
 
-    All that a stage made is on the disk by then, and its worker processes have ended.
+    By then all results of a stage are on the disk, and its worker processes have ended.
     """
     sys.stdout.flush()
     sys.stderr.flush()

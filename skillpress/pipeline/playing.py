@@ -1,4 +1,4 @@
-"""The episodes of an evaluation: every test task ``votes`` times in each of ``runs`` runs."""
+"""Plays the episodes of an evaluation: each of the ``runs`` runs plays every test task ``votes`` times."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | None, version: int = 0) -> Play:
-    """What a policy is asked to play.
+    """The episodes that a policy has to play.
 
     Args:
         policy: its name in the rollouts.
-        model: its folder; None is the random explorer.
+        model: its folder; None means the random explorer.
         version: the training step whose weights play.
     """
     section = params.evaluation
@@ -32,7 +32,7 @@ def play_of(params: Params, tasks: Sequence[Task], policy: str, model: Path | No
 
 
 def play(stage: Stage, plays: Sequence[Play], output: Path) -> None:
-    """Write all episodes, those that an interrupted process played included."""
+    """Write all episodes, including those that an interrupted process has played."""
     job = CollectionJob(stage.params, "evaluation", plays, stage.store)
     with stage.progress(sum(len(each.wanted) for each in plays), "episode") as progress:
         play_episodes(job, output, progress.more)

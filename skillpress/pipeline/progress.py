@@ -1,4 +1,4 @@
-"""Progress with rate and time to go: a bar on a terminal, a plain line now and then in a log."""
+"""Progress with rate and remaining time: a bar on a terminal, occasional plain lines in a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Progress:
     def __init__(
         self, name: str, total: int, unit: str = "it", check: Callable[[], None] = lambda: None
     ) -> None:
-        """``check`` is called every few seconds, and raises where going on makes no sense."""
+        """``check`` is called every few seconds; it raises if the work cannot usefully continue."""
         self.name, self.total, self.unit, self._check = name, total, unit, check
         self.count = 0
         self._first: int | None = None
@@ -29,7 +29,7 @@ class Progress:
     def __call__(self, count: int, **values: float) -> None:
         """``count`` of ``total`` is done; ``values`` are shown beside it."""
         text = " ".join(f"{name}={value:.3g}" for name, value in values.items())
-        if self._first is None:  # work that an earlier, interrupted run did is not part of the rate
+        if self._first is None:  # leaves work of an earlier, interrupted run out of the rate
             self._first = max(count - 1, 0)
         self.count = count
         if self._bar is not None:
@@ -40,7 +40,7 @@ class Progress:
             self._print(text)
 
     def more(self, count: int) -> None:
-        """So many more are done."""
+        """Add this many to the count."""
         self(self.count + count)
 
     def __enter__(self) -> Progress:
@@ -55,7 +55,7 @@ class Progress:
             self._print("")
 
     def _print(self, text: str) -> None:
-        """A line in a log; the bar on a terminal shows itself."""
+        """Print a line in a log; on a terminal the bar shows itself."""
         self._printed = time.monotonic()
         if self._bar is not None:
             return

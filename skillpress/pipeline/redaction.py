@@ -1,7 +1,7 @@
-"""Passwords and keys, taken out of whatever is shown or recorded.
+"""Removes passwords and keys from everything that is shown or recorded.
 
-Messages of libraries repeat what they were given: a database's address with its password, a header with a
-key. What leaves the program for a terminal, a log or a record goes through :func:`without_secrets`.
+Messages of libraries repeat their inputs: a database's address with its password, a header with a key. All
+text that leaves the program for a terminal, a log or a record passes through :func:`without_secrets`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from urllib.parse import unquote
 
 HIDDEN = "***"
 SHORTEST = 6
-"""Characters of a value that is looked for by itself; shorter ones are words of other sentences."""
+"""Fewest characters of a value that is searched for by itself; shorter values are also ordinary words."""
 _NAMES = re.compile(r"(PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|SECRET|TOKEN|KEY|AUTH_STRING)$", re.IGNORECASE)
-"""Names of environment variables that hold a secret and nothing else."""
+"""Names of environment variables that hold only a secret."""
 _SCHEME = r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}:"
-"""Looked for where a word begins, or a long word without a colon would be read from each of its letters."""
+"""Matched at the start of a word only: a long word without a colon would be read from each of its letters."""
 _USER = re.compile(rf"({_SCHEME}/*[^\s/:@'\"<>]*):(?!\d+/|password@)([^\s'\"<>]*)@", re.IGNORECASE)
-"""``scheme://user:password@``; an unescaped password may have / and @ in it. ``host:port/`` is none, and the
-word ``password`` stands in examples of addresses."""
+"""``scheme://user:password@``; an unescaped password may contain / and @. ``host:port/`` is not a password,
+and the word ``password`` is a placeholder in examples of addresses."""
 _AT = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>]*@")
-"""Where ``_USER`` is looked for: in what has no @, it would read to the end from every colon."""
+"""Text up to an @; only there is ``_USER`` tried, which would read on to the end from every colon."""
 _TOKEN = re.compile(rf"({_SCHEME}//)([^\s/:@'\"<>]+)@", re.IGNORECASE)
-"""``scheme://token@``."""
+"""Addresses such as ``scheme://token@``."""
 _SECRET = (
     "password|passwd|passphrase|pwd|secret|token|credentials?|auth_string"
     "|(?:api|access|account|private|secret)[_-]?key"
@@ -36,25 +36,25 @@ _SECRET = (
 _NAMED = re.compile(
     rf"((?:{_SECRET})['\"]?\s*[=:]\s*)(?:(['\"])[^'\"\n]+\2|(['\"]?)[^\s&'\",;)}}\]]+)", re.IGNORECASE
 )
-"""``password=...`` of an address's options, ``"api_key": "..."``; what stands in quotes may have spaces."""
+"""``password=...`` of an address's options, ``"api_key": "..."``; quoted values may contain spaces."""
 _QUERY = re.compile(
     r"([?&](?:[\w.-]*[_-])?(?:key|sig|signature|auth|code|session)=)[^\s&#'\"<>]+", re.IGNORECASE
 )
-"""``?key=...`` of an address."""
+"""``?key=...`` in an address."""
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}")
 _AUTHORIZATION = re.compile(
     r"(authorization['\"]?\s*[=:]\s*['\"]?(?:[a-z]+\s+)?+)[^\s'\",]{6,}", re.IGNORECASE
 )
-"""The header of this name, whatever scheme it has."""
+"""The header of this name, with any scheme."""
 _KEY = re.compile(r"\b(sk|hf|ghp|github_pat|glpat)([-_])[A-Za-z0-9_-]{16,}")
-"""Keys that are known by how they begin."""
+"""Keys with a known prefix."""
 
 
 def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The text with *** for every password, key and token that can be told to be one.
+    """The text with *** for every recognised password, key and token.
 
     Args:
-        environment: whose secrets are taken out wherever they are.
+        environment: variables whose secrets are removed wherever they occur.
     """
     for secret in sorted(_known(environment), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -68,7 +68,7 @@ def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> s
 
 
 def _known(environment: Mapping[str, str]) -> Iterator[str]:
-    """The environment's secrets: values of variables that are named so, and passwords of addresses."""
+    """The environment's secrets: values of variables with such a name, and passwords in addresses."""
     for name, value in environment.items():
         found = [value] if _NAMES.search(name) else [match[1] for match in _USER.findall(value)]
         for secret in found:
@@ -76,7 +76,7 @@ def _known(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hide_secrets_of_tracebacks() -> None:
-    """From now on an error that ends this process, or one of its threads, is shown without secrets."""
+    """Remove secrets from all later errors that end this process or one of its threads."""
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         said = "".join(traceback.format_exception(kind, error, trace))

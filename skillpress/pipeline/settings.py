@@ -1,8 +1,8 @@
 """The process settings of infra/settings.env, for processes that make did not start.
 
-The file is written in make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the lab's root) so that the
-Makefile includes the very same lines. They must be in the environment before MLflow, Prefect or DVC are
-imported, which read them at import; hence :func:`apply` runs when ``skillpress.pipeline`` is imported.
+The file has make's syntax (``NAME ?= value``, ``$(CURDIR)`` for the lab's root) so that the Makefile can
+include it. MLflow, Prefect and DVC read the settings when they are imported, so :func:`apply` runs before
+that, when ``skillpress.pipeline`` is imported.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _LINE = re.compile(r"^(\w+)\s*\?=\s*(.*?)\s*$")
 
 
 def read(path: Path, root: Path) -> dict[str, str]:
-    """Name to value of the file's settings, with ``$(CURDIR)`` replaced by ``root``."""
+    """Name to value of the file's settings; ``$(CURDIR)`` is replaced by ``root``."""
     matches = (_LINE.match(line) for line in path.read_text(encoding="utf-8").splitlines())
     return {m[1]: m[2].replace("$(CURDIR)", str(root)) for m in matches if m}
 
 
 def apply() -> None:
-    """Put the settings into the environment; what is set already stays."""
+    """Put the settings into the environment; variables that are set keep their values."""
     for name, value in read(lab_file("infra/settings.env"), ROOT).items():
         os.environ.setdefault(name, value)
-    programs = str(Path(sys.executable).parent)  # dvc.yaml says `python`: this environment's, and its ninja
+    programs = str(Path(sys.executable).parent)  # `python` in dvc.yaml is this environment's, and so is ninja
     path = os.environ.get("PATH", "")
     if programs not in path.split(os.pathsep):
         os.environ["PATH"] = programs + os.pathsep + path

@@ -1,13 +1,13 @@
-"""What a file of Python says, as far as a fingerprint asks, read without running it.
+"""The content of a Python file as far as a fingerprint needs it, read without running the file.
 
-The digest of a file is a hash of its syntax tree, written out as Python again, without docstrings (bare texts
-that stand as a statement), comments, layout and the tables of a registry. So a comment, a docstring, a line
-break or a line in a registry changes no digest, and everything else does.
+The digest of a file is a hash of its syntax tree, written as Python again, without docstrings (bare texts
+used as a statement), comments, layout and the tables of a registry. So a comment, a docstring, a line break
+or a line in a registry does not change the digest; everything else does.
 
-Imports count wherever they stand, those in functions too, but for those under ``if TYPE_CHECKING:``, which
-never run. A text that is the name of a module counts as an import of it, since that is how modules are
-started in processes of their own. A file that asks where it lies (``__file__``, ``importlib.resources``,
-``PackageLoader``) reads files beside it: :mod:`closure` finds which.
+All imports count, also those in functions, except those under ``if TYPE_CHECKING:``, which never run. A text
+that is the name of a module counts as an import of it, because modules are started in other processes by
+their name. A file that asks for its own place (``__file__``, ``importlib.resources``, ``PackageLoader``)
+reads files beside it: :mod:`closure` finds which.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from skillpress.core.storage import write_text
 REGISTRY = "skillpress.core.registry"
 """The module that makes tables of names and looks names up in them."""
 SECTIONS = "skillpress.core.sections"
-"""The module whose ``ByName`` looks the name of a section up."""
+"""The module whose ``ByName`` looks up a section's name."""
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::\w+)?")
 _NEIGHBOUR = re.compile(r"[\w-]+(?:\.\w+)?")
 _ASKS = frozenset({"importlib.resources", "PackageLoader", "__file__"})
 
 
 class SourceError(UserError):
-    """A file of Python cannot be read as such."""
+    """A Python file cannot be parsed."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A registry as it is written in a file."""
+    """A registry as a file defines it."""
 
     parameter: str
     """The key of params.yaml that names an entry."""
@@ -51,28 +51,28 @@ class Table:
 
 @dataclass(frozen=True)
 class Source:
-    """One file."""
+    """What one file says."""
 
     digest: str
     imports: tuple[tuple[str, tuple[str, ...]], ...]
-    """(module, names taken from it); no names where the module itself is imported."""
+    """(module, names imported from it); no names if the module itself is imported."""
     texts: tuple[str, ...]
-    """Texts that may be the name of a module, or of a file beside it where ``asks``."""
+    """Texts that may be the name of a module or, if ``asks``, of a file beside it."""
     asks: bool
-    """Whether it asks where it lies, and so may read files beside it."""
+    """Whether it asks for its own place, and so may read files beside it."""
     tables: Mapping[str, Table]
-    """The registries that it makes."""
+    """The registries that it defines."""
     looks_up: tuple[tuple[str, str], ...]
     """(module, table) of the registries in which it looks a name up."""
     lazy: Mapping[str, str]
-    """Name to module of what its ``__getattr__`` imports when it is asked for: those under TYPE_CHECKING."""
+    """Name to module, for names that its ``__getattr__`` imports on first use: those under TYPE_CHECKING."""
 
 
 def read_source(text: str, module: str, is_package: bool) -> Source:
     """What a module's text says.
 
     Raises:
-        SyntaxError: it is not Python.
+        SyntaxError: the text is not Python.
     """
     tree = ast.parse(text)
     package = module if is_package else module.rpartition(".")[0]
@@ -108,7 +108,7 @@ def _looks_up(
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker reads and those that are read by no program."""
+    """All nodes except those that only a type checker reads and those that no program reads."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and _is_type_checking(child.test):
             for other in child.orelse:
@@ -151,7 +151,7 @@ def _lazy(tree: ast.Module, package: str) -> dict[str, str]:
 
 
 def _tables(statement: ast.stmt) -> Iterator[tuple[str, Table]]:
-    """The registry that a statement makes: ``NAME = Registry("group", "parameter", {...})``."""
+    """The registry that a statement defines: ``NAME = Registry("group", "parameter", {...})``."""
     if not (isinstance(statement, ast.Assign) and isinstance(made := statement.value, ast.Call)):
         return
     if (
@@ -161,18 +161,18 @@ def _tables(statement: ast.stmt) -> Iterator[tuple[str, Table]]:
     ):
         try:
             group, parameter, entries = map(ast.literal_eval, made.args[:3])
-        except ValueError:  # made of other things than constants: nothing that can be read here
+        except ValueError:  # not made of constants, so it cannot be read here
             return
         yield target.id, Table(parameter, group, entries)
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out bare texts."""
+    """Removes bare texts."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if not getattr(node, "body", True) and not isinstance(node, ast.Module):
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # a class of nothing but its docstring
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # the class had only its docstring
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
@@ -185,31 +185,31 @@ def _digest(tree: ast.Module) -> str:
 
 
 def digest_of(content: bytes) -> str:
-    """A hash, 16 hexadecimal digits."""
+    """A hash of 16 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 class Sources:
-    """Reads files, each once as long as it does not change (by its time and size)."""
+    """Reads files, and each file only once while its time and size stay the same."""
 
     def __init__(self, cache: Path | None = None) -> None:
-        """``cache`` is a file in which a later process finds what this one has read; None keeps nothing."""
+        """``cache`` is a file that passes what was read to later processes; None keeps nothing."""
         self._cache, self._changed = cache, False
         self._made_by = f"{sys.version_info[:2]} {digest_of(Path(__file__).read_bytes())}"
         self._read: dict[str, Any] = {}
         if cache is not None and cache.is_file():
             try:
                 kept = json.loads(cache.read_bytes())
-            except ValueError:  # a damaged cache is no cache
+            except ValueError:  # a damaged cache counts as empty
                 kept = {}
             if kept.get("made_by") == self._made_by:
                 self._read = kept["files"]
 
     def source(self, path: Path, module: str) -> Source:
-        """What a file of Python says.
+        """What a Python file says.
 
         Raises:
-            SourceError: it is not Python, or not UTF-8.
+            SourceError: the file is not Python, or not UTF-8.
         """
         kept = self._kept(path)
         if kept is None:
@@ -222,12 +222,12 @@ class Sources:
         return _from_json(kept)
 
     def content(self, path: Path) -> str:
-        """The digest of any other file's content."""
+        """The digest of the content of a file that is not Python."""
         kept = self._kept(path)
         return str(kept if kept is not None else self._keep(path, digest_of(path.read_bytes())))
 
     def save(self) -> None:
-        """Keep what was read for a later process."""
+        """Keep what was read for later processes."""
         if self._cache is not None and self._changed:
             self._cache.parent.mkdir(parents=True, exist_ok=True)
             write_text(self._cache, json.dumps({"made_by": self._made_by, "files": self._read}))

@@ -1,10 +1,10 @@
-"""How every stage starts and ends, whatever it computes.
+"""The start and end of every stage, whatever it computes.
 
-``run_stage(name)`` checks params.yaml before anything else, takes the stage's lock, sweeps up what a
-killed process left, opens the stage's MLflow run, imports the stage's module from ``tasks`` and
-calls its ``main(stage)``. What a user can put right (a wrong
-parameter, a damaged file, a full disk, Ctrl-C) becomes one clear line and an exit code of
-``exit_codes``. Any other error keeps its traceback and exits with 1.
+``run_stage(name)`` checks params.yaml before anything else, takes the stage's lock, removes what a killed
+process left, opens the stage's MLflow run, imports the stage's module from ``tasks`` and calls its
+``main(stage)``. A mistake that the user can correct (a wrong parameter, a damaged file, a full disk) and
+Ctrl-C give one clear line and an exit code of ``exit_codes``. Any other error keeps its traceback and exits
+with 1.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.launched import LaunchError, launch_of_environment
 
 LOCK_WAIT_SECONDS = 120.0
-"""For a killed process of the same stage: it ends at once, its recorder when all it said is recorded."""
+"""Waiting time for a killed process of the same stage. Its recorder ends when it has recorded everything."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage is given."""
+    """All that a stage receives."""
 
     name: str
     params: Params
     run: Recorder
-    """Where its metrics and files go in MLflow."""
+    """Sends its metrics and files to MLflow."""
     store: ResumeStore
-    """Where it keeps unfinished work, named by all that decides its result."""
+    """Keeps its unfinished work, under a key of all that affects its result."""
     gang: Gang | None = None
-    """The cluster that training is to be spread over; this machine where there is none."""
+    """The cluster that trains; None means this machine."""
 
     def progress(self, total: int, unit: str) -> Progress:
-        """Progress of this stage towards ``total`` units; it ends where MLflow takes no more."""
+        """Progress of this stage towards ``total`` units; it stops the stage if MLflow can record no more."""
         return Progress(self.name, total, unit, self.run.check)
 
     def say(self, message: str) -> None:
-        """A line for the user."""
+        """Print a line for the user."""
         exit_codes.say(f"{self.name}: {message}")
 
 
@@ -85,7 +85,7 @@ LAUNCHED = "train_policy"
 
 
 def _is_helping_rank(name: str) -> bool:
-    """Whether a launcher started this process beside the one that keeps the stage's lock and its records.
+    """Whether a launcher started this process in addition to the one with the stage's lock and records.
 
     Raises:
         LaunchError: this stage runs in one process, which starts others itself.
@@ -126,7 +126,7 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
 
 
 def _fingerprint(entry: StageEntry, params: Params) -> dict[str, Any]:
-    """What decides the stage's result beside data and parameters, as it is now."""
+    """The present state of all that affects the stage's result, except data and parameters."""
     fingerprints = Fingerprints.here(params)
     found = fingerprints.of(entry)
     fingerprints.code.sources.save()
@@ -134,7 +134,7 @@ def _fingerprint(entry: StageEntry, params: Params) -> dict[str, Any]:
 
 
 def _close(run: Recorder, status: str, trace: str = "") -> None:
-    """End the run with the error's traceback beside it, as far as the disk still takes it."""
+    """End the run, with the error's traceback as a file if the disk has room for it."""
     with suppress(TrackingError, OSError):
         if trace:
             run.log_error(trace)

@@ -1,4 +1,4 @@
-"""Ctrl-C and a full disk, in every stage of a real experiment: one message, and the next run goes on."""
+"""Ctrl-C and a full disk in every stage of a real experiment: one message, and the next run continues."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def clone(reproduced: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 
 def outputs(clone: Clone) -> dict[str, bytes]:
-    """Path to content of everything that the stages wrote, their clocks' readings aside."""
+    """Path to content of everything that the stages wrote, without measured times."""
     folders = [clone.folder / name for name in ("data", "models")]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(clone.folder)): path.read_bytes() for path in files}
 
 
 USUAL = {"prepare_policy", "train_policy", "report"}
-"""Stages of every run: the two that resume, and the one that ends an experiment."""
+"""Stages that every test run includes: two that resume, and the one that ends an experiment."""
 
 
 @pytest.mark.kills
@@ -86,7 +86,7 @@ def test_ctrl_c_is_one_line_and_the_next_run_makes_what_was_there(clone: Clone, 
 
 
 def wait_for_child(pid: int) -> None:
-    """Until the stage has its recorder beside it, and so has begun."""
+    """Wait until the stage has started its recorder, and so has begun."""
     wait_for(lambda: bool(psutil.Process(pid).children()), 60)
 
 
@@ -118,8 +118,8 @@ def test_a_stage_that_was_stopped_in_the_middle_goes_on_and_makes_the_same(
         if stage == "prepare_policy":  # saves every 10,000 steps
             wait_for(lambda: any(folder.glob(f"checkpoints/**/{kind}-*")), 60)
             process.kill()
-        else:  # saves every 20 seconds, and when it is told to stop
-            progress = re.compile(r"% [1-9]\d*/\d+ .*episode/s")  # at least one is finished
+        else:  # saves every 20 seconds, and when it gets the signal to stop
+            progress = re.compile(r"% [1-9]\d*/\d+ .*episode/s")  # at least one episode is finished
             wait_for(lambda: bool(progress.search((tmp_path / "said").read_text())), 60)
             process.send_signal(signal.SIGINT)
     process.wait(60)
@@ -137,7 +137,7 @@ FLOORS = "data/rollouts/floors.parquet"
 
 
 def same_rollouts(one: bytes, other: bytes) -> None:
-    """Equal but for rounding, which other batches do otherwise and which may turn a rare draw."""
+    """Equal except for rounding, which differs between batches and may change a rare draw."""
     frames = [pl.read_parquet(io.BytesIO(content)) for content in (one, other)]
     episode = ["group_id", "rollout_index"]
     steps = [frame.group_by(episode).agg(pl.exclude("logprobs")) for frame in frames]

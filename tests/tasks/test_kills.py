@@ -1,7 +1,7 @@
-"""Whatever is killed whenever: started again, the experiment ends with the bytes of an undisturbed run.
+"""An experiment that is killed at any moment and started again ends with the bytes of an undisturbed run.
 
-``make kill-test`` kills 50 times; here it is twice. Every stage that plays or trains has two ranks.
-Countdown needs no workers; that a killed one is replaced is tested with the pool.
+``make kill-test`` kills 50 times; this test kills twice. Every stage that plays or trains has two ranks.
+Countdown needs no workers; the tests of the pool check that a killed worker is replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.kills import Killed, outputs
 KILLS = int(os.environ.get("SKILLPRESS_KILLS", "2"))
 SEED = int(os.environ.get("SKILLPRESS_KILL_SEED", "0"))
 CHAIN = 6
-"""Kills before a run is left alone."""
+"""Kills before a run may finish undisturbed."""
 
 
 @pytest.mark.slow

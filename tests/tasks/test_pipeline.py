@@ -1,4 +1,4 @@
-"""The whole experiment, small, with the real DVC and MLflow, in a fresh clone."""
+"""The whole experiment, in small, with the real DVC and MLflow, in a fresh clone."""
 
 import html
 import json
@@ -110,7 +110,7 @@ def test_a_sample_of_the_episodes_of_each_stage_that_plays_stands_in_mlflow(clon
 
 
 def test_training_leaves_groups_of_its_episodes_with_what_they_taught(clone: Clone) -> None:
-    """Four steps of four groups are few enough to be all there."""
+    """Four steps of four groups are few enough to keep all of them."""
     rollouts = scan_rollouts(clone.folder / TRAINING_ROLLOUTS).collect()
     lessons = scan_advantages(clone.folder / TRAINING_ADVANTAGES).collect()
     key = list(TRAJECTORY_KEY)
@@ -271,13 +271,13 @@ OTHER_WAY = {
     "prepare_policy": {"policy.dtype"},
     "train_policy": {"algorithm.importance_cap", "experience.name"},
 }
-"""Read by the stage where ``policy.model`` names a pretrained model, and ``algorithm.importance`` weights.
-The name of the experience decides the class of its section, before any stage reads."""
+"""Keys that a stage does not read here: the first is for pretrained models, the second for importance
+weights. The name of the experience selects the class of its section, before any stage reads."""
 
 
 def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: Clone) -> None:
-    """The report prints all of them; the sections ``environment`` and ``engine`` are handed over whole. A
-    section that is named whole stands for its keys that params.yaml leaves at their defaults, too."""
+    """The report prints all parameters; the sections ``environment`` and ``engine`` are passed on whole. A
+    whole section in dvc.yaml includes its keys that params.yaml leaves at their defaults."""
     stages = [stage for stage in STAGES if stage != "report"]
     (clone.folder / "watched_stages.py").write_text(WATCHED_STAGES)
     run = clone.python("watched_stages", *stages)
@@ -296,6 +296,6 @@ def test_a_stage_reads_the_parameters_that_dvc_yaml_names_and_no_others(clone: C
 
 
 def leaves(params: dict, key: str) -> list[str]:
-    """``training`` to its keys, ``training.steps`` and ``seed`` to themselves."""
+    """Turns ``training`` into its keys; ``training.steps`` and ``seed`` stay as they are."""
     section = params[key.split(".")[0]]
     return [f"{key}.{name}" for name in section] if isinstance(section, dict) and "." not in key else [key]

@@ -1,4 +1,4 @@
-"""Ctrl-C for a whole run while it trains. What ``kill -9`` does, at any moment, is in test_kills.py."""
+"""Ctrl-C for a whole run while it trains; test_kills.py tests ``kill -9`` at any moment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.recorded import tracked
 pytestmark = pytest.mark.slow
 
 STEPS = 100
-"""So many that training is not over when its first checkpoint has been seen."""
+"""Enough steps that training still runs when the test sees its first checkpoint."""
 
 
 @pytest.mark.kills

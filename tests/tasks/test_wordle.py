@@ -1,4 +1,4 @@
-"""An environment of gymnasium from end to end: TextArena's Wordle, every stage, very small."""
+"""A gymnasium environment from end to end: TextArena's Wordle, every stage, very small."""
 
 from __future__ import annotations
 

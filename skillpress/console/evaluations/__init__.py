@@ -1,1 +1,1 @@
-"""Evaluations without an experiment: playing any model, reading what was played, comparing two of them."""
+"""Evaluations without an experiment: playing any model, reading its episodes, comparing two models."""

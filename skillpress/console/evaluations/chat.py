@@ -26,36 +26,36 @@ from skillpress.play.rollout.ordered import write_in_order
 from skillpress.play.rollout.requests import EpisodeRequest
 
 DEADLINE_SECONDS = 600.0
-"""For one answer, all attempts together, unless --deadline says otherwise."""
+"""Time for one answer, all attempts together, unless --deadline gives another."""
 AT_ONCE = 16
-"""Requests to a server under way at once, unless sampling.slots says otherwise."""
+"""Concurrent requests to a server, unless sampling.slots gives another number."""
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A model behind a chat-completions server; the parts of its agent are those of a language agent."""
+    """A model behind a chat-completions server. Its agent has the parts of a language agent."""
 
     server: ChatServer
 
     @property
     def label(self) -> str:
-        """What the server calls the model, once it is known."""
+        """The server's name for the model, once it is known."""
         return self.server.model or self.server.url
 
     def options(self) -> Mapping[str, Any]:
-        """The address is policy.model; requests under way at once are few unless more are asked for."""
+        """policy.model is the address. Few requests run concurrently unless the user asks for more."""
         return {"policy": {"model": self.server.url}, "sampling": {"slots": AT_ONCE}}
 
     def repeats(self, params: Params) -> str:
-        """As far as the server."""
+        """The same command repeats its episodes only as far as the server does."""
         return (
             "every step is asked for with a seed of its own, which a server need not honour: another "
             "evaluation may differ, but by the server's dice, not by how many requests are under way"
         )
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """The model's name and what its server is not sent. Where the server is decides nothing: after a
-        restart it may be on another port."""
+        """The model's name and the parameters that the server is not sent. The server's address does not
+        count: after a restart it may use another port."""
         self.server.check()
         if params.policy.rendering == COMPACT:
             raise ParamsError(
@@ -77,7 +77,7 @@ class Chat:
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """In this process, as many episodes at once as ``sampling.slots``; each is saved as it ends."""
+        """Play in this process, ``sampling.slots`` episodes at a time; each is saved as it ends."""
         experiment = Experiment(params)
         client = ChatClient(self.server, experiment.evaluation_sampling, journal_of(store))
         made = ChatAgent(
@@ -100,19 +100,19 @@ class Chat:
         write_in_order(output, [store], len(wanted), scratch=store.folder / "slices")
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """Requests answered and tokens counted by the server, those of lost episodes included."""
+        """Requests that the server answered and tokens that it counted, those of lost episodes included."""
         return spent(journal_of(store))
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """What --omit names and what the server has refused."""
+        """The parameters that --omit names and those that the server has refused."""
         return sorted({*self.server.omit, *parameters_left_out(journal_of(store))})
 
 
 def player(options: Namespace) -> Chat:
-    """The server that the options name, with the model that it serves where none is named.
+    """The server that the options name; without a model's name, the one that it serves.
 
     Raises:
-        UserError: no server can be asked so, or none is there.
+        UserError: the options do not fit a server, or no server answers.
     """
     deadline = DEADLINE_SECONDS if options.deadline is None else options.deadline
     if not 0 < deadline < math.inf:
@@ -134,5 +134,5 @@ def player(options: Namespace) -> Chat:
 
 
 def journal_of(store: ResumeStore) -> Path:
-    """Where the tokens of every answer are noted."""
+    """The file that records the tokens of every answer."""
     return store.folder / "answers.jsonl"

@@ -1,4 +1,4 @@
-"""Which code decides what a command plays or samples, and with it whether unfinished work may go on."""
+"""The code that affects what a command plays or samples, and so whether unfinished work may continue."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from skillpress.experiment.params import Params
 from skillpress.pipeline.fingerprints import Fingerprints
 
 AROUND = ("skillpress/console/", "skillpress/pipeline/", "skillpress/show/", "skillpress/measure/")
-"""Folders whose code starts, records and describes an evaluation, and decides none of its episodes."""
+"""Folders whose code starts, records and describes an evaluation, but does not affect its episodes."""
 PLAYED = ("environment", "policy", "engine.name", "reward", "skills.library")
-"""The parameters by which the parts are named that play."""
+"""The parameters that name the parts that play."""
 
 
 def deciding_code(params: Params, module: str) -> dict[str, Any]:
-    """The code of the library that a module runs with an experiment's names: file to hash, and the parts that
-    the experiment names. The versions of libraries are not in it; whoever asks knows which of them decide.
+    """The library's code that a module runs for an experiment: file to hash, and the parts that the
+    experiment names. Versions of libraries are not included; each caller adds those that matter to it.
     """
     fingerprints = Fingerprints.here(params)
     found = fingerprints.closure([module], PLAYED)

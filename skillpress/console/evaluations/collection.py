@@ -1,4 +1,4 @@
-"""Episodes of a policy of this machine, in ``processes`` processes."""
+"""Plays episodes of a policy on this machine, in ``processes`` processes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def play_here(
     output: Path,
     on_finished: Callable[[int], None],
 ) -> None:
-    """Write the episodes in the order wanted; ``policy`` None is the random explorer."""
+    """Write the episodes in the order of ``wanted``; None as the ``policy`` means the random explorer."""
     job = CollectionJob(params, "evaluation", [Play(policy, wanted)], store)
     play_episodes(job, output, on_finished)

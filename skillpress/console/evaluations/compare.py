@@ -3,9 +3,9 @@
     skillpress compare results/floor results/mine
     skillpress compare grpo-0 segcost-0 --pair grpo-1 segcost-1 --pair grpo-2 segcost-2
 
-Both must have played the same tasks, each the same number of times, within the same step budget. With --pair,
-further trainings of the same two methods, the tests also say what would hold for other trainings. Prints the
-table and writes comparison.md and comparison.json.
+Both must have played the same tasks, each the same number of times, with the same step budget. --pair adds
+further trainings of the same two methods; the tests then also say what would hold for other trainings. Prints
+the table and writes comparison.md and comparison.json.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skillpress.pipeline.files import RESULTS
 
 
 def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
-    """The table: every part of the tasks at every step budget, and by vote."""
+    """The rows of the table: every part of the tasks at every step budget, and by vote."""
     first, _ = pairs[0]
     longest, votes = first.record.max_steps, first.votes
     for name in splits_of(first.tasks):

@@ -1,4 +1,4 @@
-"""A comparison as a table in Markdown, with what every figure is and what its interval covers."""
+"""A comparison as a table in Markdown, with the meaning of every figure and of its interval."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Row:
 
 
 def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:
-    """The comparison in Markdown, with what every figure is and what its interval covers."""
+    """The comparison in Markdown, with the meaning of every figure and of its interval."""
     first, second = pairs[0]
     lines = [f"# {second.record.label} (B) against {first.record.label} (A)", ""]
     for letter, side in zip("AB", zip(*pairs, strict=True), strict=True):
@@ -45,7 +45,7 @@ def table(pairs: Sequence[Pair], found: Sequence[Row]) -> str:
 
 
 def notes(pairs: Sequence[Pair]) -> Iterator[str]:
-    """How the table is to be read, a sentence each."""
+    """How to read the table, one sentence each."""
     first, second = pairs[0]
     yield (
         "Success within t steps is the share of episodes that were won in at most t steps; the last t is the "

@@ -1,7 +1,7 @@
-"""How a server's answers ended, counted over an evaluation's steps and said in a sentence.
+"""How a server's answers ended: counts over an evaluation's steps, and a sentence about them.
 
-A figure of success means little where answers were cut off or refused. So these are counted apart from
-answers in a wrong format, each with what to do about it.
+A success rate means little if answers were cut off or refused. So these are counted apart from answers in a
+wrong format, each with what to do about it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TOLD = {
     "shorten the prompts)",
     MALFORMED: "{count:,} in a wrong format",
 }
-"""Why an answer gave no good step (``parsed_action.FORMAT_REASONS``), to how that is said. ``MALFORMED`` is
-for all reasons that are not named."""
+"""The reason why an answer gave no good step (``parsed_action.FORMAT_REASONS``), to its wording in the
+sentence. ``MALFORMED`` covers all reasons that are not listed."""
 TOTAL = "answers"
-"""The name under which all answers are counted, those that were not asked for included."""
+"""The key for the number of all answers, including those that were not asked for."""
 
 
 def count_endings(rollouts: pl.LazyFrame) -> dict[str, int]:
-    """``TOTAL`` and each key of ``TOLD`` to a number of an evaluation's answers."""
+    """``TOTAL`` and each key of ``TOLD``, to the number of such answers in an evaluation."""
     reason = pl.col("invalid").str.split("+").list.first()
     named = {name: (reason == name).sum() for name in TOLD if name != MALFORMED}
     others = malformed() & ~reason.is_in(list(named)).fill_null(False)
@@ -37,10 +37,10 @@ def count_endings(rollouts: pl.LazyFrame) -> dict[str, int]:
 
 
 def endings_told(counts: Mapping[str, int], total: int, limit: str) -> str:
-    """A sentence; empty where no answer has one of the endings of ``TOLD``.
+    """A sentence; empty if no answer has one of the endings of ``TOLD``.
 
     Args:
-        limit: the longest response, and how to raise it.
+        limit: text that gives the longest response and how to raise it.
     """
     told = [
         sentence.format(count=counts[name], limit=limit)

@@ -5,9 +5,9 @@
     skillpress evaluate --model http://127.0.0.1:8000/v1 --environment alfworld --output results/served
     skillpress evaluate --agent explorer --environment countdown
 
-The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games), in full or the same
-even draw of them for everybody with --tasks and one seed. An evaluation that is interrupted goes on when the
-same command is run again. Parameters are those of params.yaml; --params and --set change them.
+The tasks are the environment's official test tasks (ALFWorld: 140 IID and 134 OOD games). With --tasks they
+are an even draw of these, which is the same for every model with the same seed. The same command continues an
+interrupted evaluation. Parameters come from params.yaml; --params and --set change them.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Params) -> None:
-    """Play what is missing and write everything; nothing is done where it is finished.
+    """Play the missing episodes and write all results; does nothing if the evaluation is finished.
 
     Raises:
         FolderError: the folder holds another evaluation.
-        UserError: the agent cannot play here.
+        UserError: the agent cannot play on this machine.
     """
     of_agent = dict(player.check(params))
     asked = {"agent": agent, "deciding": of_agent, "parameters": deciding(params)}
@@ -95,7 +95,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
 
 
 def held_out_tasks(params: Params) -> list[Task]:
-    """The test tasks, checked; they do not depend on how many tasks other splits have."""
+    """The test tasks, checked; the sizes of the other splits do not affect them."""
     environment = bundle(params.environment.name)
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
     with Progress("tasks", params.tasks.test, "task") as progress:
@@ -109,12 +109,12 @@ def held_out_tasks(params: Params) -> list[Task]:
 
 
 def default_output(environment: str, player: Player) -> Path:
-    """Where an evaluation goes when no folder is named, under the names of who plays what."""
+    """The folder of an evaluation that names none; it is named after the environment and the player."""
     return RESULTS / "evaluations" / re.sub(r"[^\w.-]+", "-", f"{environment}-{player.label}")
 
 
 def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
-    """Sections that the options stand for; an option that was not given stands for none."""
+    """Sections that the given options set; an option that was not given sets nothing."""
     given: dict[str, dict[str, Any]] = {
         "tasks": {"test": chosen.tasks},
         "evaluation": {"votes": chosen.votes, "temperature": chosen.temperature},

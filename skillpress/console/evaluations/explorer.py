@@ -1,4 +1,4 @@
-"""The random explorer as a player: the floor that every success rate should be seen against."""
+"""The random explorer as a player: the baseline for every success rate."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from skillpress.play.rollout.requests import EpisodeRequest
 
 @dataclass(frozen=True)
 class Explorer:
-    """The random explorer, the floor of every table."""
+    """The random explorer, the baseline of every table."""
 
     label: str = "random explorer"
 
     def options(self) -> Mapping[str, Any]:
-        """There is no model."""
+        """The explorer's label in place of a model."""
         return {"policy": {"model": self.label}}
 
     def repeats(self, params: Params) -> str:
-        """It computes with whole numbers alone."""
+        """It computes with integers only, so its episodes are the same everywhere."""
         return "the same episodes on every machine"
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """Its draws derive from the seed alone."""
+        """Nothing: its draws derive from the seed alone."""
         return {}
 
     def play(
@@ -41,15 +41,15 @@ class Explorer:
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """Uniformly among the environment's actions for explorers."""
+        """Choose uniformly among the environment's actions for explorers."""
         play_here(None, params, wanted=wanted, store=store, output=output, on_finished=on_finished)
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """Nothing."""
+        """It costs nothing."""
         return {}
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """Nothing."""
+        """No parameter is left out."""
         return ()
 
 

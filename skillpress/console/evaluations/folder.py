@@ -1,11 +1,11 @@
-"""What an evaluation leaves: one folder, whole when its ``evaluation.json`` is there.
+"""The results of an evaluation: one folder, which is complete when it has ``evaluation.json``.
 
-parameters.yaml    every parameter that was read, and who played; written first
+parameters.yaml    every parameter that was read, and the player; written first
 tasks.parquet      the tasks
 rollouts.parquet   every episode, a row per step
-page.html          to look at
+page.html          a report for a browser
 evaluation.json    all figures with their intervals, versions and costs; written last
-unfinished/        episodes of an evaluation that is still to be finished; removed at its end
+unfinished/        episodes of an unfinished evaluation; removed at its end
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from skillpress.measure.evaluation.strata import within
 
 SCHEMA = "skillpress/evaluation/1"
 ALL = "all"
-"""The part that holds every task."""
+"""The part that has all tasks."""
 
 
 class FolderError(UserError):
-    """The folder holds another evaluation; the message says in what it differs."""
+    """The folder holds another evaluation; the message says how it differs."""
 
 
 def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Part to its tasks: all of them, then each split (the first half of a stratum that has two)."""
+    """Part to its tasks: all tasks, then each split (the first half of a stratum that has two)."""
     names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
     return {ALL: list(tasks)} | {name: [t for t in tasks if within(t.stratum, name)] for name in names}
 
 
 @dataclass(frozen=True)
 class Part:
-    """The figures of all tasks, or of those of one split."""
+    """The figures of all tasks, or of the tasks of one split."""
 
     summary: EvaluationSummary
     environment_behavior: tuple[BehaviorFigure, ...]
-    """What only this environment's actions show."""
+    """Figures about the actions of this environment."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +59,29 @@ class EvaluationRecord:
     """The content of ``evaluation.json``."""
 
     label: str
-    """Who played, as tables call it."""
+    """The player's name in tables."""
     agent: str
     deciding: Mapping[str, Any]
     """What identifies the agent: a hash of the model, versions of libraries, the model's name at a server."""
     repeats: str
-    """In a sentence, how far the same command gives the same episodes again."""
+    """One sentence on how exactly the same command repeats the episodes."""
     parameters: Mapping[str, Any]
     """The sections that were read."""
     parts: Mapping[str, Part]
     """``all``, then the splits of environments that have them (``iid``, ``ood``)."""
     tokens: Mapping[str, int]
-    """``prompt`` and ``response`` tokens of the episodes, as far as the agent has tokens."""
+    """``prompt`` and ``response`` tokens of the episodes; empty for an agent without tokens."""
     cost: Mapping[str, int]
-    """What a server counted, requests that were lost included; empty where nobody was paid."""
+    """What a server counted, including lost requests; empty if no server was used."""
     versions: Mapping[str, str]
     reading: Mapping[str, str]
-    """Figure to what it is divided by, and what its interval covers."""
+    """Figure to its denominator, and what its interval covers."""
     endings: Mapping[str, int] = field(default_factory=dict)
-    """How many answers of a server ended how (``endings.py``); empty where no server was asked."""
+    """How many of a server's answers ended in which way (``endings.py``); empty if no server was used."""
     left_out: Sequence[str] = ()
-    """Parameters of the sampling that were not sent to a server: it chose their values."""
+    """Sampling parameters that were not sent to a server, which chose their values."""
     environment_title: str = ""
-    """What pages call the environment; empty in evaluations of versions that did not record it."""
+    """The environment's title on pages; empty in evaluations of versions that did not record it."""
 
     @property
     def environment(self) -> str:
@@ -90,17 +90,17 @@ class EvaluationRecord:
 
     @property
     def played(self) -> str:
-        """What the environment is called on pages."""
+        """The environment's title on pages."""
         return self.environment_title or self.environment
 
     @property
     def max_steps(self) -> int:
-        """T."""
+        """T, the step budget."""
         return int(self.parameters["environment"]["max_steps"])
 
     @property
     def seed(self) -> int:
-        """Of the episodes' dice."""
+        """The seed of the episodes' random choices."""
         return int(self.parameters["seed"])
 
 
@@ -109,60 +109,60 @@ RECORD = TypeAdapter(EvaluationRecord)
 
 @dataclass(frozen=True)
 class EvaluationFolder:
-    """One evaluation's folder, finished or not."""
+    """The folder of one evaluation, finished or not."""
 
     path: Path
 
     @property
     def parameters(self) -> Path:
-        """The echo of what was asked for."""
+        """The file of the parameters that were asked for."""
         return self.path / "parameters.yaml"
 
     @property
     def tasks_file(self) -> Path:
-        """The tasks."""
+        """The file of tasks."""
         return self.path / "tasks.parquet"
 
     @property
     def rollouts_file(self) -> Path:
-        """The episodes."""
+        """The file of episodes."""
         return self.path / "rollouts.parquet"
 
     @property
     def page(self) -> Path:
-        """The page."""
+        """The report's page."""
         return self.path / "page.html"
 
     @property
     def record_file(self) -> Path:
-        """The figures."""
+        """The file of figures."""
         return self.path / "evaluation.json"
 
     @property
     def lock(self) -> Path:
-        """Held by the process that evaluates."""
+        """The lock that the evaluating process holds."""
         return self.path / ".lock"
 
     @property
     def finished(self) -> bool:
-        """Whether everything is there."""
+        """Whether the evaluation is complete."""
         return self.record_file.is_file()
 
     @property
     def played(self) -> bool:
-        """Whether it holds figures, or an episode or answer of an unfinished evaluation."""
+        """Whether the folder has figures, or an episode or answer of an unfinished evaluation."""
         return self.finished or any(path.is_file() for path in self.unfinished.rglob("*"))
 
     @property
     def unfinished(self) -> Path:
-        """Where the episodes of an unfinished evaluation are."""
+        """The folder for the episodes of an unfinished evaluation."""
         return self.path / "unfinished"
 
     def make(self) -> None:
-        """Make the folder where it is not there.
+        """Make the folder if it does not exist.
 
         Raises:
-            FolderError: a file is in its place.
+            FolderError: a file has its path.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -170,16 +170,16 @@ class EvaluationFolder:
             raise FolderError(f"--output: {self.path} is a file; name a folder") from error
 
     def store(self, key: str) -> ResumeStore:
-        """Where unfinished episodes are kept."""
+        """The store of unfinished episodes."""
         return ResumeStore(self.unfinished, key)
 
     def claim(self, asked: Mapping[str, Any]) -> None:
-        """Write what is asked for, or find that it is what the folder was begun with.
+        """Write down what is asked for, or check that the folder was begun with the same.
 
-        What ended before it had played anything (a wrong address, games that are missing) holds no claim.
+        An evaluation that ended before it played anything (a wrong address, missing games) does not count.
 
         Raises:
-            FolderError: the folder holds something else.
+            FolderError: the folder was begun with something else.
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
@@ -200,12 +200,12 @@ class EvaluationFolder:
         write_text(self.parameters, write_yaml(dict(asked)))
 
     def sweep(self) -> None:
-        """Remove what killed processes left half-written; only under the lock."""
+        """Remove half-written files of killed processes. Call it only under the lock."""
         for file in (self.parameters, self.tasks_file, self.rollouts_file, self.page, self.record_file):
             sweep(file)
 
     def remove_unfinished(self) -> None:
-        """Remove the episodes' first copies, once the evaluation is whole."""
+        """Remove the first copies of the episodes, once the evaluation is complete."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
 
     def write(self, record: EvaluationRecord) -> None:
@@ -216,7 +216,7 @@ class EvaluationFolder:
         """The figures.
 
         Raises:
-            StorageError: there is no finished evaluation, or it is of another version.
+            StorageError: there is no finished evaluation, or another version wrote it.
         """
         values = self._read_record()
         values.pop("schema")
@@ -226,10 +226,10 @@ class EvaluationFolder:
             raise StorageError(f"{self.record_file}: damaged ({error}); evaluate again") from error
 
     def sections(self) -> Mapping[str, Any]:
-        """The sections of parameters that the finished evaluation read; its figures are not looked at.
+        """The sections of parameters that the finished evaluation read; its figures are not read.
 
         Raises:
-            StorageError: there is no finished evaluation, or it is of another version.
+            StorageError: there is no finished evaluation, or another version wrote it.
         """
         parameters = self._read_record().get("parameters")
         sections = parameters if isinstance(parameters, dict) else {}
@@ -240,13 +240,14 @@ class EvaluationFolder:
         return sections
 
     def tokenizer(self) -> Path | None:
-        """The folder with the tokenizer of the model that played: the folder that the evaluation names, seen
-        from here or from a folder above the evaluation, or the hub's snapshot in this machine's cache.
+        """The folder with the tokenizer of the model that played. Either it is the folder that the evaluation
+        names, relative to the working directory or to a folder above the evaluation, or the hub's snapshot in
+        this machine's cache.
 
-        None where there is none, as for the random explorer and models behind a URL.
+        None if the player has no tokenizer here: the random explorer, and models behind a URL.
 
         Raises:
-            StorageError: there is no finished evaluation, or it is of another version.
+            StorageError: there is no finished evaluation, or another version wrote it.
         """
         model = str(self.sections()["policy"].get("model", ""))
         places = [Path(model), *(above / model for above in self.path.resolve().parents)]
@@ -274,13 +275,13 @@ def _cached_tokenizer(model: str) -> Path | None:
 
     try:
         found = try_to_load_from_cache(model, TOKENIZER)
-    except HFValidationError:  # a path or a URL
+    except HFValidationError:  # the name is a path or a URL
         return None
     return Path(found).parent if isinstance(found, str) else None
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """``evaluation.votes is 7 and not 3`` for every value that differs, the other's last."""
+    """A text such as ``evaluation.votes is 7 and not 3`` for each difference, the other's value last."""
     for key in dict.fromkeys((*one, *other)):
         mine, theirs, place = one.get(key), other.get(key), f"{path}{key}"
         if isinstance(mine, Mapping) and isinstance(theirs, Mapping):

@@ -3,9 +3,9 @@
     skillpress judge-questions --model Qwen/Qwen2.5-7B-Instruct --output verdicts.parquet
     skillpress judge-questions --model http://127.0.0.1:8000/v1 --params params/notebook_qa.yaml --output ...
 
-It is asked about the questions that the rules keep, at temperature 0, through the engine that the parameters
-name or a chat-completions server. The file goes into ``environment.objectivity``. What was judged before an
-interruption is kept beside it, and the same command goes on from there.
+The model judges the questions that the rules keep, at temperature 0, through the engine that the parameters
+name or a chat-completions server. Set environment.objectivity to the file. Verdicts from before an
+interruption are kept beside it, and the same command continues from there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from skillpress.play.chat.server import ChatServer
 RESPONSE_TOKENS = 256
 """Room for one sentence of reasons and the verdict; a model that reasons first needs more."""
 QUESTIONS_AT_ONCE = 64
-"""Judged between two saves."""
+"""Questions judged between two saves."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def judge_all(questions: pl.DataFrame, judge: AbstractContextManager[Ask], store: ResumeStore) -> None:
-    """Have the questions judged that the store has no verdicts on, and keep each batch as it is done."""
+    """Have the model judge the questions without a verdict in the store, and save each batch."""
     done = store.spans("verdicts")[-1][0] if store.spans("verdicts") else 0
     with Progress("judge-questions", questions.height, "question") as progress:
         progress(done)
@@ -103,7 +103,7 @@ def judge_all(questions: pl.DataFrame, judge: AbstractContextManager[Ask], store
 
 @contextmanager
 def _judge(judge: ChatServer | str, sampling: Sampling, params: Params, store: ResumeStore) -> Iterator[Ask]:
-    """The model, loaded or reached when the first question is put to it."""
+    """The model, loaded or connected to when it gets the first question."""
     if isinstance(judge, ChatServer):
         with closing(ChatClient(judge, sampling, journal_of(store))) as client:
             client.meet()

@@ -1,4 +1,4 @@
-"""A language model on this machine, sampled from by the engine that ``engine.name`` names."""
+"""A language model on this machine, sampled by the engine that ``engine.name`` names."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LOOSE = (
     "beside other requests: another evaluation may differ, by luck alone"
 )
 COMPUTING = ("torch", "transformers")
-"""Libraries that decide what a model samples."""
+"""Libraries that affect what a model samples."""
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model folder or name, sampled from by an engine of this machine."""
+    """A model folder or name, sampled by an engine on this machine."""
 
     model: str
 
@@ -42,15 +42,15 @@ class LanguageModel:
         return "/".join(Path(self.model).parts[-2:])
 
     def options(self) -> Mapping[str, Any]:
-        """The model is policy.model."""
+        """policy.model is the model."""
         return {"policy": {"model": self.model}}
 
     def repeats(self, params: Params) -> str:
-        """As far as the engine promises."""
+        """The same command repeats its episodes as far as the engine promises."""
         return EXACT if params.engine.exact_seeds else LOOSE.format(engine=params.engine.name)
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """Its contents and the libraries that compute, the engine's own among them."""
+        """The model's contents and the libraries that compute, including the engine's own."""
         identity = identify(self.model)
         check_wording(self.model, params)
         libraries = {name: version(name) for name in COMPUTING} | params.engine.libraries()
@@ -64,25 +64,25 @@ class LanguageModel:
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """On the engine that ``engine.name`` names, in ``processes`` processes."""
+        """Play on the engine that ``engine.name`` names, in ``processes`` processes."""
         play_here(
             Path(self.model), params, wanted=wanted, store=store, output=output, on_finished=on_finished
         )
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """Nothing beyond its tokens."""
+        """It costs nothing beyond its tokens."""
         return {}
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """Nothing."""
+        """No parameter is left out."""
         return ()
 
 
 def player(options: Namespace) -> LanguageModel:
-    """From the options of the command line.
+    """The model that the options of the command line name.
 
     Raises:
-        ParamsError: they name no model of this machine, or say something that only a server understands.
+        ParamsError: they name no model on this machine, or an option needs a server.
     """
     refuse_options(options, "language", *SERVER_OPTIONS)
     model = model_of(options)

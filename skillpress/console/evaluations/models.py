@@ -1,7 +1,7 @@
-"""Which model a name means on this machine, found out before any work is done.
+"""Which model a name means on this machine; this is checked before any work is done.
 
-A folder as Hugging Face saves it (an experiment's models/policy is one), a model that a package carries, or a
-name on the hub whose files are in this machine's cache. Nothing is downloaded here.
+The name may be a folder as Hugging Face saves it (such as an experiment's models/policy), a model that a
+package contains, or a name on the hub whose files are in this machine's cache. Nothing is downloaded here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from skillpress.pipeline.identities import PACKAGED, model_identity
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 COMPACT = "compact"
-"""The rendering of policies made from scratch."""
+"""The rendering for policies made from scratch."""
 
 
 def identify(model: str) -> str:
-    """What the name stands for now, as a hash of its folder, a package's version or the hub's snapshot.
+    """The model's present version, as a hash of its folder, a package's version or the hub's snapshot.
 
     Raises:
-        PolicyError: it is none of these here; the message says how to get it.
+        PolicyError: no such model is on this machine; the message says how to get it.
     """
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise PolicyError(
@@ -43,10 +43,10 @@ def identify(model: str) -> str:
 
 
 def check_wording(model: str, params: Params) -> None:
-    """Refuse to show prose to a policy made from scratch, which would read every word as unknown.
+    """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it.
 
     Raises:
-        PolicyError: the rendering is none that the model has words for.
+        PolicyError: the model lacks the words of the rendering.
     """
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
@@ -56,7 +56,7 @@ def check_wording(model: str, params: Params) -> None:
         return
     try:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(model)
-    except Exception as error:  # whatever others' files lead to; tokenizers raises this class itself
+    except Exception as error:  # tokenizers raises this class itself, on any damaged file
         raise PolicyError(f"--model: {model} has no tokenizer that can be loaded ({error})") from error
     if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
         raise PolicyError(

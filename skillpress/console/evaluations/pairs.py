@@ -31,7 +31,7 @@ class Finished:
 
     @property
     def votes(self) -> int:
-        """k."""
+        """k, the votes per task."""
         return int(self.record.parameters["evaluation"]["votes"])
 
     @property
@@ -41,11 +41,11 @@ class Finished:
 
     @property
     def deciding(self) -> dict[str, Any]:
-        """The parameters without those that decide no episode."""
+        """The parameters that affect the episodes."""
         return without_idle(self.record.parameters)
 
     def of(self, part: str) -> EvaluationSteps:
-        """The steps in a part of the tasks."""
+        """The steps of the episodes of a part of the tasks."""
         tasks = splits_of(self.tasks)[part]
         return self.steps.filter(pl.col("task_id").is_in([task.task_id for task in tasks]))
 
@@ -58,18 +58,18 @@ def read(path: Path) -> Finished:
     """The evaluation of a folder.
 
     Raises:
-        StorageError: there is none, or it is damaged or unfinished.
+        StorageError: there is no evaluation, or it is damaged or unfinished.
     """
     folder = EvaluationFolder(path)
     return Finished(path, folder.read(), tuple(folder.tasks()), evaluation_steps(folder.rollouts()))
 
 
 def check(pairs: Sequence[Pair]) -> None:
-    """Refuse what is no comparison of the same thing.
+    """Refuse evaluations that do not measure the same thing.
 
     Raises:
-        ComparisonError: the environment, how often each task was played, or the step budget differ; or,
-            within a pair, the tasks.
+        ComparisonError: they differ in the environment, in how often each task was played, or in the step
+            budget; or, within a pair, in the tasks.
     """
     reference = pairs[0][0]
     for other in (one for pair in pairs for one in pair):
@@ -91,7 +91,7 @@ def check_tasks(first: Finished, second: Finished) -> None:
     """Refuse an evaluation beside itself, and two of different tasks.
 
     Raises:
-        ComparisonError: naming a task that one alone has played.
+        ComparisonError: the two differ in their tasks; the message names a task that only one has played.
     """
     if first.path.resolve() == second.path.resolve():
         raise ComparisonError(f"{first.path} is compared with itself; name two evaluations")

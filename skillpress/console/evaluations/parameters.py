@@ -1,9 +1,9 @@
 """The parameters of an evaluation: params.yaml, the environment's overlay, then the command line.
 
 There is no second system of parameters. An evaluation is described by the same :class:`Params` as an
-experiment, of which it reads some sections (``READ``). They come, later ones over earlier ones, from
+experiment, and reads some of its sections (``READ``). They come from these places; later ones win:
 
-    the experiment that the model is the policy of (its own params.yaml), or else
+    the experiment whose policy the model is (its own params.yaml), or else
     params.yaml and params/paper_<environment>.yaml, the paper's settings for language models;
     overlays that are named; the options of the command line; assignments such as sampling.slots=64
 """
@@ -21,15 +21,15 @@ from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.files import BASE_POLICY, POLICY
 
 VOTES = 7
-"""k where nobody says otherwise, as in the paper's SC@7."""
+"""Default for k, as in the paper's SC@7."""
 SEED = 0
-"""Of the tasks and the episodes' dice, where nobody says otherwise: the same for every model."""
+"""Default seed of the tasks and of the episodes' random choices: the same for every model."""
 READ = ("seed", "processes", "environment", "tasks", "policy", "sampling", "engine", "reward", "evaluation")
 """Sections that an evaluation reads."""
 _DEFAULTS = {"evaluation": {"runs": 1, "votes": VOTES}}
-"""Below the overlays that are named and the options."""
+"""Defaults that named overlays and options may replace."""
 _LEAST = {"tasks": {"train": 1, "validation": 0}, "training": {"steps": 0, "keep": "last"}}
-"""An evaluation trains nothing: what only training needs is set to its least, whatever an overlay says."""
+"""An evaluation does not train: settings for training get their smallest values, whatever overlays say."""
 
 
 def evaluation_params(
@@ -42,9 +42,9 @@ def evaluation_params(
     """The checked parameters.
 
     Args:
-        model: a model folder, or any other name; a folder that an experiment left brings its parameters.
-        overlays: files over these.
-        options: sections that options of the command line stand for.
+        model: a model folder, or any other name; a folder that an experiment made brings its parameters.
+        overlays: files whose values replace these.
+        options: sections that options of the command line set.
         assignments: such as ``policy.history=2``; the value is YAML.
 
     Raises:
@@ -53,7 +53,7 @@ def evaluation_params(
     values, source = _base(environment, model, bool(overlays))
     for over in (_DEFAULTS, *map(read_yaml, overlays), _LEAST, options or {}, assigned(assignments)):
         values = merge(values, over)
-    # Any number of processes will do: training's groups, which they would have to share evenly, are not read.
+    # Any number of processes is valid: training's groups, which they would share evenly, are not read.
     values = merge(values, {"training": {"tasks_per_step": values.get("processes")}})
     params = check_params(values, " + ".join([source, *map(str, overlays), "the command line"]))
     if params.environment.name != environment:
@@ -65,7 +65,7 @@ def evaluation_params(
 
 
 def experiment_of(model: str) -> Path | None:
-    """The params.yaml of the experiment that a model folder is the policy of; None of any other model."""
+    """The params.yaml of the experiment whose policy a model folder is; None for any other model."""
     folder = Path(model).resolve()
     for place in (POLICY, BASE_POLICY):
         root = folder.parents[len(place.parts) - 1] if len(folder.parents) >= len(place.parts) else None
@@ -78,7 +78,7 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
     """Sections from ``section.key=value``.
 
     Raises:
-        ParamsError: one has no ``=``, or its value is not YAML.
+        ParamsError: an assignment has no ``=``, or its value is not YAML.
     """
     values: dict[str, Any] = {}
     for assignment in assignments:
@@ -93,35 +93,35 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def read_sections(params: Params) -> dict[str, Any]:
-    """What of the parameters an evaluation read, as YAML or JSON values."""
+    """The parameters that an evaluation read, as YAML or JSON values."""
     values = params.model_dump(mode="json")
     return {name: values[name] for name in READ} | {
         "tasks": {"test": params.tasks.test},
-        "engine": {"name": params.engine.name},  # the rest of it is where the engine is
+        "engine": {"name": params.engine.name},  # its other keys only say where the engine is
     }
 
 
 def deciding(params: Params) -> dict[str, Any]:
-    """What of them decides its episodes; the model's contents decide, wherever it lies."""
+    """Those parameters that affect its episodes. The model's contents count, but not its place."""
     values = without_idle(read_sections(params))
     del values["policy"]["model"]
     return values
 
 
 def without_idle(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy without what decides no episode: how many are in flight, and in how many processes."""
+    """A copy without the keys that affect no episode: how many run at once, and in how many processes."""
     values = {name: dict(value) if isinstance(value, Mapping) else value for name, value in sections.items()}
     del values["processes"], values["sampling"]["slots"]
     return values
 
 
 def _base(environment: str, model: str, overlaid: bool) -> tuple[dict[str, Any], str]:
-    """(values, where they are from) below all overlays."""
+    """(values, where they come from) below all overlays."""
     if (own := experiment_of(model)) is not None:
         return read_yaml(own), str(own)
     values = read_yaml(lab_file("params.yaml"))
     overlay = lab_file(f"params/paper_{environment}.yaml")
     if overlaid or not overlay.is_file():
         return values, "params.yaml"
-    paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # those that it names are for its training
+    paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # the overlay's are for its training
     return paper, f"params.yaml + params/{overlay.name}"

@@ -1,7 +1,7 @@
-"""Who plays an evaluation: a language model here, one behind a server, or the random explorer.
+"""The players of an evaluation: a language model here, one behind a server, or the random explorer.
 
-A player is one file of this folder and one line in ``PLAYERS``. It is checked before anything is played, says
-what of it decides the result, and plays those of the wanted episodes that its store lacks.
+A player is one file of this folder and one line in ``PLAYERS``. It checks itself before anything is played,
+says which of its properties affect the result, and plays the wanted episodes that its store lacks.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SERVER_OPTIONS = ("name", "key_variable", "deadline", "omit")
 
 
 class Player(Protocol):
-    """Somebody who plays."""
+    """A model or the explorer, with what it needs to play episodes."""
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         ...
 
     def options(self) -> Mapping[str, Any]:
@@ -44,14 +44,14 @@ class Player(Protocol):
         ...
 
     def repeats(self, params: Params) -> str:
-        """In a sentence, how far the same command gives the same episodes again."""
+        """One sentence on how exactly the same command repeats the episodes."""
         ...
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """What of it decides the episodes, as JSON values.
+        """Its properties that affect the episodes, as JSON values.
 
         Raises:
-            UserError: it cannot play here or with these parameters; nothing was done yet.
+            UserError: it cannot play here or with these parameters; no work has been done yet.
         """
         ...
 
@@ -63,20 +63,20 @@ class Player(Protocol):
         output: Path,
         on_finished: Callable[[int], None],
     ) -> None:
-        """Write the episodes in the order wanted; those in the store are not played again."""
+        """Write the episodes in the order of ``wanted``; those in the store are not played again."""
         ...
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """What was paid beyond the tokens that the episodes hold; empty for what runs here."""
+        """Costs beyond the tokens in the episodes; empty for players on this machine."""
         ...
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """Parameters of the sampling that did not reach the model; empty for what runs here."""
+        """Sampling parameters that did not reach the model; empty for players on this machine."""
         ...
 
 
 def choose(options: Namespace) -> tuple[str, Player]:
-    """(its name in ``PLAYERS``, the player) that the options ask for; a URL is asked by the chat agent.
+    """(its name in ``PLAYERS``, the player) for the options; a URL is given to the chat agent.
 
     Raises:
         UserError: the options name no model, or one that the agent cannot use.
@@ -92,10 +92,10 @@ def is_url(model: str) -> bool:
 
 
 def refuse_options(options: Namespace, agent: str, *names: str) -> None:
-    """Refuse options that were given and say nothing to this agent.
+    """Refuse given options that this agent does not understand.
 
     Raises:
-        ParamsError: naming the first of them.
+        ParamsError: such an option was given; the message names the first one.
     """
     for name in names:
         if getattr(options, name) is not None:
@@ -109,7 +109,7 @@ def model_of(options: Namespace) -> str:
     """The model that the options name.
 
     Raises:
-        ParamsError: they name none.
+        ParamsError: they name no model.
     """
     if not options.model:
         raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")

@@ -1,4 +1,4 @@
-"""The options of a model that is reached at a URL, for the commands that ask one."""
+"""Options for models behind a URL, shared by the commands that use one."""
 
 from __future__ import annotations
 

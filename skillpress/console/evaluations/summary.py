@@ -1,4 +1,4 @@
-"""From the episodes of an evaluation to its figures, its page, and the lines that a terminal shows."""
+"""An evaluation's figures, its page, and its lines in the terminal, computed from its episodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READING = {
     "intervals": "95%, over tasks: other tasks of the same kind and these same weights, no other training",
     "std": "over the independent runs of this evaluation; none where there is one run",
 }
-"""How the figures are to be read."""
+"""How to read the figures."""
 
 
 def record_of(
@@ -45,10 +45,10 @@ def record_of(
     folder: EvaluationFolder,
     store: ResumeStore,
 ) -> EvaluationRecord:
-    """Every figure of the episodes in the folder.
+    """All figures of the episodes in the folder.
 
     Raises:
-        EvaluationError: they do not hold every task exactly as often as asked for.
+        EvaluationError: some task was not played exactly as often as asked for.
     """
     rollouts, cost = folder.rollouts(), player.cost(store)
     steps = evaluation_steps(rollouts)
@@ -81,7 +81,7 @@ def record_of(
 
 
 def behavior(environment: str, steps: EvaluationSteps) -> EnvironmentBehavior:
-    """What only this environment's actions show."""
+    """Figures about the actions of this environment."""
     return environment_figures(environment).behavior(steps)
 
 
@@ -93,7 +93,7 @@ def tokens(rollouts: pl.LazyFrame) -> dict[str, int]:
 
 
 def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
-    """The evaluation as a report of its own."""
+    """Write the evaluation's own report."""
     steps = evaluation_steps(folder.rollouts())
     results = [
         PolicyResult(
@@ -117,7 +117,7 @@ def write_page(folder: EvaluationFolder, record: EvaluationRecord) -> None:
 
 
 def facts(record: EvaluationRecord) -> dict[str, str]:
-    """What was measured, how often, and what the figures hold for: what a reader is to see first."""
+    """What was measured, how often, and what the figures are valid for: the top of the page."""
     whole = record.parts[ALL].summary
     sampling, policy = record.parameters["evaluation"], record.parameters["policy"]
     runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""
@@ -150,7 +150,7 @@ def facts(record: EvaluationRecord) -> dict[str, str]:
 
 
 def tokens_told(record: EvaluationRecord) -> str:
-    """Tokens of the episodes and what a server counted; empty where nothing was sampled."""
+    """Tokens of the episodes and what a server counted; empty if no tokens were sampled."""
     cost = {name: count for name, count in record.cost.items() if name != UNCOUNTED}
     counted = {f"{name} tokens": count for name, count in record.tokens.items()}
     counted |= {f"{name.replace('_', ' ')} at the server": count for name, count in cost.items()}
@@ -161,12 +161,12 @@ def tokens_told(record: EvaluationRecord) -> str:
 
 
 def left_out_told(record: EvaluationRecord) -> str:
-    """Which parameters a server was not sent; empty where it got all of them."""
+    """The parameters that a server was not sent; empty if it got all of them."""
     return f"{', '.join(record.left_out)}: the server's own values" if record.left_out else ""
 
 
 def answers_told(record: EvaluationRecord) -> str:
-    """How many of a server's answers were cut off, refused and so on; empty where all were whole."""
+    """How many of a server's answers were cut off, refused and so on; empty if all were complete."""
     if not record.endings:
         return ""
     longest = record.parameters["sampling"]["max_new_tokens"]
@@ -177,7 +177,7 @@ def answers_told(record: EvaluationRecord) -> str:
 
 
 def lines(record: EvaluationRecord) -> Iterator[str]:
-    """The headline: success per split, with what it is divided by."""
+    """The headline: success per split, with its denominator."""
     whole = record.parts[ALL].summary
     runs = f" in each of {whole.runs} runs" if whole.runs > 1 else ""
     yield (

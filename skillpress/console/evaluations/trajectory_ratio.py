@@ -3,10 +3,11 @@
     skillpress trajectory-ratio data/rollouts/evaluation.parquet models/policy models/base --policy start
     skillpress trajectory-ratio results/evaluations/mine/rollouts.parquet models/policy models/base
 
-For each turn the log-probability of what was sampled, under both; their difference, its sum over turns, and
-what the weights exp(sum) are worth: the effective sample size, of whole trajectories and of single turns.
-Weights say how A would do only for episodes that B sampled, at --temperature and without top-p or top-k.
-Writes turns.parquet (a row per turn), trajectory_ratio.json and trajectory_ratio.svg.
+It scores the sampled tokens of each turn under both policies: their log-probabilities, the difference, and
+its sum over turns. It also says what the weights exp(sum) are worth: the effective sample size, of whole
+trajectories and of single turns. Weights estimate A's success only from episodes that B sampled, at
+--temperature and without top-p or top-k. Writes turns.parquet (a row per turn), trajectory_ratio.json and
+trajectory_ratio.svg.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ if TYPE_CHECKING:
     from skillpress.models.policy import Policy
 
 TOGETHER = 256
-"""Trajectories that are scored at a time."""
+"""Trajectories that are scored together."""
 
 
 class RatioError(UserError):
-    """These episodes and models have no ratio; the message says why."""
+    """These episodes and models do not give a ratio; the message says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,11 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
-    """(which rows, how many episodes) are meant.
+    """(condition on rows, number of episodes) of the policy's episodes.
 
     Raises:
-        RatioError: several policies played and none is named, the one named did not, or there are no tokens.
-        StorageError: the file is missing, truncated, or of another schema.
+        RatioError: several policies played and none is named, the named one did not, or there are no tokens.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     tokens = pl.col("response_ids").list.len().sum()
     first = (TAKEN & (pl.col("step") == 0)).sum()
@@ -107,8 +108,8 @@ def score(
     """A row per turn (``TURN_SCHEMA``), few episodes in memory at a time.
 
     Raises:
-        RatioError: the vocabularies differ, or the episodes are not of this vocabulary.
-        PolicyError: a folder holds no model that can be loaded.
+        RatioError: the vocabularies differ, or the episodes have tokens outside the vocabulary.
+        PolicyError: a folder does not contain a model that can be loaded.
     """
     import torch
 
@@ -131,10 +132,10 @@ def score(
 
 
 def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) -> None:
-    """Refuse models to which the same number is another token.
+    """Refuse models that give one number to different tokens.
 
     Raises:
-        RatioError: naming a token in which they differ.
+        RatioError: the vocabularies differ; the message names a token.
     """
     mine, theirs = one.tokenizer.get_vocab(), other.tokenizer.get_vocab()
     unlike = sorted(token for token in mine.keys() | theirs.keys() if mine.get(token) != theirs.get(token))
@@ -151,7 +152,7 @@ def check_tokens(rollouts: Path, trajectories: Sequence[Trajectory], policies: S
     """Refuse episodes that a model cannot have played.
 
     Raises:
-        RatioError: a token is outside the vocabulary, or a turn longer than the context.
+        RatioError: a token is outside the vocabulary, or a turn is longer than the context.
     """
     known = min(int(policy.model.config.vocab_size) for policy in policies)
     room = min(policy.context_length for policy in policies)
@@ -177,7 +178,7 @@ def write(
     spreads: Sequence[Spread],
     asked: dict[str, Any],
 ) -> None:
-    """The three files of the folder, each whole or not at all."""
+    """Write the three files of the folder, each atomically."""
     from skillpress.show.report.trajectory_figure import draw
 
     table, figures = output / "turns.parquet", output / "trajectory_ratio.json"
@@ -190,7 +191,7 @@ def write(
 
 
 def lines(found: dict[str, Spread]) -> Iterator[str]:
-    """What the terminal shows."""
+    """The lines for the terminal."""
     for name, spread in found.items():
         low, high = spread.quantiles["p05"], spread.quantiles["p95"]
         yield (

@@ -1,1 +1,1 @@
-"""Looking at episodes: from a run, an evaluation or a file to the viewer's page."""
+"""Viewing episodes: from a run, an evaluation or a file to the viewer's page."""

@@ -1,7 +1,7 @@
 """What a word of ``skillpress view`` means: an experiment's folder, an evaluation's, or a rollout file.
 
-Beside the rollouts of an experiment lie its tasks, its dictionary and its policy's tokenizer, beside those
-of an evaluation its tasks; they are found for a file that is named by itself as well.
+An experiment has its tasks, its dictionary and its policy's tokenizer beside its rollouts; an evaluation has
+its tasks there. They are also found for a rollout file that is named by itself.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from skillpress.show.viewer.phrases import KnownPhrases
 from skillpress.show.viewer.source import SourceFiles
 
 ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
-"""What an experiment leaves, in the order of its stages."""
+"""An experiment's rollout files, in the order of its stages."""
 
 
 class ViewError(UserError):
-    """A word of the command line is nothing that can be looked at; the message says what would be."""
+    """A word of the command line cannot be viewed; the message says what can be."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is to be opened."""
+    """What to open."""
 
     sources: tuple[SourceFiles, ...]
-    """At least one."""
+    """The rollout files, at least one."""
     phrases: KnownPhrases
-    """Of the first experiment among what was named."""
+    """The phrases of the first experiment among the named paths."""
 
 
 def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
     """All that the paths mean, each rollout file once.
 
     Args:
-        tokenizer: a folder, in place of what lies beside the rollouts.
+        tokenizer: a folder that replaces the tokenizer beside the rollouts.
 
     Raises:
-        ViewError: a path is nothing that can be looked at.
-        StorageError: tasks or a dictionary beside it are damaged.
+        ViewError: a path cannot be viewed.
+        StorageError: the tasks or the dictionary beside it are damaged.
         LayerError: a tokenizer is named, and the package that reads it is not installed.
     """
     if tokenizer is not None:
@@ -62,12 +62,12 @@ def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
 
 
 def _readable(source: SourceFiles) -> SourceFiles:
-    """Without its tokenizer where the package that reads it is not installed: tokens are shown as numbers."""
+    """The source, without its tokenizer if the package for it is missing: tokens then appear as numbers."""
     return replace(source, tokenizer=None) if layers.missing("tokens") else source
 
 
 def experiment_of(path: Path) -> Path | None:
-    """The experiment's folder that is meant, or that the file is of; None for anything else."""
+    """The folder of the experiment that is meant or that the file belongs to; None for anything else."""
     if path.is_dir():
         return path if (path / PARAMETERS).is_file() else None
     place = path.absolute()

@@ -1,11 +1,11 @@
-"""``skillpress view``: leaf through episodes in a browser.
+"""``skillpress view``: browse episodes in a web browser.
 
     skillpress view                                  the experiment of this folder
     skillpress view workspaces/grpo workspaces/segcost
     skillpress view results/evaluations/countdown-models-policy
     skillpress view data/rollouts/evaluation.parquet --tokenizer models/base
 
-The page is served to browsers on this machine alone, until Ctrl-C. Nothing is written, and nothing is fetched
+Only browsers on this machine can open the page, until Ctrl-C. The command writes no files and fetches nothing
 from the network.
 """
 
@@ -25,7 +25,7 @@ from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.server import LOOPBACK, PORT, listen, serve
 
 SWITCH_SECONDS = 0.0005
-"""What an answer waits at most for the thread that works out costs, whenever it needs the interpreter."""
+"""The longest time that an answer waits for the thread that computes costs to release the interpreter."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"tokens are shown as numbers, without words: {layers.remedy('tokens')}", flush=True)
         if chosen.browser:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
-        with suppress(KeyboardInterrupt):  # the way to end it
+        with suppress(KeyboardInterrupt):  # the usual way to end it
             serve(catalogue, opened)
     return 0
 

@@ -1,14 +1,14 @@
-"""Requests that a foreign web page has sent are refused before the application sees them.
+"""Refuses requests from foreign web pages before the application sees them.
 
 A page that is open in the user's browser can send requests to this machine's ports. Two headers, which no
-page can forge, give it away:
+page can forge, reveal it:
 
 - ``Origin`` names the page's own site. Browsers send it with every POST and every WebSocket.
-- ``Host`` names the server as the page calls it. A page can let its own domain lead to 127.0.0.1 (DNS
+- ``Host`` names the server as the page calls it. A page can make its own domain resolve to 127.0.0.1 (DNS
   rebinding). It then has the same origin as the server, but the domain is still in ``Host``.
 
-``Host`` is checked for connections that arrive on loopback. How other machines call this one is not known
-here; a server that listens for them needs a secret, or must be harmless.
+``Host`` is checked for connections that arrive on loopback. The guard cannot know by which names other
+machines call this one, so a server that listens for them needs a secret, or must be harmless.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ NO_PAGES = "this server answers programs, and no web pages"
 
 
 class PageGuard:
-    """ASGI middleware, for HTTP and WebSockets alike."""
+    """ASGI middleware for HTTP and WebSockets."""
 
     def __init__(self, app: ASGIApp, pages: Literal["none", "own"] = "none", port: int | None = None) -> None:
         """
         Args:
-            pages: "own" answers the pages that this server itself sends to a browser; "none" answers
-                programs alone.
-            port: the port that ``Host`` must name. Any will do without it: a tunnel may begin at another.
+            pages: "own" accepts requests from the pages that this server itself sends to a browser; "none"
+                accepts requests from programs only.
+            port: the port that ``Host`` must name. None accepts any: a tunnel may start at another port.
         """
         self._app, self._pages, self._port = app, pages, port
 
@@ -47,7 +47,7 @@ class PageGuard:
         reason = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
         if reason is None:
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":  # closed before it is accepted: the client gets a 403
+        elif scope["type"] == "websocket":  # closed before it is accepted, so the client gets a 403
             await send({"type": "websocket.close", "code": POLICY_VIOLATED, "reason": reason})
         else:
             body = json.dumps({"error": reason}).encode()
@@ -56,7 +56,7 @@ class PageGuard:
             await send({"type": "http.response.body", "body": body})
 
     def _refusal(self, scope: Scope) -> str | None:
-        """Why a request is refused; None where it is not."""
+        """Why a request is refused; None if it is accepted."""
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         address = address_of(scope["server"][0])
@@ -69,7 +69,7 @@ class PageGuard:
         return None if origins == [f"http://{host}" for host in hosts] else FOREIGN_PAGE
 
     def _are_ours(self, hosts: list[str], address: IPv4Address | IPv6Address) -> bool:
-        """Whether ``Host`` was sent once and names this machine."""
+        """Whether there is exactly one ``Host`` and it names this machine."""
         literal = f"[{address}]" if address.version == 6 else str(address)
         names = (literal, "0.0.0.0", "localhost", socket.gethostname().lower())
         if self._port is None:
@@ -79,13 +79,13 @@ class PageGuard:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens on this host can be reached from this machine alone."""
+    """Whether a server that listens on this host can be reached only from this machine."""
     address = address_of(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def address_of(host: str) -> IPv4Address | IPv6Address | None:
-    """The IP address that a host is written as; None where it is a name."""
+    """The IP address that the host's text gives; None for a name."""
     try:
         address = ip_address(host)
     except ValueError:

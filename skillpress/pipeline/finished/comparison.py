@@ -1,8 +1,8 @@
-"""Methods against each other, over the experiments (method x seed) that were run of them.
+"""Comparison of methods over their finished experiments (method x seed).
 
-Methods are paired within a seed. A task that several seeds were tested on is one task for all of them:
-ALFWorld's games are the same for every seed, Countdown's are each seed's own. The first method is the one
-that the others are tested against.
+Methods are paired within a seed. A task that several seeds share counts as one task: ALFWorld's games are the
+same for every seed, while each seed has its own Countdown tasks. The other methods are tested against the
+first one.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from skillpress.show.report.page import render_report
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A line of the comparison's table; shares in [0, 1]."""
+    """A row of the comparison's table; shares are in [0, 1]."""
 
     method: str
     seeds: int
     pass_at_1: float
     std_over_seeds: float | None
-    """None with a single seed."""
+    """None for a single seed."""
     tasks: int
-    """Different ones."""
+    """The number of different tasks."""
     low: float
     """Wilson's 95% interval over tasks, for these trained policies."""
     high: float
     trainings_low: float | None
-    """The 95% interval over seeds and tasks, for other trainings; None with a single seed."""
+    """The 95% interval over seeds and tasks, for other trainings; None for a single seed."""
     trainings_high: float | None
     budget_area: float
     checkpoint: str
-    """The rule by which its weights were chosen (``training.keep``); empty where none was trained."""
+    """The rule that chose its weights (``training.keep``); empty for a policy without training."""
 
 
 def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
-    """The random explorer, the imitation start, then every method in the order given."""
+    """The random explorer, the imitation start, then every method in the given order."""
     groups = by_method(experiments)
     first = next(iter(groups.values()))
     rows = [row(label, first, policy) for policy, label in BASELINES.items()]
@@ -59,11 +59,11 @@ def table(experiments: Sequence[FinishedRun]) -> list[MethodRow]:
 
 
 def row(label: str, experiments: Sequence[FinishedRun], policy: str) -> MethodRow:
-    """One policy's line over its experiments."""
+    """The row of one policy over its experiments."""
     episodes = [episode_table(e.unchecked_steps(policy)) for e in experiments]
     scores = Scores.of([table.group_by("task_id").agg(score=pl.col("won").mean()) for table in episodes])
     seeds = scores.seed_means().tolist()
-    interval = wilson(min(scores.mean(), 1.0), scores.effective_tasks())  # a mean may round above 1
+    interval = wilson(min(scores.mean(), 1.0), scores.effective_tasks())  # rounding may lift a mean above 1
     trainings = over_trainings(scores, shares=True)
     longest = experiments[0].params.environment.max_steps
     rules = sorted({experiment.params.training.keep for experiment in experiments})
@@ -105,13 +105,13 @@ def paired_tests(experiments: Sequence[FinishedRun]) -> dict[str, Comparison]:
 def page(
     experiments: Sequence[FinishedRun], tests: Mapping[str, Comparison], versions: Mapping[str, str]
 ) -> str:
-    """The comparison as a report of its own; parameters are those of the first experiment."""
+    """The comparison as its own report; the parameters shown are those of the first experiment."""
     tables, notes = tables_or_reason(experiments)
     results = []
     shown: set[tuple[str, int]] = set()
     for experiment in experiments:
         for result in policy_results(experiment, experiment.label):
-            if (result.method, result.seed) not in shown:  # the baselines of a seed are every method's
+            if (result.method, result.seed) not in shown:  # all methods share the baselines of a seed
                 shown.add((result.method, result.seed))
                 results.append(result)
     return render_report(
@@ -137,7 +137,7 @@ def as_json(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> dict[
 
 
 def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator[str]:
-    """The table and the tests in Pass@1 as lines to print, each interval with what it holds for."""
+    """The table and the tests in Pass@1 as lines to print, each interval with what it covers."""
     for line in rows:
         others = ""
         if line.trainings_low is not None:
@@ -155,7 +155,7 @@ def text(rows: Sequence[MethodRow], tests: Mapping[str, Comparison]) -> Iterator
 
 
 def by_method(experiments: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
-    """The experiments of each method, methods in the order of their first."""
+    """The experiments of each method; methods in the order of their first experiment."""
     groups: dict[str, list[FinishedRun]] = {}
     for experiment in experiments:
         groups.setdefault(experiment.label, []).append(experiment)

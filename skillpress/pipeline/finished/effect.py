@@ -1,4 +1,4 @@
-"""What training did to success, in one sentence: the console's last line and the report's first."""
+"""The effect of training on success, in one sentence: the console's last line and the report's first."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from skillpress.pipeline.files import START, TRAINED
 from skillpress.pipeline.finished.results import comparisons
 
 ADVICE = Path("docs/training_made_it_worse.md")
-"""What to try, in the repository and in every workspace."""
+"""The page with advice, in the repository and in every workspace."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The trained policy against the one that training started from, on the same held-out tasks."""
+    """The trained policy against the policy that training started from, on the same held-out tasks."""
 
     difference: float
-    """Of success, in [-1, 1]."""
+    """Difference of the success rates, in [-1, 1]."""
     low: float
     """Lower end of the 95% interval over tasks, for these two policies."""
     high: float
 
     @property
     def worse(self) -> bool:
-        """Whether luck alone is an unlikely explanation of a loss."""
+        """Whether success fell by more than chance would explain."""
         return self.high < 0
 
     @property
     def sentence(self) -> str:
-        """Such as ``training changed success by -9.0 points (-14.5 to -3.5)``, and what can be told of it."""
+        """Text such as ``training changed success by -9.0 points (-14.5 to -3.5)``, with its conclusion."""
         interval = f"({_points(self.low)} to {_points(self.high)})"
         said = f"training changed success by {_points(self.difference)} points {interval}"
         if self.worse:
@@ -40,7 +40,7 @@ class Effect:
 
 
 def effect(found: Mapping[str, Comparison], training_steps: int) -> Effect | None:
-    """By the paired tests of an evaluation; None where nothing was trained."""
+    """The effect by the paired tests of an evaluation; None without training."""
     compared = found.get(f"{TRAINED} against {START}")
     if compared is None or not training_steps:
         return None
@@ -49,7 +49,7 @@ def effect(found: Mapping[str, Comparison], training_steps: int) -> Effect | Non
 
 
 def effect_line(results: Path, training_steps: int) -> str | None:
-    """What a console says of a finished experiment; None where nothing was trained.
+    """The console's line about a finished experiment; None without training.
 
     Raises:
         StorageError: evaluation.json is missing or damaged.

@@ -1,4 +1,4 @@
-"""What an experiment's stages left that the viewer shows, where they left it."""
+"""An experiment's files that the viewer shows, at the paths where the stages wrote them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PARAMETERS = "params.yaml"
 
 
 def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
-    """A rollout file of an experiment, with its tasks, its rules of skills and its policy's tokenizer.
+    """A rollout file of an experiment, with its tasks, its skill rules and its policy's tokenizer.
 
     Raises:
         StorageError: the tasks or the parameters are damaged.
@@ -59,10 +59,10 @@ def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
 
 
 def stated_projection(section: Any, source: Path) -> Projection | None:
-    """φ by the rules that an ``environment`` section states; None where its environment has φ of its own.
+    """φ by the rules that an ``environment`` section gives; None if its environment has its own φ.
 
     Raises:
-        StorageError: the section, which stands in ``source``, is damaged.
+        StorageError: the section is damaged; the message names ``source``.
     """
     try:
         environment = bundle(named(ENVIRONMENTS, section))
@@ -84,7 +84,7 @@ def _projection(parameters: Path) -> Projection | None:
 
 
 def experiment_tasks(home: Path) -> dict[str, Task]:
-    """The tasks of all splits that are there, by their ids.
+    """The tasks of all existing splits, by id.
 
     Raises:
         StorageError: a file is damaged.
@@ -94,7 +94,7 @@ def experiment_tasks(home: Path) -> dict[str, Task]:
 
 
 def known_phrases(home: Path) -> KnownPhrases:
-    """What an experiment left of its dictionaries; nothing where its stages have not run.
+    """The phrases of an experiment's dictionaries; empty if its stages have not run.
 
     Raises:
         StorageError: a file is damaged.
@@ -108,7 +108,7 @@ def known_phrases(home: Path) -> KnownPhrases:
 
 
 def _bits(path: Path) -> dict[Skills, float]:
-    """What each learned phrase of the dictionary saves."""
+    """The bits that each learned phrase of the dictionary saves."""
     if not path.is_file():
         return {}
     rows = read_phrases(path).drop_nulls("bits_saved").select("phrase", "bits_saved").rows()
@@ -116,7 +116,7 @@ def _bits(path: Path) -> dict[Skills, float]:
 
 
 def some_episodes(home: Path, title: str, seed: int) -> str:
-    """A page with a sample of the evaluation's episodes and of those that training learned from."""
+    """A page with a sample of the evaluation's episodes and of the episodes that training learned from."""
     sources = [rollout_source(home, path, path.stem) for path in (EVALUATION_ROLLOUTS, TRAINING_ROLLOUTS)]
     with closing(Catalogue(title, sources, known_phrases(home))) as catalogue:
         chosen = sample(catalogue.table(), seed)

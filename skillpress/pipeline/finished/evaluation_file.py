@@ -1,4 +1,4 @@
-"""results/evaluation.json, read back."""
+"""Reads results/evaluation.json."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from skillpress.core.storage import read_json
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
 
 TABLES = ("policies", "comparisons")
-"""What holds an entry for each policy, and for each two."""
+"""The keys with an entry for each policy, and for each pair of policies."""
 
 
 def read_evaluation(results: Path) -> dict[str, Any]:
-    """Its content, of this version.
+    """The content of the file, if this version wrote it.
 
     Raises:
-        StorageError: it is missing or damaged.
+        StorageError: the file is missing or damaged.
     """
     values = read_json(results / "evaluation.json")
     parts = values if isinstance(values, dict) else {}
@@ -29,7 +29,7 @@ def read_evaluation(results: Path) -> dict[str, Any]:
 
 
 def checkpoint(results: Path) -> SelectedCheckpoint:
-    """Which of a training run's weights the trained policy's are, and by which rule.
+    """The training step whose weights the trained policy has, and the rule that chose it.
 
     Raises:
         StorageError: evaluation.json is missing or damaged.

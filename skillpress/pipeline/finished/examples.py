@@ -1,4 +1,4 @@
-"""One task as it was won before training and after: the example of the report."""
+"""The report's example: one task, as it was won before training and after."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from skillpress.show.report.data import Example, ExampleStep
 from skillpress.skills.dictionary import SkillDictionary
 
 READABLE = 12
-"""Steps in the longest episode that is still shown as an example."""
+"""The most steps of an episode that is shown as an example."""
 
 
 def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Example]:
-    """One task as it was won before training and after, cut into phrases.
+    """One task, as it was won before training and after, cut into phrases.
 
-    Of the tasks that both policies won in at most ``READABLE`` steps, the one on which training saved
-    the most steps (the first by id among equals); none when there is no such task.
+    The choice is among the tasks that both policies won in at most ``READABLE`` steps: the one on which
+    training saved the most steps (the first by id among equals). The list is empty if there is no such task.
     """
     before, after = (shortest_wins(run.unchecked_steps(policy)) for policy in (START, TRAINED))
     saved = pl.col("length") - pl.col("length_after")
@@ -48,8 +48,8 @@ def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Examp
 
 
 def shortest_wins(steps: EvaluationSteps) -> pl.DataFrame:
-    """A row for each task that was won: the episode of its shortest win (the first among equals), where
-    that is readable."""
+    """A row for each won task: the episode of its shortest win (the first among equals), if that is
+    short enough to read."""
     wins = episode_table(steps).filter("won", pl.col("length") <= READABLE)
     return wins.sort("length", maintain_order=True).unique("task_id", keep="first")
 
@@ -70,7 +70,7 @@ def example(
     trajectory: Trajectory,
     dictionary: SkillDictionary | None,
 ) -> Example:
-    """A trajectory as the report shows it."""
+    """A trajectory in the form that the report shows."""
     labels = projection(task, trajectory)
     steps = [
         ExampleStep(step.action, label, step.invalid is not None)

@@ -2,10 +2,10 @@
 
     skillpress tables . workspaces/grpo-seed0 workspaces/grpo-seed1 --out results/paper
 
-A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method is
-read from its parameters, so the folder's name does not matter. Runs of one environment must agree in
-everything that both the method and its start have in common; runs that differ in the seed alone are
-pooled. Writes tables.md, tables.csv and tables.html.
+A run is a folder in which an experiment was reproduced: the repository, or a workspace. Its method follows
+from its parameters, so the folder's name does not matter. Runs of one environment must agree in everything
+that the method and its start share; runs that differ only in the seed are pooled. Writes tables.md,
+tables.csv and tables.html.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from skillpress.show.report.paper_page import render_paper_page
 
 
 def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
-    """The tables to which the runs' environments add rows, those of dictionaries at the end.
+    """The tables that get rows from the runs' environments; tables of dictionaries come last.
 
     Raises:
-        RunsError: the runs cannot stand in one table.
+        RunsError: the runs do not fit in one table.
     """
     check_runs(runs)
     of_environment: dict[str, list[FinishedRun]] = {}
@@ -60,7 +60,7 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
 
 
 def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], list[str]]:
-    """(the tables, notes on them) for a page; runs that cannot stand in them give a note alone."""
+    """(the tables, notes on them) for a page; runs that do not fit in one table give only a note."""
     try:
         return tables_of(runs), notes_on(runs)
     except RunsError as error:
@@ -68,7 +68,7 @@ def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], lis
 
 
 def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]:
-    """Method to all its episodes in one environment; the baselines of a seed are every method's."""
+    """Method to all its episodes in one environment; all methods share the baselines of a seed."""
     parts: dict[tuple[str, int], EvaluationSteps] = {}
     for run in runs:
         for policy, method in (*BASELINES.items(), (TRAINED, run.method)):
@@ -91,7 +91,7 @@ def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]
 
 
 def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
-    """How the figures were computed, a sentence each."""
+    """How the figures were computed, one sentence each."""
     seeds: dict[str, list[str]] = {}
     for run in runs:
         seeds.setdefault(f"{run.played} {run.method}", []).append(str(run.params.seed))
@@ -115,7 +115,7 @@ def notes_on(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def played(params: Params) -> str:
-    """How an environment's runs were evaluated, and what the method Vanilla is in them."""
+    """How an environment's runs were evaluated, and what the method Vanilla means for them."""
     section, demonstrations = params.evaluation, params.imitation.demonstrations
     after = f" after imitating {demonstrations:,} demonstrations" if demonstrations else ""
     return (

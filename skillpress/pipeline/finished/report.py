@@ -1,4 +1,4 @@
-"""What the report of a finished experiment shows, gathered from the files that its stages wrote."""
+"""The contents of a finished experiment's report, read from the files that its stages wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillpress.skills.history import read_history
 
 LIBRARIES = ("skillpress", "torch", "transformers", "deepspeed", "polars", "numpy")
 BENCHMARK = Path("benchmarks/results/dictionary.json")
-"""Measured once per machine by ``python -m benchmarks.dictionary`` and committed."""
+"""Measured once per machine by ``python -m benchmarks.dictionary``, and committed."""
 
 
 def report_data(run: FinishedRun, episodes_page: str) -> ReportData:

@@ -1,4 +1,4 @@
-"""What an experiment left in results/, as the report and the comparison page show it."""
+"""An experiment's results/ in the form that the report and the comparison page show."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.show.report.data import Curve, PolicyResult, Scaling
 
 BASELINES = {EXPLORER: "random explorer", START: "imitation start"}
-"""Policies that no method trained, to their names on pages."""
+"""Policies without training, to their names on pages."""
 
 
 def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
-    """The baselines and the trained policy, which ``method`` trained.
+    """The baselines and the trained policy, whose method is ``method``.
 
     Raises:
         StorageError: evaluation.json is missing or damaged.
@@ -71,7 +71,7 @@ def _foreign(results: Path, part: str, error: ValidationError) -> StorageError:
 
 
 def curves(run: FinishedRun, method: str) -> list[Curve]:
-    """The learning curve; none when there was no training.
+    """The learning curve; the list is empty if there was no training.
 
     Raises:
         StorageError: training.csv is missing or damaged.
@@ -87,7 +87,7 @@ def curves(run: FinishedRun, method: str) -> list[Curve]:
 
 
 def scaling(path: Path) -> Scaling | None:
-    """The scaling curve of the dictionary's benchmark; None where it was never measured.
+    """The scaling curve of the dictionary's benchmark; None if it was not measured.
 
     Raises:
         StorageError: the file is damaged.

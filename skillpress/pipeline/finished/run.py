@@ -1,4 +1,4 @@
-"""A finished run: one folder in which an experiment was reproduced, read back."""
+"""A finished run, read from the folder in which an experiment was reproduced."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from skillpress.skills.library.library import SkillLibrary, read_library
 
 VANILLA = "vanilla"
 BASELINES = {EXPLORER: "explorer", START: VANILLA}
-"""Policies that no method trained, to their methods in the paper's tables."""
+"""Policies without training, to their methods in the paper's tables."""
 
 COMMON = ("environment", "tasks", "policy", "imitation", "evaluation")
 """Sections of params.yaml in which the runs of one environment must agree."""
 
 
 class RunsError(UserError):
-    """These runs cannot stand in one table; the message says which and why."""
+    """These runs do not fit in one table; the message says which ones and why."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class FinishedRun:
     folder: Path
     params: Params
     checkpoint: SelectedCheckpoint
-    """Which weights its trained policy has, and by which rule."""
+    """The training step whose weights its trained policy has, and the rule that chose it."""
     tasks: tuple[Task, ...]
-    """What it was evaluated on."""
+    """The tasks of its evaluation."""
     label: str = ""
-    """What a comparison calls its method, such as the name of its overlay; empty where nobody named it."""
+    """A comparison's name for its method, such as the name of its overlay; empty if it has none."""
 
     @property
     def seed(self) -> int:
@@ -67,12 +67,12 @@ class FinishedRun:
 
     @property
     def results(self) -> Path:
-        """Where its figures lie."""
+        """The folder of its figures."""
         return self.folder / RESULTS
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those that it evaluated, in the order of the tables."""
+        """The evaluated policies, in the order of the tables."""
         return POLICIES
 
     @property
@@ -80,7 +80,7 @@ class FinishedRun:
         """The method as ``skillpress.measure.paper.layout.METHODS`` names it.
 
         Raises:
-            RunsError: its parameters are those of a control that the paper has no column for.
+            RunsError: its parameters describe a control for which the paper has no column.
         """
         params = self.params
         if params.training.steps == 0:
@@ -114,9 +114,9 @@ class FinishedRun:
 
     @property
     def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
-        """Learned phrases of the dictionary of the last training step that had a success, and their uses.
+        """Learned phrases and their uses, in the dictionary of the last training step with a success.
 
-        None where nothing was trained or nothing ever succeeded.
+        None if there was no training, or no success in it.
 
         Raises:
             StorageError: the file is damaged.
@@ -127,7 +127,7 @@ class FinishedRun:
 
     @property
     def library(self) -> SkillLibrary:
-        """The skill library that training left; empty where the experiment has none.
+        """The skill library that training wrote; empty if the experiment has none.
 
         Raises:
             StorageError: the file is damaged.
@@ -142,24 +142,24 @@ class FinishedRun:
 
     @property
     def played(self) -> str:
-        """What the environment is called on pages."""
+        """The environment's title on pages."""
         return self.params.environment.title
 
     def unchecked_steps(self, policy: str) -> EvaluationSteps:
-        """One policy's evaluation as it lies on disk, marked with the training seed.
+        """One policy's evaluation as it is on the disk, marked with the training seed.
 
         Raises:
-            StorageError: it is missing or damaged.
+            StorageError: the file is missing or damaged.
         """
         every = evaluation_steps(scan_rollouts(self.folder / EVALUATION_ROLLOUTS), self.seed)
         return every.filter(pl.col("policy") == policy)
 
     def steps(self, policy: str) -> EvaluationSteps:
-        """The same, after a look whether it is whole.
+        """One policy's evaluation, checked for completeness.
 
         Raises:
-            EvaluationError: it does not hold every task the same number of times.
-            RunsError: it was not played by the weights that training left.
+            EvaluationError: some tasks were played more often than others.
+            RunsError: other weights played it than those that training kept.
         """
         section = self.params.evaluation
         steps = self.unchecked_steps(policy)
@@ -176,7 +176,7 @@ class FinishedRun:
 
 
 def read_run(folder: Path, label: str = "") -> FinishedRun:
-    """The run of a folder.
+    """The run in a folder.
 
     Raises:
         ParamsError: its params.yaml is missing or wrong.
@@ -192,11 +192,11 @@ def read_run(folder: Path, label: str = "") -> FinishedRun:
 
 
 def check_runs(runs: Sequence[FinishedRun]) -> None:
-    """One checkpoint rule; each method has each seed once; runs of an environment agree in what they
-    share.
+    """Check that there is one checkpoint rule, that each method has each seed once, and that runs of an
+    environment agree in what they share.
 
     Raises:
-        RunsError: they do not.
+        RunsError: one of these is not the case.
     """
     if len(rules := {run.checkpoint.rule for run in runs}) > 1:
         raise RunsError(f"trained policies were chosen by different rules: {', '.join(sorted(rules))}")
@@ -216,7 +216,7 @@ def check_runs(runs: Sequence[FinishedRun]) -> None:
 
 
 def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
-    """What keeps two runs of an environment out of one table."""
+    """The differences that keep two runs of an environment out of one table."""
     for section in COMMON:
         mine, theirs = (getattr(run.params, section).model_dump() for run in (one, other))
         for key, value in mine.items():

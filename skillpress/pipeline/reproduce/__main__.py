@@ -8,7 +8,7 @@
     skillpress run --dry-run --params ...                   what it would do and need
     skillpress run --dry-run --launch slurm --nodes 2 ...   what a scheduler is to be given
 
-DVC alone does the work (``dvc repro`` is the same without the lock and the check).
+DVC does all the work (``dvc repro`` is the same without the lock and the check).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if chosen.dry_run:
             from skillpress.pipeline.reproduce.dry_run import (
-                describe,  # seconds of importing, for a dry run alone
+                describe,  # takes seconds to import, which only a dry run should spend
             )
 
             rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
@@ -84,15 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def reproduce(
     variant: Variant, stages: Sequence[str] = (), remote: str | None = None, lock: Path | None = None
 ) -> int:
-    """``dvc repro`` in the variant's workspace, alone there; returns an exit code of ``exit_codes``.
+    """``dvc repro`` in the variant's workspace, under its lock; returns an exit code of ``exit_codes``.
 
     Args:
-        stages: what to reproduce, with all that it depends on; everything where none is named.
-        remote: where other machines' results are taken from, and these left for them.
-        lock: of the machine that has done it.
+        stages: what to reproduce, with all that it depends on; everything if no stage is named.
+        remote: where this machine takes results of other machines from, and leaves its own.
+        lock: the lock file of the machine that has finished the experiment.
 
     Raises:
-        ParamsError: its parameters are wrong, or there is no such stage; nothing was run.
+        ParamsError: the parameters are wrong, or there is no such stage; nothing was run.
         LockTimeoutError: another run holds the workspace.
     """
     lock = lock and lock.resolve()
@@ -106,7 +106,7 @@ def reproduce(
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
         from skillpress.pipeline.finished.effect import (
-            effect_line,  # seconds of importing, for a run that is done
+            effect_line,  # takes seconds to import, which only a finished run should spend
         )
 
         results = workspace / RESULTS

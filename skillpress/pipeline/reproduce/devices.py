@@ -1,6 +1,6 @@
-"""The devices of which a dry run says whether an experiment fits: this machine's, or others that are named.
+"""The devices whose memory a dry run compares: this machine's, or others that the options give.
 
-What is imported takes seconds, so a command line that has these options imports it for a dry run alone.
+The imports take seconds, so commands with these options import this module only for a dry run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillpress.experiment.fitting import Devices
 
 GB = 10**9
-"""The unit that cards are sold by; a card of 80 GB has a little more."""
+"""The unit in which cards are sold; a card of 80 GB has a little more."""
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asked_for(chosen: argparse.Namespace) -> Devices:
-    """What the options name, or this machine.
+    """The devices that the options give, or this machine's.
 
     Raises:
         ParamsError: one of the options is missing.
@@ -48,7 +48,7 @@ def asked_for(chosen: argparse.Namespace) -> Devices:
 
 
 def this_machine() -> Devices:
-    """Its GPUs, or its memory where it has none."""
+    """Its GPUs, or its main memory if it has no GPU."""
     import torch
 
     from skillpress.experiment.fitting import Devices

@@ -1,16 +1,16 @@
-"""What an experiment would do, without doing it: its parameters, its size, its memory, its time and its disk.
+"""What an experiment would do, without doing it: its parameters, size, memory, time and disk space.
 
     skillpress run --dry-run --params params/paper_alfworld.yaml --devices 8 --device-memory 80
     skillpress run --dry-run --params ... --sampling-rate 20000 --training-rate 8000 --step-ms 5
 
-No task is made and no weights are read. All sizes
-are upper bounds. Whether the memory suffices is asked of this machine, or of the devices that are named;
-where it does not, parameters are named with which it would.
+No task is made and no weights are read. All sizes are upper bounds. The memory is compared with this
+machine's, or with that of the devices that the options give. If it does not suffice, the output names
+parameters with which it would.
 
-Time is estimated from the rates that are given and from nothing else: tokens per second of one process
-through the model (or through its update), and the milliseconds that an environment step takes. What
-processes share is divided by their number. A token that training scores without a way back takes a third
-of the time of one that it learns from, with gradient checkpointing a quarter.
+The time is estimated only from the given rates: tokens per second of one process through the model (or
+through its update), and the milliseconds of an environment step. Work that processes share is divided by
+their number. A token that training scores without a backward pass takes a third of the time of one that it
+learns from, or a quarter with gradient checkpointing.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
 
 
 def model_shape(params: Params) -> tuple[ModelShape | None, str]:
-    """The policy's shape, and where it is known from; None where nobody knows it here."""
+    """The policy's shape, and its source; None if this machine cannot find it out."""
     name = params.policy.model
     if params.policy.from_scratch:
         policy = Experiment(params).starting_policy()
@@ -75,7 +75,7 @@ def model_shape(params: Params) -> tuple[ModelShape | None, str]:
 
 
 def _shape_of_files(name: str) -> ModelShape | None:
-    """From the model's configuration, if it is on this machine; no weights are read."""
+    """The shape by the model's configuration, if it is on this machine; no weights are read."""
     try:
         config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
         with torch.device("meta"):
@@ -86,7 +86,7 @@ def _shape_of_files(name: str) -> ModelShape | None:
 
 
 def shape_of(config: object, parameters: int) -> ModelShape:
-    """The shape of a model with this configuration; a multimodal one says it of its language model."""
+    """The shape of a model with this configuration; for a multimodal model, that of its language model."""
     config = config.get_text_config()  # type: ignore[attr-defined]
     heads = config.num_attention_heads  # type: ignore[attr-defined]
     hidden = config.hidden_size  # type: ignore[attr-defined]
@@ -139,7 +139,7 @@ def _memory(params: Params, shape: ModelShape) -> Iterator[str]:
 
 
 def _fit(values: Mapping[str, Any], params: Params, shape: ModelShape, devices: Devices) -> Iterator[str]:
-    """Whether it fits, and if not, with what it would."""
+    """Whether it fits, and if not, with which parameters it would."""
 
     def asked(params: Params) -> str:
         found = demand(params, shape, devices.count is not None)
@@ -165,7 +165,7 @@ def _fit(values: Mapping[str, Any], params: Params, shape: ModelShape, devices: 
 
 
 def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
-    """What it takes, and whether so many free bytes suffice; None where the disk is another machine's."""
+    """Its disk space, and whether ``free`` bytes suffice; None means another machine's disk."""
     parts = disk(params, shape)
     asked = sum(parts.values())
     yield f"disk, at most: {asked / GB:.2f} GB"
@@ -178,7 +178,7 @@ def _disk(params: Params, shape: ModelShape, free: int | None) -> Iterator[str]:
 def _time(params: Params, rates: Rates) -> Iterator[str]:
     parts, processes = work(params), params.processes
     shown, training = imitated(params), parts["train_policy"].tokens + replayed(params).tokens
-    # What samples outside serves all processes; one of them then plays all that is not training.
+    # An engine outside serves all processes; one of them then plays all episodes that are not training's.
     players = {part: 1 if params.engine.shared and "train" not in part else processes for part in parts}
     acted = sum(amount.environment_steps / players[part] for part, amount in parts.items())
     per_second = 1000 / rates.step_ms if rates.step_ms else None

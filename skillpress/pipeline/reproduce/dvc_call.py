@@ -1,7 +1,6 @@
-"""The call of DVC, and what became of it in this project's exit codes.
+"""The call of DVC, and its result as one of this project's exit codes.
 
-DVC ends with 255 whatever a stage said. Which code the stage ended with is told in the text of its error
-alone.
+DVC ends with 255 whatever a stage ended with. Only the text of its error gives the stage's own code.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 _INTERRUPTED = 252
 """DVC's own code after Ctrl-C."""
 FAILED = 1
-"""What is worth another try, as far as anybody knows."""
+"""The code of errors that another try may cure."""
 
 
 def call_dvc(stages: Sequence[str] = ()) -> int:
@@ -42,7 +41,7 @@ def check_stages(stages: Collection[str]) -> None:
     """Refuse names that no stage of the current folder's dvc.yaml has.
 
     Raises:
-        ParamsError: naming the first.
+        ParamsError: a stage does not exist; the message names the first such name.
     """
     known = read_yaml_file("dvc.yaml")["stages"]
     for stage in stages:
@@ -54,20 +53,20 @@ def check_stages(stages: Collection[str]) -> None:
 
 
 def stage_exit_code(error: BaseException | None) -> int | None:
-    """The code with which the process of a stage ended, by DVC's error; None where none did."""
+    """The exit code of a stage's process, from DVC's error; None if no stage failed."""
     found = _EXIT_CODE.search(str(error.__cause__)) if error is not None else None
     return None if found is None else int(found[1])
 
 
 def exit_code_of(error: BaseException | None) -> int:
-    """What a command ends with after DVC's error: a stage's own code, where that means something."""
+    """A command's exit code after DVC's error: the stage's own code, if that has a meaning here."""
     code = stage_exit_code(error)
     return code if code in (exit_codes.USER_ERROR, exit_codes.INTERRUPTED) else FAILED
 
 
 @contextmanager
 def _errors_noted() -> Iterator[list[BaseException]]:
-    """What DVC's command line logs of the errors that it ends with."""
+    """Collects the errors that DVC's command line logs before it ends."""
     errors: list[BaseException] = []
 
     class Note(logging.Handler):

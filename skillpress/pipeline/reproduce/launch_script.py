@@ -1,9 +1,9 @@
-"""What a cluster's scheduler is given so that an experiment trains on several machines.
+"""Scripts for a cluster's scheduler, so that an experiment trains on several machines.
 
     skillpress run --dry-run --launch slurm --nodes 2 --gpus --params ... > job.sh
 
-fills in a template of infra/launch and prints it; nothing is submitted. How the ranks find each other and
-what else runs where is told in docs/scaling.md.
+fills in a template of infra/launch and prints it; nothing is submitted. docs/scaling.md says how the ranks
+find each other and what else runs where.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from skillpress.pipeline.reproduce.workspace import FOLDER, Variant
 SCHEDULERS = {"slurm": "slurm.sh", "kubernetes": "kubernetes.yaml", "skypilot": "skypilot.yaml"}
 """Name to the template in infra/launch."""
 LONGEST_NAME = 52
-"""Of the 63 characters of a DNS label, Kubernetes adds a pod's number and a suffix of its own."""
+"""Longest name of a job. A DNS label has 63 characters; Kubernetes adds a pod's number and its own suffix."""
 
 
 @dataclass(frozen=True)
 class Machines:
-    """What an experiment is to train on."""
+    """The machines that an experiment shall train on."""
 
     scheduler: str
     nodes: int
@@ -38,7 +38,7 @@ class Machines:
 
 
 def add_launch_options(parser: ArgumentParser) -> None:
-    """``--launch`` for a dry run; ``--nodes`` and ``--gpus``, which ``--cluster`` takes as well."""
+    """Add ``--launch`` for a dry run, and ``--nodes`` and ``--gpus``, which ``--cluster`` uses too."""
     parser.add_argument("--launch", choices=SCHEDULERS, help="with --dry-run: print the scheduler's script")
     parser.add_argument(
         "--nodes", type=whole(1), default=1, help="with --launch, --cluster: machines that train"
@@ -76,14 +76,14 @@ def launch_script(variant: Variant, machines: Machines, repository: Path) -> str
 
 
 def _options(variant: Variant) -> str:
-    """The variant as options of ``skillpress.pipeline.reproduce``, each with a space behind it."""
+    """The variant as options of ``skillpress.pipeline.reproduce``, each followed by a space."""
     words = [word for overlay in variant.overlays for word in ("--params", str(overlay))]
     words += [] if variant.seed is None else ["--seed", str(variant.seed)]
     return "".join(f"{shlex.quote(word)} " for word in words)
 
 
 def _resource_name(name: str) -> str:
-    """A name that DNS takes, as Kubernetes wants it; of a long one the beginning, and a hash of the whole."""
+    """A name that DNS allows, as Kubernetes needs it; a long one is cut and ends in a hash of the whole."""
     whole = "-".join(["skillpress", *re.findall("[a-z0-9]+", name.lower())])
     if len(whole) <= LONGEST_NAME:
         return whole

@@ -1,9 +1,8 @@
 """One run at a time in a workspace, and one process at a time in a stage of it.
 
-DVC has a lock of its own, but a second run fails on it at once. Here the second waits, says for whom,
-and gives up after a set time. The lock is the kernel's (``flock``), so it is gone with its holder and
-the processes that this one handed it on to, ``kill -9`` included; the file's text only tells who that
-is.
+DVC has its own lock, but a second run fails on it at once. Here the second run waits, says for which process,
+and gives up after a set time. The lock is the kernel's (``flock``). So it is free when its holder has ended,
+and all processes that inherited it, even after ``kill -9``. The file's text only says which process holds it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ DEFAULT_WAIT_SECONDS = float(os.environ.get("SKILLPRESS_LOCK_WAIT", "3600"))
 
 
 class LockTimeoutError(UserError):
-    """Another process held the workspace, or the stage, for as long as we were ready to wait."""
+    """Another process held the workspace, or the stage, for longer than the waiting time."""
 
 
 def workspace_lock(workspace: Path) -> Path:
@@ -37,8 +36,8 @@ def workspace_lock(workspace: Path) -> Path:
 def stage_lock(stage: str, workspace: Path = Path()) -> Path:
     """The lock of the process that runs a stage in a workspace.
 
-    It is named by the stage and not by its key, which may change while a stage runs: two processes of
-    one stage would write the same outputs, whatever their keys.
+    The lock has the stage's name and not its key, which may change while a stage runs: two processes of one
+    stage would write the same outputs, whatever their keys.
     """
     return workspace / ".dvc" / "tmp" / "stages" / f"{stage}.lock"
 
@@ -54,7 +53,7 @@ def exclusive(lock: Path, what: str, wait_seconds: float = DEFAULT_WAIT_SECONDS)
         The file's descriptor. A child process that inherits it holds the lock too, until it ends.
 
     Raises:
-        LockTimeoutError: somebody else still holds it; the message says who, and since when.
+        LockTimeoutError: another process still holds it; the message says which one, and since when.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a+", encoding="utf-8") as file:
@@ -83,7 +82,7 @@ def _acquire(file: TextIO, what: str, wait_seconds: float) -> None:
         if not announced:
             print(f"waiting for {_holder(file)}, which uses {what}", file=sys.stderr, flush=True)
             announced = True
-        time.sleep(RETRY_SECONDS)  # flock cannot wait with a limit without signals, which flows own
+        time.sleep(RETRY_SECONDS)  # only signals could limit a wait for flock, and the flows use those
 
 
 def _holder(file: TextIO) -> str:
@@ -91,5 +90,5 @@ def _holder(file: TextIO) -> str:
     try:
         holder = json.loads(file.read())
         return f"process {holder['pid']} (since {holder['since']})"
-    except ValueError:  # it has only just taken the lock and not signed it yet
+    except ValueError:  # it has just taken the lock and has not written its pid yet
         return "another process"

@@ -1,4 +1,4 @@
-"""Throughputs that a dry run estimates times from; nothing else tells how long a machine would take."""
+"""The throughputs from which a dry run estimates times; it has no other source for them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from skillpress.core.arguments import real
 
 @dataclass(frozen=True)
 class Rates:
-    """Throughputs to estimate times from; None where none is stated."""
+    """Throughputs for estimates; None for one that was not given."""
 
     sampling: float | None = None
-    """Tokens per second, prompts' and sampled ones alike."""
+    """Tokens per second, both in prompts and sampled."""
     training: float | None = None
-    """Tokens per second, prompts' and responses' alike."""
+    """Tokens per second, both in prompts and in responses."""
     step_ms: float | None = None
 
 
 def add_rate_options(parser: argparse.ArgumentParser) -> None:
-    """``--sampling-rate``, ``--training-rate`` and ``--step-ms``."""
+    """Add ``--sampling-rate``, ``--training-rate`` and ``--step-ms``."""
     parser.add_argument("--sampling-rate", type=real(above=0), help="tokens per second through the engine")
     parser.add_argument("--training-rate", type=real(above=0), help="tokens per second through the learner")
     parser.add_argument("--step-ms", type=real(above=0), help="milliseconds of one environment step")

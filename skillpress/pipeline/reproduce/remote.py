@@ -1,8 +1,8 @@
-"""Reproducing together with other machines: what one of them has done, the others take from a DVC remote.
+"""Reproducing together with other machines: they take each other's results from a DVC remote.
 
-Machines share nothing but the remote, an MLflow server and the revision of the code. Each works in its own
-checkout with its own cache. Before a stage runs, DVC looks in the remote for a run with the same inputs and
-parameters; what had to run here is left there for the others.
+Machines share only the remote, an MLflow server and the revision of the code. Each works in its own
+checkout with its own cache. Before a stage runs, DVC searches the remote for a run with the same inputs and
+parameters. If it finds none, the stage runs here and its results go to the remote for the others.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from skillpress.pipeline.revision import revision
 
 
 class RevisionError(UserError):
-    """This checkout is not at the revision that an experiment is to run at."""
+    """This checkout is not at the revision that the experiment needs."""
 
 
 def check_revision(wanted: str) -> None:
-    """Raises ``RevisionError`` unless the code here is the wanted commit, unchanged."""
+    """Raises ``RevisionError`` unless the code here is the wanted commit without changes."""
     if (here := revision()) != wanted:
         raise RevisionError(
             f"this checkout is at {here}, and the experiment is to run at {wanted}: nothing was run. Check "
@@ -35,8 +35,8 @@ def reproduce_with(remote: str, stages: Sequence[str] = (), lock: Path | None = 
 
     Args:
         remote: what ``dvc remote add`` takes: a URL, or a folder that all machines see.
-        stages: what to reproduce, with all that it depends on; everything where none is named.
-        lock: the dvc.lock that another machine was left with, whose results are to be had.
+        stages: what to reproduce, with all that it depends on; everything if no stage is named.
+        lock: the dvc.lock that another machine has written, whose results are wanted here.
 
     Raises:
         ParamsError: there is no such stage.

@@ -1,12 +1,12 @@
-"""DVC's own files, as a killed process may leave them.
+"""Repairs DVC's own files after a process was killed.
 
-DVC writes dvc.lock and its list of readers and writers in place. Killed in the middle, it leaves half
-of one, and every later run fails on it until somebody removes it. Neither holds anything that is found
-nowhere else: without dvc.lock, DVC restores what it has run before from its cache.
+DVC writes dvc.lock and its list of readers and writers in place. If it is killed in the middle, half a file
+is left, and every later run fails until the user removes it. All that these files hold can be recovered:
+without dvc.lock, DVC restores earlier results from its cache.
 
-The list names processes by their numbers, and DVC fails while a process of that number exists. A killed
-one may still exist as a zombie, in a container whose first process does not collect them, and another
-process may have its number by then. Both are struck off the list.
+The list names processes by their pids, and DVC fails while a process of that pid exists. A killed process may
+still exist as a zombie, in a container whose first process does not collect zombies, or another process may
+have its pid by then. Both are removed from the list.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from skillpress.core.yaml_files import YamlError, read_yaml_file
 LOCK_FILE = Path("dvc.lock")
 ACTIVE_FILE = Path(".dvc/tmp/rwlock")
 CLOCK_SECONDS = 60.0
-"""The file system's clock and that of the process table may differ by so much."""
+"""The largest difference between the file system's clock and the process table's."""
 
 
 def repair(workspace: Path) -> None:
-    """Leave DVC nothing that a killed process has left behind; only while its workspace's lock is held."""
+    """Remove all that killed processes left for DVC. Call it only under the workspace's lock."""
     set_broken_files_aside(workspace)
     forget_ended_processes(workspace)
 
 
 def forget_ended_processes(workspace: Path) -> int:
-    """Strike the processes off DVC's list that have ended; returns how many entries those were."""
+    """Remove ended processes from DVC's list; returns the number of removed entries."""
     path = workspace / ACTIVE_FILE
     if not path.exists():
         return 0
@@ -56,7 +56,7 @@ def forget_ended_processes(workspace: Path) -> int:
 
 
 def _runs(pid: int, written: float) -> bool:
-    """Whether the process that an entry names still runs; ``written`` is when the list was last written."""
+    """Whether an entry's process still runs; ``written`` is when the list was last written."""
     try:
         process = psutil.Process(pid)
         return bool(
@@ -67,7 +67,7 @@ def _runs(pid: int, written: float) -> bool:
 
 
 def set_broken_files_aside(workspace: Path) -> list[Path]:
-    """Rename those of the two that DVC would refuse to read; only while no DVC runs in the workspace.
+    """Rename each of the two files that DVC could not read. Call it only while no DVC runs in the workspace.
 
     Returns:
         The new names.

@@ -1,9 +1,9 @@
 """A workspace: a copy of the repository's files in which one variant of the experiment runs.
 
-Runs that differ in their parameters would fight over one params.yaml, one dvc.lock and one results/.
-So each gets a folder of its own under workspaces/, with the overlay merged into its params.yaml. All
-share the repository's DVC cache: a stage that another workspace has run with the same inputs and
-parameters is restored from there, not run again.
+Runs with different parameters would overwrite each other's params.yaml, dvc.lock and results/. So each gets
+its own folder under workspaces/, with the overlay merged into its params.yaml. All share the repository's DVC
+cache: if another workspace has run a stage with the same inputs and parameters, the stage is restored from
+there and not run again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from skillpress.pipeline.settings import ROOT
 
 FOLDER = "workspaces"
 OVERLAYS = "params"
-"""The folder whose overlays name a workspace by their own names."""
+"""The folder whose overlays give a workspace its name; others add a hash of their path."""
 _OWN = frozenset({"params.yaml", "dvc.lock"})
-"""Files that a workspace has for itself."""
+"""Files that are a workspace's own."""
 
 
 class WorkspaceError(UserError):
@@ -36,15 +36,15 @@ class WorkspaceError(UserError):
 
 @dataclass(frozen=True)
 class Variant:
-    """Overlays laid over params.yaml, and a seed in place of the one there."""
+    """Overlays that are merged into params.yaml, and a seed that replaces the one there."""
 
     overlays: tuple[Path, ...] = ()
     seed: int | None = None
 
     @property
     def name(self) -> str:
-        """Such as ``grpo-seed1``; empty for params.yaml as it is. An overlay of another folder than
-        params/ adds a hash of where it is, as in ``grpo-5f3a9c``."""
+        """Name such as ``grpo-seed1``; empty for an unchanged params.yaml. An overlay in another folder than
+        params/ adds a hash of its path, as in ``grpo-5f3a9c``."""
         parts = [_overlay_name(overlay) for overlay in self.overlays]
         return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
 
@@ -72,15 +72,15 @@ def _overlay_name(overlay: Path) -> str:
 
 
 def add_variant_options(parser: ArgumentParser) -> None:
-    """``--params`` and ``--seed``."""
+    """Add ``--params`` and ``--seed``."""
     parser.add_argument("--params", type=Path, action="append", default=[], help="overlay; may be repeated")
     parser.add_argument("--seed", type=any_seed, help="instead of the seed in the params files")
 
 
 def prepare_workspace(repository: Path, variant: Variant) -> Path:
-    """Create the variant's workspace, or bring its files up to date; the repository's own for none.
+    """Create the variant's workspace, or update its files; an empty variant uses the repository itself.
 
-    What runs made there (data, models, checkpoints, dvc.lock) stays, so that the next run goes on.
+    Results of earlier runs there (data, models, checkpoints, dvc.lock) stay, so that the next run continues.
 
     Raises:
         ParamsError: the merged parameters are wrong.
@@ -101,7 +101,7 @@ def source_files(repository: Path) -> list[Path]:
     """The files that git tracks or would track, relative to the repository.
 
     Raises:
-        WorkspaceError: it is no git repository, or git will not read it.
+        WorkspaceError: the folder is not a git repository, or git cannot read it.
     """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -117,7 +117,7 @@ def source_files(repository: Path) -> list[Path]:
 
 
 def _copy_sources(repository: Path, workspace: Path) -> None:
-    """Copy what changed, and remove source files that the repository no longer has."""
+    """Copy changed files, and remove source files that the repository no longer has."""
     wanted = source_files(repository)
     for path in wanted:
         source, target = repository / path, workspace / path

@@ -1,1 +1,1 @@
-"""The study: which runs its plan asks for, and the committed record of those that are finished."""
+"""The study: the runs that its plan asks for, and the committed record of the finished ones."""

@@ -1,7 +1,7 @@
-"""What a recorded run leaves on the disk and nobody needs: its workspace, its large files in the cache.
+"""Removes what a recorded run no longer needs on the disk: its workspace and its large files in the cache.
 
-A hundred runs would fill a disk. What the runs of one seed share (tasks, imitation start) stays in DVC's
-cache for the others.
+A hundred runs would fill a disk. Files that the runs of one seed share (tasks, imitation start) stay in DVC's
+cache for the other runs.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from skillpress.core.yaml_files import read_yaml_file
 
 OWN_STAGES = ("train_policy", "evaluate_policy", "report")
-"""Stages whose outputs no other run has."""
+"""Stages whose outputs belong to one run."""
 LARGE_BYTES = 100_000
-"""Smaller files stay: two runs may have the same, such as an empty skill library."""
+"""Smaller files stay: two runs may share one, such as an empty skill library."""
 
 
 def clear(workspace: Path, cache: Path) -> int:
@@ -28,7 +28,7 @@ def clear(workspace: Path, cache: Path) -> int:
 
 
 def _digests(workspace: Path, cache: Path) -> Iterator[str]:
-    """Of the files that the run's own stages made, by its dvc.lock."""
+    """Digests of the files that the run's own stages made, from its dvc.lock."""
     lock = workspace / "dvc.lock"
     stages = read_yaml_file(lock)["stages"] if lock.exists() else {}
     for stage in OWN_STAGES:

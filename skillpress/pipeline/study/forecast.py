@@ -1,4 +1,4 @@
-"""How long the missing runs will take, by those that are recorded."""
+"""How long the missing runs will take, estimated from the recorded ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skillpress.pipeline.study.runs import PlannedRun
 
 
 def seconds_of(run: PlannedRun, recorded: Sequence[RecordedRun]) -> float | None:
-    """The mean time of recorded runs of this benchmark: of the run's method, where there are any; None
-    where the benchmark has none. Runs that went on from an earlier attempt tell nothing."""
+    """The mean time of recorded runs of this benchmark, if possible only those of the run's method; None if
+    the benchmark has none. Runs that continued an earlier attempt are left out."""
     whole = [other for other in recorded if other.benchmark == run.benchmark and not other.resumed]
     alike = [other.wall_seconds for other in whole if other.method == run.method]
     times = alike or [other.wall_seconds for other in whole]
@@ -21,7 +21,7 @@ def seconds_of(run: PlannedRun, recorded: Sequence[RecordedRun]) -> float | None
 
 
 def remaining(missing: Sequence[PlannedRun], recorded: Sequence[RecordedRun], at_once: int) -> float | None:
-    """Seconds until all missing runs are done; None where a benchmark has no recorded run."""
+    """Seconds until all missing runs are done; None if a benchmark has no recorded run."""
     times = [seconds_of(run, recorded) for run in missing]
     known = [time for time in times if time is not None]
     return sum(known) / at_once if len(known) == len(times) else None
@@ -30,7 +30,7 @@ def remaining(missing: Sequence[PlannedRun], recorded: Sequence[RecordedRun], at
 def describe(
     missing: Sequence[PlannedRun], recorded: Sequence[RecordedRun], planned: int, at_once: int, now: datetime
 ) -> Iterator[str]:
-    """Lines: how many runs are there, then for each benchmark with missing runs its share of the time."""
+    """Lines with the number of runs, then the share of the time of each benchmark with missing runs."""
     left = remaining(missing, recorded, at_once)
     until = f", until {now + timedelta(seconds=left):%a %H:%M}" if left else ""
     yield (
@@ -45,7 +45,7 @@ def describe(
 
 
 def in_words(seconds: float | None) -> str:
-    """Such as ``3 h 05 min``; ``an unknown time`` for None."""
+    """Text such as ``3 h 05 min``; ``an unknown time`` for None."""
     if seconds is None:
         return "an unknown time"
     minutes = round(seconds / 60)

@@ -1,8 +1,8 @@
-"""Which run is next: the earliest of the plan that need not wait for another.
+"""Which run is next: the earliest in the plan that need not wait for another.
 
-Runs of one benchmark and seed share their tasks and their imitation start. The first of them goes ahead;
-the others wait for it, and then find in DVC's cache what they share. Meanwhile the first run of another
-benchmark or seed is taken, so that no core is idle.
+Runs of one benchmark and seed share their tasks and their imitation start. The first of them starts alone;
+the others wait for it, and then find the shared results in DVC's cache. Meanwhile the first run of another
+benchmark or seed starts, so that no core is idle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Queue:
         self._shared: set[tuple[str, int]] = set()
 
     def next(self) -> PlannedRun | None:
-        """Take the next run; None while all that are left wait for one that is not done."""
+        """Take the next run; None while all remaining runs wait for one that is not done."""
         for place, run in enumerate(self.waiting):
             if _start(run) in self._shared or _start(run) not in self._led:
                 self._led.add(_start(run))
@@ -29,7 +29,7 @@ class Queue:
         return None
 
     def done(self, run: PlannedRun) -> None:
-        """The run has ended, well or not: who waited for it may go."""
+        """Record that the run has ended, successfully or not; runs that waited for it may start."""
         self._shared.add(_start(run))
 
 

@@ -1,7 +1,7 @@
-"""What the record keeps of a finished run: enough for every table and figure of the study, and no weights.
+"""The record of a finished run: enough for every table and figure of the study, but no weights.
 
-Per test task and policy the steps at which each episode was won; few figures of the training curve; and the
-behaviour figures of the paper's tables, by the code that makes these tables of any run.
+For each test task and policy it keeps the steps at which each episode was won. It also keeps a few figures of
+the training curve, and the behaviour figures of the paper's tables, computed by the code of these tables.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study.runs import PlannedRun
 
 CURVE_ROWS = 16
-"""Rows kept of a training curve, evenly spaced, the last one included."""
+"""Rows kept of a training curve: evenly spaced, including the last one."""
 DIGITS = 5
-"""Significant ones that are kept of a figure."""
+"""Significant digits kept of a figure."""
 UNKEPT = r"^(seconds/|time_share/|mismatch/|actions/|scorer_packed|staleness|.*_per_)"
-"""Columns of the curve that tell of the machine and the engine."""
+"""Columns of the curve that describe the machine and the engine."""
 
 Columns = Mapping[str, Sequence[Any]]
-"""A table, column by column, which says each name once; None where a row has no value."""
+"""A table, column by column, so that each name occurs once; None where a row has no value."""
 
 
 @dataclass(frozen=True)
@@ -45,36 +45,36 @@ class RecordedRun:
     """A finished run, without the outcomes of its test tasks."""
 
     id: str
-    """Name of the run, unique in the record: ``countdown-grpo-seed10``, with a number where the plan has
-    changed since and another run has that name."""
+    """Name of the run, unique in the record: ``countdown-grpo-seed10``. It gets a number if the plan has
+    changed and an older run has that name."""
     benchmark: str
     method: str
     seed: int
     params: Mapping[str, Any]
-    """Resolved, as of the version that made it."""
+    """The resolved parameters, by the version that made the run."""
     revision: str
-    """Of the code that made it; it does not decide whether the run counts."""
+    """The code's revision when the run was made; it does not decide whether the run counts."""
     machine: str
     finished: str
-    """When, UTC."""
+    """When it finished, in UTC."""
     wall_seconds: float
-    """Of the attempt that finished it."""
+    """Seconds of the attempt that finished it."""
     resumed: bool
-    """Whether an earlier attempt had done a part, so that ``wall_seconds`` is less than the whole."""
+    """Whether an earlier attempt had done a part, so that ``wall_seconds`` is less than the total."""
     checkpoint: Mapping[str, Any]
-    """Which weights were evaluated, and by which rule."""
+    """Which weights were evaluated, and the rule that chose them."""
     curve: Columns
-    """Rows of the training curve with ``step``."""
+    """Rows of the training curve, with ``step``."""
     probes: Columns
-    """What ``training.probe`` found at every probed step, of each split as a whole; empty without one."""
+    """Results of ``training.probe`` at every probed step, for each whole split; empty without probes."""
     behavior: Mapping[str, Mapping[str, Sequence[Any]]]
     """Policy to ``<paper's table>/<figure>`` to its value (None without an episode), the number of episodes
-    behind it, and its unit."""
+    it is computed from, and its unit."""
 
 
 def outcomes_of(run: FinishedRun) -> pl.DataFrame:
-    """A row per test task: ``task_id``, ``kind`` (its class), and a column per policy that lists, run by run
-    and vote by vote, the steps at which the episode was won; 0 where it was not.
+    """A row per test task: ``task_id``, ``kind`` (its class), and a column per policy. That column lists, run
+    by run and vote by vote, the step at which the episode was won; 0 if it was not won.
 
     Raises:
         UserError: the evaluation is not complete.
@@ -86,7 +86,7 @@ def outcomes_of(run: FinishedRun) -> pl.DataFrame:
 
 
 def kind_of(task: Task) -> str:
-    """The task's class: its stratum, then the facts that its description states (``simple/trap``)."""
+    """The task's class: its stratum, then the facts in its description (``simple/trap``)."""
     return "/".join([task.stratum, *sorted(name for name, value in task.spec.items() if value is True)])
 
 
@@ -115,15 +115,15 @@ def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> 
 
 
 def curve_of(run: FinishedRun, method: str) -> pl.DataFrame:
-    """``CURVE_ROWS`` of the training curve's rows, without what tells of the machine; none where nothing was
-    trained."""
+    """``CURVE_ROWS`` rows of the training curve, without columns that describe the machine; empty without
+    training."""
     curve = next((curve.frame for curve in curves(run, method)), pl.DataFrame())
     kept = curve.select(name for name in curve.columns if not re.match(UNKEPT, name))
     return kept.reverse().gather_every(max(1, kept.height // CURVE_ROWS)).reverse()
 
 
 def probes_of(run: FinishedRun) -> pl.DataFrame:
-    """Rows of results/probes.parquet of whole splits; none where the run was not probed."""
+    """Rows of results/probes.parquet about whole splits; empty if the run had no probes."""
     path = run.folder / PROBES
     if not path.exists():
         return pl.DataFrame()
@@ -131,7 +131,7 @@ def probes_of(run: FinishedRun) -> pl.DataFrame:
 
 
 def columns_of(table: pl.DataFrame) -> dict[str, list[Any]]:
-    """A table's columns with ``DIGITS`` of their figures."""
+    """A table's columns, with figures of ``DIGITS`` digits."""
     rounded = table.with_columns(pl.selectors.float().round_sig_figs(DIGITS))
     return rounded.to_dict(as_series=False)
 
@@ -139,7 +139,7 @@ def columns_of(table: pl.DataFrame) -> dict[str, list[Any]]:
 def behavior_of(
     steps: EvaluationSteps, tasks: Sequence[Task], params: Params
 ) -> dict[str, tuple[float | None, int, str]]:
-    """``<paper's table>/<figure>`` to value, episodes and unit, of its rows in these tables."""
+    """``<paper's table>/<figure>`` to value, episodes and unit, from this policy's rows in these tables."""
     played = MethodEpisodes(
         steps=steps,
         tasks={task.task_id: task for task in tasks},
@@ -154,7 +154,7 @@ def behavior_of(
 
 
 def code_revision(root: Path = ROOT) -> str:
-    """The commit, with ``-dirty`` when files other than the documentation, which holds the record, differ."""
+    """The commit, with ``-dirty`` if files outside the documentation, which has the record, differ."""
     changed = subprocess.run(
         ["git", "status", "--porcelain", "--", ".", ":!docs"],
         cwd=root, capture_output=True, text=True, check=False,

@@ -1,7 +1,7 @@
-"""The runs that the plan asks for, in the order in which they are to be made.
+"""The runs that the plan asks for, in the order in which they should be made.
 
-A run is a benchmark's overlays, a method's over them, and a seed. All methods of the first seed come before
-any of the second, so that an interrupted study is balanced. Two methods of one benchmark with equal
+A run is a benchmark's overlays, a method's overlays on top, and a seed. All methods of the first seed come
+before any of the second, so that an interrupted study is balanced. Two methods of one benchmark with equal
 parameters would be one run under two names, which is refused.
 """
 
@@ -30,11 +30,11 @@ class PlannedRun:
     seed: int
     variant: Variant
     params: Mapping[str, Any]
-    """Resolved: every parameter that this version knows, the seed included."""
+    """The resolved parameters: every one that this version knows, including the seed."""
 
     @property
     def name(self) -> str:
-        """Such as ``countdown-grpo-seed10``."""
+        """Name such as ``countdown-grpo-seed10``."""
         return f"{self.benchmark}-{self.method}-seed{self.seed}"
 
 
@@ -43,7 +43,7 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
 
     Args:
         methods: benchmark to methods, as ``Plan.chosen`` gives them.
-        root: the repository, whose params/ holds the overlays.
+        root: the repository; its params/ has the overlays.
 
     Raises:
         ParamsError: an overlay is missing or wrong.
@@ -74,13 +74,13 @@ def planned_runs(plan: Plan, methods: Mapping[str, list[str]], root: Path) -> li
 
 
 def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters with every key that this version knows; ``defaults`` is what params.yaml holds.
+    """Parameters with every key that this version knows; ``defaults`` are the values of params.yaml.
 
-    A run that was recorded before a key existed has that key's default, which by the rule of the house
-    changes nothing; so it still counts.
+    A run that was recorded before a key existed gets that key's default. By a rule of this project a new
+    key's default changes nothing, so the run still counts.
 
     Raises:
-        ParamsError: they are wrong for this version.
+        ParamsError: the parameters are wrong for this version.
     """
     return check_params(merge(defaults, values), source="parameters of a run").model_dump(mode="json")
 

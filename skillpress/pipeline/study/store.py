@@ -1,8 +1,8 @@
 """The committed record of the study: ``runs.json`` and ``outcomes.parquet``.
 
-The JSON has a line per run, so that git shows what was added. A run counts when its line is there: its
-outcomes are written first, and outcomes without a line are left over from a killed process and ignored.
-The Parquet is sorted by task, which keeps a hundred runs in a few megabytes.
+The JSON file has a line per run, so that git shows which were added. A run counts when its line exists: its
+outcomes are written first, and outcomes without a line come from a killed process and are ignored. The
+Parquet file is sorted by task, which keeps a hundred runs in a few megabytes.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ OUTCOME_SCHEMA = pl.Schema(
 
 @dataclass(frozen=True)
 class Record:
-    """What has been run so far."""
+    """The runs so far."""
 
     runs: tuple[RecordedRun, ...] = ()
     outcomes: pl.DataFrame = field(default_factory=OUTCOME_SCHEMA.to_frame)
-    """Rows of ``outcomes_of`` with the ``id`` of their run."""
+    """Rows of ``outcomes_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
-        """Name of a planned run to its record, for those that are there with the same parameters and seed,
+        """Name of a planned run to its record, for runs with a record of the same parameters and seed,
         whatever the code's revision was."""
         known, defaults = {}, read_yaml(root / DEFAULTS)
         for run in self.runs:
             try:
                 known[_key(run.benchmark, resolved(run.params, defaults))] = run
-            except ParamsError:  # made with parameters that this version does not know
+            except ParamsError:  # this version does not know all parameters of that run
                 continue
         keys = {run.name: _key(run.benchmark, run.params) for run in planned}
         return {name: known[key] for name, key in keys.items() if key in known}
@@ -60,7 +60,7 @@ def _key(benchmark: str, params: object) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record; empty where there is none yet.
+    """The record; empty if there is none yet.
 
     Raises:
         StorageError: a file is damaged, or one of them is missing.
@@ -83,11 +83,11 @@ def read_record(folder: Path) -> Record:
 
 
 def add(folder: Path, run: RecordedRun, outcomes: pl.DataFrame) -> RecordedRun:
-    """Add a finished run to the record; returns it with the id that it has there.
+    """Add a finished run to the record; returns it with its id there.
 
     Raises:
         LockTimeoutError: another process is writing and does not end.
-        StorageError: the record is damaged, or the disk is full; it is left as it was.
+        StorageError: the record is damaged, or the disk is full; the record is unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(folder / ".lock", "the study's record"):

@@ -1,1 +1,1 @@
-"""What came out, in MLflow."""
+"""Results in MLflow."""

@@ -1,4 +1,4 @@
-"""Create MLflow's database and the experiment where they are missing."""
+"""Create MLflow's database and the experiment if they are missing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The MLflow run of a comparison of experiments; the runs of its experiments stand below it.
+"""The MLflow run of a comparison of experiments; the runs of its experiments are its children.
 
-The processes of the experiments find it by a variable of the environment. An experiment whose stages were all
-restored from DVC's cache records nothing, so its run, which an earlier one made, is put below it when it is
-done. A comparison that was killed and is started again goes on in its own run.
+The processes of the experiments find it by an environment variable. If all stages of an experiment were
+restored from DVC's cache, the experiment records nothing. So when it is done, the run that it made earlier is
+moved below this one. A comparison that was killed and started again continues in its own run.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from skillpress.pipeline.tracking.runs import KEY, PARENT_VARIABLE, create_datab
 
 @dataclass(frozen=True)
 class ComparisonRun:
-    """A run that is there from the comparison's first minute."""
+    """A run that exists from the start of the comparison."""
 
     run_id: str
     experiment_id: str
 
     def adopt(self, params: Params) -> None:
-        """Put the run of an experiment that is done below this one, wherever it stood."""
+        """Move the run of a finished experiment below this one, wherever it was."""
         client = MlflowClient()
         found = experiment_run(client, self.experiment_id, pipeline_run_id(params))
         if found is not None:
             put_below(client, found, self.run_id)
 
     def log(self, metrics: Mapping[str, float], files: Iterable[Path]) -> None:
-        """What was found, with its pages."""
+        """Log the results, with their pages."""
         client, now = MlflowClient(), time.time_ns() // 1_000_000
         client.log_batch(self.run_id, metrics=[Metric(key, value, now, 0) for key, value in metrics.items()])
         for path in files:
@@ -49,11 +49,11 @@ class ComparisonRun:
 
 @contextmanager
 def comparison_run(name: str, parameters: Mapping[str, Any], flow_run: str = "") -> Iterator[ComparisonRun]:
-    """The run, which ends with the block; experiments that are started inside it find it.
+    """The run, which ends with the block; experiments started inside the block find it.
 
     Args:
-        parameters: what is compared. A run of the same that has not finished is gone on with.
-        flow_run: Prefect's name of the flow that compares.
+        parameters: what is compared. An unfinished run with the same parameters is continued.
+        flow_run: Prefect's name of the comparing flow.
     """
     client, experiment_id = MlflowClient(), create_database()
     key = content_key({"comparison": name, **parameters}, [])

@@ -1,7 +1,7 @@
-"""What DVC knows about a stage's inputs, read from its own files (no DVC is imported for it).
+"""DVC's knowledge about a stage's inputs, read from its own files without importing DVC.
 
-``dvc.yaml`` names a stage's dependencies; ``dvc.lock`` holds the hash of every output that an earlier
-stage has made. A dependency that is nobody's output is source code, which the git revision names.
+``dvc.yaml`` names a stage's dependencies; ``dvc.lock`` has the hash of every output that an earlier
+stage made. A dependency that is not a stage's output is source code, which the git revision identifies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skillpress.core.yaml_files import read_yaml_file
 
 
 def data_hashes(stage: str) -> dict[str, str]:
-    """Path to DVC hash of the stage's inputs that are outputs of other stages."""
+    """Path to DVC hash, for inputs of the stage that are outputs of other stages."""
     dependencies = _read("dvc.yaml").get(stage, {}).get("deps", [])
     made = {
         out["path"]: str(out.get("md5", ""))
@@ -24,7 +24,7 @@ def data_hashes(stage: str) -> dict[str, str]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """The ``stages`` of one of DVC's files; empty while there is none."""
+    """The ``stages`` of one of DVC's files; empty if there is no file."""
     file = Path(path)
     if not file.exists():
         return {}

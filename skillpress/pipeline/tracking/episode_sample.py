@@ -1,4 +1,4 @@
-"""Which episodes of a stage become MLflow traces; how one becomes a trace stands in ``traces.py``."""
+"""Which episodes of a stage become MLflow traces; ``traces.py`` turns them into traces."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skillpress.core.rollout_files import TRAJECTORY_KEY, iterate_rollouts, scan
 from skillpress.core.trajectory import Trajectory
 
 SETTING = "SKILLPRESS_TRACES"
-"""Of infra/settings.env. It is no parameter: what is recorded decides nothing, so it reruns nothing."""
+"""Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
 
 
 def most_traces() -> int:
-    """How many episodes of a stage become traces, at most.
+    """The most episodes of a stage that become traces.
 
     Raises:
-        ParamsError: the setting is no whole number from 0 on.
+        ParamsError: the setting is not a whole number of at least 0.
     """
     value = os.environ.get(SETTING, "0")
     if not value.isdecimal():
@@ -28,11 +28,11 @@ def most_traces() -> int:
 
 
 def sample_episodes(rollouts: Path, most: int) -> list[Trajectory]:
-    """At most so many episodes of a file: all those of some tasks, which are evenly spaced over it. Only
-    where a single task has more episodes than that, its first ones.
+    """A sample of at most ``most`` episodes of a file: all episodes of some tasks, which are evenly spaced
+    in it. If a single task has more episodes than that, only its first ones.
 
     Raises:
-        StorageError: the file is missing, truncated, or of another schema.
+        StorageError: the file is missing, truncated, or has another schema.
     """
     episodes = scan_rollouts(rollouts).select(TRAJECTORY_KEY).unique(maintain_order=True)
     counted = episodes.group_by("task_id", maintain_order=True).len().collect().rows()

@@ -1,14 +1,14 @@
-"""One episode as an MLflow trace, to be read in its chat view.
+"""One episode as an MLflow trace, for its chat view.
 
-    episode, AGENT              the whole talk between environment and policy
+    episode, AGENT              the whole conversation between environment and policy
       decision 0, CHAT_MODEL    the prompt exactly as the policy saw it, its answer, and its tokens
-      act, TOOL                 the action, and what the environment said to it
+      act, TOOL                 the action, and the environment's answer
       decision 1, CHAT_MODEL    ...
 
-The episode and its decisions have ``messages`` and ``choices``, as chat-completions servers know them. The
-session of the trace is the task, so that a task's episodes stand together; its metadata name the stage's
-run, its tags say who played and how it ended. Episodes keep no times: a decision and its action take a
-millisecond.
+The episode and its decisions have ``messages`` and ``choices`` in the format of chat-completions servers. The
+session of the trace is the task, so that a task's episodes are listed together. Its metadata name the stage's
+run; its tags give the player and the outcome. Episodes have no times, so a decision and its action get a
+millisecond each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from skillpress.doors.formats.atif import ACT
 from skillpress.doors.formats.texts import Said
 
 MILLISECOND = 1_000_000
-"""In nanoseconds."""
+"""Nanoseconds in a millisecond."""
 PREVIEW = 200
 """Characters of an episode that lists of traces show."""
 EPISODE = "episode"
@@ -43,7 +43,7 @@ EPISODE = "episode"
 
 @dataclass(frozen=True)
 class StageRecord:
-    """What the traces of a stage have in common."""
+    """What all traces of a stage share."""
 
     experiment_id: str
     run_id: str
@@ -57,23 +57,23 @@ class EpisodeTrace:
     of: StageRecord
     trajectory: Trajectory
     said: tuple[Said, ...]
-    """Its decisions in words."""
+    """Its decisions as text."""
     started: int
-    """Nanoseconds since 1970."""
+    """Start time in nanoseconds since 1970."""
 
     @property
     def key(self) -> str:
-        """A hash of the run and the episode (32 hex digits): logged again, the trace is the same."""
+        """A hash of the run and the episode (32 hex digits), so that logging again gives the same trace."""
         name = f"{self.of.run_id}/{self.trajectory.group_id}/{self.trajectory.rollout_index}"
         return hashlib.sha256(name.encode()).hexdigest()[:32]
 
     @property
     def trace_id(self) -> str:
-        """As MLflow writes it."""
+        """The trace's id in MLflow's format."""
         return f"tr-{self.key}"
 
     def info(self) -> TraceInfo:
-        """What lists and searches of traces show."""
+        """The fields that lists and searches of traces show."""
         episode = self.trajectory
         return TraceInfo(
             trace_id=self.trace_id,
@@ -114,10 +114,10 @@ class EpisodeTrace:
                 yield self._span(ACT, SpanType.TOOL, values, number)
 
     def _talk(self) -> dict[str, Any]:
-        """What was heard and answered in turns; the last answer is the choice."""
+        """Observations and answers in turns; the last answer is the choice."""
         answers = [said.response for said in self.said if not said.summary]
         heard = [self.trajectory.first_observation, *(step.observation for step in self.trajectory.steps)]
-        *before, last = zip(heard, answers, strict=False)  # one more is heard than answered
+        *before, last = zip(heard, answers, strict=False)  # there is one more observation than answers
         messages = [
             {"role": role, "content": text}
             for pair in before
@@ -156,7 +156,7 @@ class EpisodeTrace:
 
 
 def _decision(step: Step, said: Said) -> dict[str, Any]:
-    """What a decision's span says."""
+    """The values of a decision's span."""
     asked, answered = len(step.prompt_ids), len(step.response_ids)
     usage = {
         TokenUsageKey.INPUT_TOKENS: asked,
@@ -175,7 +175,7 @@ def _decision(step: Step, said: Said) -> dict[str, Any]:
 
 
 def _preview(text: str) -> str:
-    """Its beginning, without the one character that PostgreSQL takes in no text."""
+    """The beginning of a text, without the one character that PostgreSQL cannot store in a text."""
     return text[:PREVIEW].replace("\x00", "")
 
 

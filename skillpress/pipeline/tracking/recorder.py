@@ -1,11 +1,10 @@
 """A stage's record in MLflow, kept by a process beside the stage.
 
-Importing MLflow and opening its database takes about two seconds of a core, once per stage. A stage
-therefore only writes lines (JSON, one call each) to a child process, which has MLflow ready by the
-time that the stage has something to say. Ctrl-C does not reach the child, so the stage decides what to
-do about it. When a stage is killed the pipe closes: the child logs what it was still told, leaves the
-run unfinished, and ends. Until then it holds the stage's lock, so that no successor reads the run while
-it is still being written.
+Importing MLflow and opening its database takes about two seconds of a core, once per stage. A stage therefore
+only writes lines (JSON, one call each) to a child process, which has MLflow ready by the time of the first
+line. Ctrl-C does not reach the child, so the stage decides how to react. When a stage is killed, the pipe
+closes: the child logs the lines that it has received, leaves the run unfinished, and ends. Until then it
+holds the stage's lock, so that no successor reads the run while it is still being written.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from skillpress.pipeline.tracking.episode_sample import most_traces
 
 
 class TrackingError(RuntimeError):
-    """What a stage reported could not be recorded."""
+    """Something that a stage reported could not be recorded."""
 
 
 class Recorder:
-    """The stage's end: the calls of ``StageRun`` (``runs.py``), none of which waits."""
+    """The stage's side: the calls of ``StageRun`` (``runs.py``), none of which waits."""
 
     def __init__(self, stage: str, params: Params, key: str, lock: int | None = None) -> None:
-        """Start recording; the experiment's run and the stage's are found or made meanwhile.
+        """Start recording; the recording process finds or makes the runs of experiment and stage meanwhile.
 
         Args:
-            key: of all that decides the stage's result.
-            lock: the descriptor of the stage's lock, to be held as long as anything is recorded.
+            key: a hash of all that affects the stage's result.
+            lock: the descriptor of the stage's lock, which is held until everything is recorded.
 
         Raises:
-            ParamsError: the setting that says how many episodes are recorded is no number.
+            ParamsError: the setting for the number of recorded episodes is not a number.
         """
         self._most_traces = most_traces()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "skillpress.pipeline.tracking.recorder", stage, key],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
-            # It computes nothing, and DeepSpeed, which transformers imports, need not warn of a missing GPU.
+            # It computes nothing: DeepSpeed, which transformers imports, shall not warn of a missing GPU.
             env={**os.environ, "DS_ACCELERATOR": "cpu"},
             pass_fds=() if lock is None else (lock,),
         )  # fmt: skip
@@ -56,11 +55,11 @@ class Recorder:
 
     @cached_property
     def run_id(self) -> str:
-        """The stage's run; waits until MLflow has it."""
+        """The id of the stage's run; waits until MLflow has it."""
         return str(self._read()["run_id"])
 
     def check(self) -> None:
-        """Go on only if what was said so far can be recorded.
+        """Check that everything reported so far can be recorded.
 
         Raises:
             TrackingError: it cannot.
@@ -81,7 +80,7 @@ class Recorder:
         self._call("log_file", path=str(path))
 
     def log_episodes(self, rollouts: Path, policy: Path) -> None:
-        """See ``StageRun.log_episodes``; nothing where no episodes are to be recorded."""
+        """See ``StageRun.log_episodes``; does nothing if no episodes shall be recorded."""
         if self._most_traces:
             self._call("log_episodes", rollouts=str(rollouts), policy=str(policy), most=self._most_traces)
 
@@ -98,10 +97,10 @@ class Recorder:
         self._call("log_error", trace=trace)
 
     def finish(self, status: str) -> None:
-        """End the run, and wait until all of it is recorded.
+        """End the run, and wait until everything is recorded.
 
         Raises:
-            TrackingError: something was not.
+            TrackingError: something could not be recorded.
         """
         self._call("finish", status=status)
         assert self._process.stdin is not None
@@ -117,7 +116,7 @@ class Recorder:
         assert self._process.stdin is not None
         try:
             print(json.dumps(message, default=float), file=self._process.stdin, flush=True)
-        except (BrokenPipeError, ValueError):  # ValueError: closed, the recorder has failed before
+        except (BrokenPipeError, ValueError):  # ValueError: the recorder failed before, so the pipe is closed
             self._fail()
 
     def _read(self) -> dict[str, Any]:
@@ -129,23 +128,23 @@ class Recorder:
         return message
 
     def _fail(self) -> None:
-        _ = self.run_id  # where the run could not even be opened, this says why
+        _ = self.run_id  # if the run could not even be opened, this raises the reason
         self._read()
 
 
 def main(stage: str, key: str) -> int:
-    """The recording process: reads parameters, then calls, until the stage closes the pipe."""
+    """The recording process: reads the parameters, then calls, until the stage closes the pipe."""
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
     from skillpress.pipeline.tracking.runs import StageRun
 
-    lines = (line for line in sys.stdin if line.endswith("\n"))  # a killed stage may break one off
+    lines = (line for line in sys.stdin if line.endswith("\n"))  # a killed stage may leave half a line
     first = next(lines, None)
     if first is None:
         return 0
     params = check_params(json.loads(first), "the stage's parameters")
-    replies, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints is no reply
+    replies, sys.stdout = sys.stdout, sys.stderr  # output of libraries must not mix with replies
     try:
         run = StageRun(stage, params, key)
         _reply(replies, run_id=run.run_id)
@@ -165,7 +164,7 @@ def main(stage: str, key: str) -> int:
 
 
 def _reply(replies: TextIO, **message: str) -> None:
-    with suppress(BrokenPipeError):  # the stage was killed; what it said is recorded all the same
+    with suppress(BrokenPipeError):  # the stage was killed; its lines are recorded all the same
         print(json.dumps(message), file=replies, flush=True)
 
 

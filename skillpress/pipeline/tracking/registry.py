@@ -14,7 +14,7 @@ from skillpress.pipeline.tracking.identity import pipeline_run_id
 
 
 def registered_name(params: Params) -> str:
-    """``skillpress-<environment>``; MLflow takes neither slashes nor colons in it."""
+    """``skillpress-<environment>``; MLflow does not allow slashes or colons in the name."""
     return "skillpress-" + re.sub(r"[^\w.-]+", "-", params.environment.title)
 
 
@@ -22,10 +22,10 @@ def register_policy(run_id: str, params: Params, folder: Path) -> None:
     """Register a model folder as a new version of ``skillpress-<environment>``.
 
     Raises:
-        PolicyError: the folder holds no model that can be loaded.
+        PolicyError: the folder does not contain a model that can be loaded.
     """
     from skillpress.models.policy import (
-        load_policy,  # seconds of importing, which other stages' recorders skip
+        load_policy,  # takes seconds to import, which other stages' recorders skip
     )
 
     policy = load_policy(folder, params.policy.dtype)

@@ -1,16 +1,16 @@
-"""What came out of a run, in MLflow: one run per experiment, one nested run per stage. The experiments of an
-ablation stand below its run (``comparison_run.py``).
+"""Results in MLflow: one run per experiment, and one nested run per stage. The experiments of an ablation are
+children of its run (``comparison_run.py``).
 
-The parent is found by a tag, ``pipeline_run_id``, which is the hash of the resolved parameters: the
-stages are processes of their own and need tell each other nothing. A stage that was killed finds its
-own unfinished run by another tag, ``skillpress.key``, the hash of all that decides the stage's result
-(code, inputs, parameters: the key of its unfinished work), and goes on in it; under another key it gets
-a new run. Further tags tie a run to DVC's graph (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*`` per data
-input) and to Prefect (``prefect.flow_run_id``).
+The parent is found by a tag, ``pipeline_run_id``, which is the hash of the resolved parameters. So the
+stages, which are separate processes, need not tell each other its id. A stage that was killed finds its own
+unfinished run by another tag, ``skillpress.key``, and continues in it. This key is the hash of all that
+affects the stage's result (code, inputs, parameters), the same as for its unfinished work; under another key
+it gets a new run. Further tags connect a run with DVC's graph (``dvc.stage``, ``dvc.rev``, one ``dvc.dep.*``
+per data input) and with Prefect (``prefect.flow_run_id``).
 
-``python -m skillpress.pipeline.tracking`` creates the database. Processes that would do so at the same
-time take turns, or they would crash in each other's migrations. Artifacts lie in files: beside an SQLite
-database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` where ``MLFLOW_TRACKING_URI`` names a PostgreSQL one.
+``python -m skillpress.pipeline.tracking`` creates the database. Processes that would create it at the same
+time take turns; otherwise their migrations would crash each other. Artifacts are files: beside an SQLite
+database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` if ``MLFLOW_TRACKING_URI`` names a PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ from skillpress.pipeline.tracking.traces import log_traces
 
 EXPERIMENT = "skillpress"
 KEY = "skillpress.key"
-"""The tag that names all that decides a stage's result."""
+"""The tag for the hash of all that affects a stage's result."""
 PART = "skillpress.part."
-"""What the tags begin with that name the parts of an experiment."""
+"""Prefix of the tags that name the parts of an experiment."""
 VERSION = "skillpress.version"
 FLOW_RUN_VARIABLE = "SKILLPRESS_FLOW_RUN_ID"
-"""A flow names itself here to the stages that it starts."""
+"""The variable in which a flow passes its id to the stages that it starts."""
 PARENT_VARIABLE = "SKILLPRESS_PARENT_RUN_ID"
-"""A comparison names its run here to the experiments that it starts."""
+"""The variable in which a comparison passes its run to the experiments that it starts."""
 _PARENT = "mlflow.parentRunId"
-"""MLflow's own tag of what stands below what."""
+"""MLflow's own tag for the parent of a run."""
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql"
 CREATE_SECONDS = 300
-"""So long may another process take for PostgreSQL's tables."""
+"""The longest time that another process may take to create PostgreSQL's tables."""
 
 
 def create_database() -> str:
-    """Make the tracking database and the experiment where they are missing; returns its id.
+    """Make the tracking database and the experiment if they are missing; returns the experiment's id.
 
     Raises:
-        MlflowException: what MLFLOW_TRACKING_URI names cannot be used; the message holds no password.
+        MlflowException: the database in MLFLOW_TRACKING_URI cannot be used; the message has no password.
     """
     uri = os.environ["MLFLOW_TRACKING_URI"]
     try:
@@ -74,10 +74,10 @@ def create_database() -> str:
 
 
 def check_database(uri: str) -> None:
-    """Refuse a database's address that cannot be read; what libraries say of one may hold half a password.
+    """Refuse a database's address that cannot be parsed; messages of libraries may show half a password.
 
     Raises:
-        ValueError: it cannot be.
+        ValueError: the address cannot be parsed.
     """
     try:
         make_url(uri)
@@ -99,12 +99,12 @@ def _created(uri: str) -> str:
         root = os.environ["MLFLOW_DEFAULT_ARTIFACT_ROOT"]
         with _creating(uri):
             return _experiment(root if "://" in root else Path(root).resolve().as_uri())
-    return _experiment(None)  # a tracking server decides itself where artifacts lie
+    return _experiment(None)  # a tracking server itself decides where its artifacts are
 
 
 @contextmanager
 def _creating(uri: str) -> Iterator[None]:
-    """The right to create PostgreSQL's tables, which the database itself gives to one process at a time."""
+    """The right to create PostgreSQL's tables, which the database grants to one process at a time."""
     try:
         engine = create_engine(uri, poolclass=NullPool)
     except ModuleNotFoundError as error:
@@ -143,7 +143,7 @@ class StageRun:
         """Find or create the experiment's run, and the stage's below it.
 
         Args:
-            key: of all that decides the stage's result.
+            key: a hash of all that affects the stage's result.
         """
         self._params, self._stage = params, stage
         self._experiment_id = create_database()
@@ -161,14 +161,14 @@ class StageRun:
         self._client.log_batch(self.run_id, metrics=values)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
-        """Log final figures, on the experiment's own run too, where experiments are compared."""
+        """Log final figures, also to the experiment's own run, where experiments are compared."""
         now = time.time_ns() // 1_000_000
         values = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
         for run_id in (self.run_id, self.parent_id):
             self._client.log_batch(run_id, metrics=values)
 
     def log_file(self, path: str | Path) -> None:
-        """Keep a file as an artifact, on the experiment's own run too."""
+        """Keep a file as an artifact, also in the experiment's own run."""
         for run_id in (self.run_id, self.parent_id):
             self._client.log_artifact(run_id, str(path))
 
@@ -176,8 +176,8 @@ class StageRun:
         """Record a sample of a file's episodes as traces.
 
         Args:
-            policy: a folder with the tokenizer of those that played.
-            most: episodes at most.
+            policy: a folder with the tokenizer of the policy that played.
+            most: the most episodes to record.
         """
         record = StageRecord(self._experiment_id, self.run_id, self._stage)
         log_traces(record, Path(rollouts), Path(policy), most)
@@ -193,11 +193,11 @@ class StageRun:
         self._client.log_batch(self.run_id, tags=[*tags, RunTag(VERSION, __version__)])
 
     def log_error(self, trace: str) -> None:
-        """Keep the traceback of an error whose message alone is shown."""
+        """Keep the traceback of an error; the user sees only its message."""
         self._client.log_text(self.run_id, without_secrets(trace), "error.txt")
 
     def finish(self, status: str) -> None:
-        """End both runs as ``FINISHED``, ``FAILED`` or ``KILLED``; the parent follows its last stage."""
+        """End both runs as ``FINISHED``, ``FAILED`` or ``KILLED``; the parent gets its last stage's."""
         for run_id in (self.run_id, self.parent_id):
             self._client.set_terminated(run_id, status)
 
@@ -247,20 +247,20 @@ class StageRun:
         if self._logged_until is None:
             try:
                 history = self._client.get_metric_history(self.run_id, metric)
-            except MlflowException:  # it was never logged
+            except MlflowException:  # the metric was never logged
                 history = []
             self._logged_until = max((point.step for point in history), default=0)
         return self._logged_until
 
 
 def experiment_run(client: MlflowClient, experiment_id: str, identity: str) -> Run | None:
-    """The run of the experiment with this identity; None where it has recorded nothing."""
+    """The run of the experiment with this identity; None if it has recorded nothing."""
     query = f"tags.pipeline_run_id = '{identity}' AND tags.level = 'experiment'"
     found = client.search_runs([experiment_id], query, max_results=1)
     return found[0] if found else None
 
 
 def put_below(client: MlflowClient, run: Run, parent_id: str) -> None:
-    """Have an experiment's run stand below a comparison's in MLflow's pages."""
+    """Make an experiment's run a child of a comparison's run in MLflow's pages."""
     if run.data.tags.get(_PARENT) != parent_id:
         client.log_batch(run.info.run_id, tags=[RunTag(_PARENT, parent_id)])

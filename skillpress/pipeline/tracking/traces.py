@@ -1,4 +1,4 @@
-"""A sample of a stage's episodes as MLflow traces; what a trace holds stands in ``episode_trace.py``.
+"""A sample of a stage's episodes as MLflow traces; ``episode_trace.py`` says what a trace contains.
 
 A hundred episodes of ten steps take about two seconds of a core.
 """
@@ -19,13 +19,13 @@ TOGETHER = 20
 
 
 def log_traces(of: StageRecord, rollouts: Path, policy: Path, most: int) -> None:
-    """Record a sample of a rollout file, of which lists of traces show the first episode first.
+    """Record a sample of a rollout file; lists of traces show the file's first episode first.
 
-    A stage that was killed and goes on in its run writes the same traces again, and none twice.
+    A stage that was killed and continues in its run writes the same traces again, but each only once.
 
     Args:
-        policy: a folder with the tokenizer of those that played; without one there are no prompts.
-        most: episodes at most.
+        policy: a folder with the tokenizer of the policy that played; without one there are no prompts.
+        most: the most episodes to record.
     """
     texts = load_texts(policy) if (policy / TOKENIZER).is_file() else Texts()
     client, now = TracingClient(), time.time_ns()

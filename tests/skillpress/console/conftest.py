@@ -1,4 +1,4 @@
-"""What commands leave for other commands, made by the commands themselves, once a session."""
+"""Files that commands write for other commands, made by the commands themselves, once per session."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def evaluate(tmp_path: Path) -> Evaluate:
 
 @pytest.fixture(scope="session")
 def evaluated(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``skillpress evaluate`` leaves of that policy; to be read alone."""
+    """The folder that ``skillpress evaluate`` writes for that policy; tests only read it."""
     folder = tmp_path_factory.mktemp("evaluations") / "policy"
     assert main(["evaluate", *SMALL, "--model", policy, "--output", str(folder)]) == 0
     return folder
@@ -61,7 +61,7 @@ def evaluated(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def explored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What it leaves of the random explorer, on the same tasks; to be read alone."""
+    """The folder that it writes for the random explorer, on the same tasks; tests only read it."""
     folder = tmp_path_factory.mktemp("evaluations") / "explorer"
     assert main(["evaluate", *SMALL, *SHORT, "--agent", "explorer", "--output", str(folder)]) == 0
     return folder

@@ -1,4 +1,4 @@
-"""What one command writes, every other command reads: no folder here was written by a test."""
+"""Every other command reads what one command writes: no folder here was written by a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillpress.skills.dictionary import load_dictionary
 
 
 def episodes_shown(path: Path) -> int:
-    """How many the viewer opens of what is named; the words of the first are looked at."""
+    """How many episodes the viewer opens at this path; it also reads the words of the first."""
     found = find([path])
     with closing(Catalogue("test", found.sources, found.phrases)) as catalogue:
         assert catalogue.episode(catalogue.name(0)).steps
@@ -70,11 +70,11 @@ def test_compare_reads_what_evaluate_leaves(evaluated: Path, explored: Path, tmp
 
 @pytest.mark.slow
 class TestOfAnExperiment:
-    """Of what ``skillpress run`` leaves."""
+    """Commands on the folder that ``skillpress run`` leaves."""
 
     @pytest.fixture
     def home(self, reproduced, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """The experiment's folder; to be read alone."""
+        """The experiment's folder; tests only read it."""
         monkeypatch.chdir(reproduced.folder)
         return Path()
 
@@ -109,7 +109,7 @@ class TestOfAnExperiment:
     def test_reverse_parse_reads_its_successes(
         self, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Whether so small a policy says one of the right actions again is luck; that it was asked is not."""
+        """It is luck whether so small a policy repeats a right action; the test checks that it was asked."""
         files = ["--tasks-file", "data/tasks/train.parquet", "--rollouts", "data/rollouts/base.parquet"]
         asked = ["--environment", "countdown", "--untold", "--tasks", "16", "--samples", "16", *files]
         place = ["--model", "models/base", "--output", str(tmp_path / "thoughts")]

@@ -1,4 +1,4 @@
-"""The console command: quick to help, exact about mistakes, and the doctor's findings."""
+"""The console command: help comes quickly, mistakes are named exactly, and the doctor lists findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``skillpress export``, as it is typed; what each format holds is tested with the formats."""
+"""``skillpress export`` as users call it; the formats' own tests check their contents."""
 
 from __future__ import annotations
 

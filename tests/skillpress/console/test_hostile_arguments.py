@@ -1,4 +1,4 @@
-"""Whatever is typed or named, a command ends with a clear message and exit code 2, never with a traceback."""
+"""For any words or files, a command ends with a clear message and exit code 2, never with a traceback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES: dict[str, Callable[[Path], object]] = {
     "a link to nowhere": lambda path: path.symlink_to("nowhere/at/all"),
     "a name of no file": lambda path: None,
 }
-"""What stands where a file is named."""
+"""Contents at the path that a command names."""
 
 EVALUATE = ["evaluate", "--environment", "countdown", "--output", "out"]
 REVERSE = ["reverse-parse", "--environment", "countdown", "--output", "out", "--untold"]
@@ -61,11 +61,11 @@ NAMING = {
     "skills --rules": ["skills", "ROLLOUTS", "--output", "out", "--rules", "FILE"],
     "skills --compare": ["skills", "ROLLOUTS", "--output", "out", "--compare", "FILE"],
 }
-"""Commands with a place for a file."""
+"""Commands that take a file."""
 
 NUMBERS = ["-1", "nan", "inf", "-inf", "1e400", "", "seven", "9" * 5000, "0x10", "-1e-3"]
 PARSERS = {f"skillpress {name}": command.module for name, command in COMMANDS.items()} | MODULES
-"""Every command line to the module that reads it."""
+"""Every command line, to the module that reads it."""
 SETTINGS = [
     ("seed", "-1"), ("seed", str(2**70)), ("tasks.test", "0"), ("tasks.test", str(10**30)), ("tasks", "3"),
     ("tasks.tset", "3"), ("environment.max_steps", "1e3"), ("environment.max_steps", ".nan"),
@@ -75,14 +75,14 @@ SETTINGS = [
     ("sampling.slots", "{a: 1, a: 2}"), ("sampling.slots", "[1"), ("sampling.slots", "\t1\n\t2"),
     ("seed", "!!python/object:os.system x"), ("reward.measures", "{x: {weight: 1.0, credit: step}}"),
 ]  # fmt: skip
-"""``--set KEY=VALUE``."""
+"""Values for ``--set KEY=VALUE``."""
 
 
 @pytest.fixture
 def refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[[list[str]], str]]:
-    """``refused(words)``: what is printed by a command that ends with a mistake's code."""
+    """``refused(words)``: the output of a command that ends with the code of a mistake."""
     monkeypatch.chdir(tmp_path)
 
     def run(words: list[str]) -> str:
@@ -111,7 +111,7 @@ def test_a_file_that_is_none_of_the_kind_is_named(
 
 @pytest.mark.parametrize("command", PARSERS)
 def test_a_number_out_of_range_names_its_range(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the parser alone: what is in range would begin to work."""
+    """This tests only the parser: with a number in range the command would begin to work."""
     parser = parser_of(PARSERS[command])
     for action in options(parser):
         if getattr(action.type, "__module__", "") != arguments.__name__:

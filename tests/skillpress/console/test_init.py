@@ -1,4 +1,4 @@
-"""``skillpress init``: what a new lab holds, and that its own tests pass."""
+"""``skillpress init``: the contents of a new lab; its own tests pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer holds, what is missing of one, and what a command says then."""
+"""The contents of a layer, its missing packages, and a command's message about them."""
 
 from __future__ import annotations
 

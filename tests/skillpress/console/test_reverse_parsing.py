@@ -60,7 +60,7 @@ def imitating(folder: Path, **imitation: object) -> list[float]:
 
 @pytest.fixture(scope="module")
 def compact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An experiment with a small policy that was shown 4000 demonstrations."""
+    """An experiment with a small policy that imitated 4000 demonstrations."""
     folder = prepared(tmp_path_factory.mktemp("compact") / "experiment", COMPACT)
     imitating(folder)
     return folder
@@ -81,7 +81,7 @@ def test_what_is_kept_leads_to_the_action_once_and_the_likeliest_stands_first(
 ) -> None:
     assert parse(compact, tmp_path / "found") == 0
     found = rows(tmp_path / "found")
-    # The parser `plain` reads the whole response as the action: what leads to A* is A* itself, once a state.
+    # The parser `plain` reads the whole response as the action: only A* itself leads to A*, once per state.
     assert found.height > 0 and found["response"].to_list() == found["action"].to_list()
     assert set(found["rank"]) == {0} and set(found["thought"]) == {""}
     assert found.select("task_id", "step").is_duplicated().sum() == 0
@@ -205,7 +205,7 @@ def test_a_real_language_model_thinks_towards_the_oracles_actions_and_learns_its
     assert best.equals(found) and all(
         part["logprob"].is_sorted(descending=True) for part in found.partition_by("step")
     )
-    # A thought may be as long as a sampled response, and the completed answer comes after it.
+    # A thought may be as long as a sampled response, and the completed answer follows it.
     longer = merge(read_yaml(folder / "params.yaml"), {"sampling": {"max_new_tokens": 80}})
     (folder / "params.yaml").write_text(yaml.safe_dump(longer))
     losses = imitating(folder, thoughts=str(tmp_path / "found" / reverse_parsing.THOUGHTS),

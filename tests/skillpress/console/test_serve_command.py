@@ -1,4 +1,4 @@
-"""``skillpress serve``: what it serves, what it refuses, and that it ends when it is told to."""
+"""``skillpress serve``: what it serves, what it refuses, and that it ends on a signal."""
 
 from __future__ import annotations
 

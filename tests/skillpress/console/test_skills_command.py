@@ -1,4 +1,4 @@
-"""``skillpress skills`` as a user runs it, on logs of others and on what our own agents left."""
+"""``skillpress skills`` as users call it, on logs of other tools and of our own agents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Run = Callable[..., Path]
 
 @pytest.fixture
 def skills(tmp_path: Path) -> Run:
-    """``skills(traces, ...)``: the folder that it wrote."""
+    """``skills(traces, ...)``: the folder that the command wrote."""
 
     def run(*options: Path | str) -> Path:
         assert main(["skills", *map(str, options), "--output", str(tmp_path / "out")]) == 0

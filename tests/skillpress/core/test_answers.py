@@ -1,4 +1,4 @@
-"""Waiting for all answers: as they come, and not for ever."""
+"""Waiting for all answers: in the order of arrival, and only until a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command lines know what was meant, and numbers name their range."""
+"""Command lines suggest the name that was probably meant, and numbers name their range."""
 
 from __future__ import annotations
 

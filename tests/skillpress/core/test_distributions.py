@@ -1,4 +1,4 @@
-"""What is computed here against scipy, which is an independent implementation."""
+"""Our own distributions against scipy's, which are an independent implementation."""
 
 from __future__ import annotations
 

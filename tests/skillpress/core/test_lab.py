@@ -1,4 +1,4 @@
-"""Which folder is the lab, as somebody finds out who is in it, below it, or nowhere near."""
+"""Which folder is the lab, for a process inside it, below it, or outside any lab."""
 
 from __future__ import annotations
 

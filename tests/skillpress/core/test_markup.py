@@ -1,4 +1,4 @@
-"""Thoughts that prompts open and responses begin with, and the special tokens that are a part of a text."""
+"""Thoughts that prompts open and responses begin with, and special tokens that are part of a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillpress.core.markup import behind_thought, opened_thought, silent_tokens
     [
         ("Where to?<|assistant|><think>\n", "<think>\n"),
         ("<think>", "<think>"),
-        ("<think>\n\n</think>\n\n", ""),  # a thinking mode that is off
+        ("<think>\n\n</think>\n\n", ""),  # thinking is switched off
         ("Reason in <think> tags.", ""),
         ("", ""),
         ("\n", ""),

@@ -1,4 +1,4 @@
-"""Names in params.yaml that are no entry of ours: an installed package's, and those of a lab's own folder."""
+"""Names in params.yaml that come from outside: from an installed package, or from a lab's own folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Install = Callable[..., None]
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have the installed packages looked up again, and forget the modules of each test."""
+    """Look up the installed packages again, and forget the modules of each test."""
     caches = (names._entry_points, names._origin)
     monkeypatch.setattr(sys, "path", [*sys.path])
     for each in caches:
@@ -33,7 +33,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a package, as far as Python can tell: a module, and what its distribution offers."""
+    """Adds what Python takes for an installed package: a module, and its distribution's entry points."""
 
     def installed(distribution: str, module: str, **offered: str) -> None:
         site = tmp_path / distribution
@@ -51,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A lab's folder, and this process in it; its folder is not yet where modules are looked for."""
+    """A lab's folder as the working directory; Python does not search it for modules yet."""
     folder = tmp_path / "lab"
     (folder / "a_lab").mkdir(parents=True)
     (folder / "a_lab" / "methods.py").write_text(METHOD)

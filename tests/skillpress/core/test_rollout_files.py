@@ -1,4 +1,4 @@
-"""Parquet round trips, and files that are refused."""
+"""Round trips through Parquet, and files that are refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_trajectories_come_back_as_they_were(
 
 
 def test_the_tables_of_columns_are_the_records_fields() -> None:
-    """A field that no column stores would be lost, and one that no field takes could not be read."""
+    """A field without a column would be lost, and a column without a field could not be read."""
     stored = {name for name, column in STEP_COLUMNS.items() if column.read is not None}
     assert stored == {field.name for field in fields(Step)} - {"plain_prompt_ids"}
     in_rows_of_their_own = {"steps", "summaries"}
@@ -134,7 +134,7 @@ def test_a_missing_a_truncated_and_a_foreign_file_are_refused_by_name(tmp_path: 
 
 
 def test_a_file_of_another_kind_is_never_to_be_deleted(tmp_path: Path) -> None:
-    """It may be all that its user has of something else."""
+    """It may be the user's only copy of something else."""
     path = tmp_path / "t.parquet"
     for write in (
         lambda: path.write_text("mine"),

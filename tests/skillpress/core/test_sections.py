@@ -1,4 +1,4 @@
-"""Sections that choose their class by a name, and who may look a name up."""
+"""Sections that choose their class by a name, and the modules that may look up names."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_a_section_of_another_kind_is_refused() -> None:
 
 
 SECTIONS = {"core/sections.py", "core/registry.py", "environments/bundle.py"}
-"""Files that look names up, beside every ``parameters.py``."""
+"""Files that look up names, besides every ``parameters.py``."""
 BELOW = ("core", "skills", "play", "environments", "models", "learn", "experiment")
-"""The wings that are handed their parts. Those above read commands, which name parts too."""
+"""The wings that receive their parts. The wings above read commands, which also name parts."""
 
 
 def test_names_are_looked_up_by_sections_alone(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""Seeds are functions of a place, and places do not collide."""
+"""Seeds are functions of a place, and different places have different seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as it is read: 1e-3 is a number, a key stands once, and every mistake has its file and line."""
+"""YAML as we read it: 1e-3 is a number, a key occurs once, and every mistake has its file and line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_is_no_number_is_a_text(text: str) -> None:
 
 
 LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]\n" for n in range(9))
-"""A text of nine lines that stands for ten to the ninth values."""
+"""A text of nine lines that expands to ten to the ninth values."""
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skillpress.core import registry
 from skillpress.experiment.training import train
 from skillpress.play.agents.summarize import Summarize
 from tests.support.programs.training_program import job, prepare
 
 OVERLAY = """
 environment: {max_steps: 8, max_numbers: 3}
-policy: {state_update: wordless, history: 2}
+policy: {state_update: "NAME:wordless", history: 2}
 reward: {measures: {format: {weight: 0.1, credit: step}}}
 training: {steps: 1, learning_rate: 0.01}
 """
@@ -32,9 +31,8 @@ def wordless(turns: int | None) -> Wordless:
     return Wordless(turns)
 
 
-def test_summaries_are_trained_and_cost_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.STATE_UPDATES, "wordless", f"{__name__}:wordless")
-    prepare(tmp_path, OVERLAY, demonstrations=0)
+def test_summaries_are_trained_and_cost_no_step(tmp_path: Path) -> None:
+    prepare(tmp_path, OVERLAY.replace("NAME", __name__), demonstrations=0)
     (row,) = train(job(tmp_path, "trained"))
     assert row["summaries"] > 1 and row["episode_length"] <= 8
     assert row["decisions_per_environment_step"] == pytest.approx(

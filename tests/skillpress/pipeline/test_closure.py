@@ -1,4 +1,4 @@
-"""The code that a module runs, against small packages and against an independent reading of this one."""
+"""The code that a module runs: in small packages, and compared with an independent reading of this one."""
 
 from __future__ import annotations
 
@@ -154,9 +154,9 @@ STAGES = (
     "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
 LAZY = {"skillpress"}
-"""Packages whose public names are imported when they are asked for."""
+"""Packages whose public names are imported on first use."""
 STARTED_BY_NAME = {"skillpress.play.workers.gang_rank", "skillpress.show.report"}
-"""Modules that a text names and no import: one that is started, and one whose templates are read."""
+"""Modules that only a text names: one is started, and the templates of the other are read."""
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -164,7 +164,7 @@ STARTED_BY_NAME = {"skillpress.play.workers.gang_rank", "skillpress.show.report"
 def test_the_closure_of_every_stage_is_that_of_an_independent_import_graph(
     stage: str, table: registry.Registry, code: Code, imports: grimp.ImportGraph
 ) -> None:
-    """grimp reads the imports; what a name adds is the import closure of the part's module."""
+    """grimp reads the imports; a name adds the import closure of its part's module."""
     for name in table:
         found = code.closure(
             [f"tasks.{stage}"], lambda parameter, n=name: [n] if parameter == table.parameter else []

@@ -1,4 +1,4 @@
-"""From ``--cluster`` to the stage that trains there."""
+"""``--cluster`` reaches the stage that trains on the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edit reruns, as DVC itself says, once the first stage has run."""
+"""The stages that an edit reruns according to DVC itself, after the first stage has run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERYWHERE = {"prepare_tasks", "prepare_policy", "collect_rollouts", "project_sk
 
 @pytest.fixture(scope="module")
 def finished(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A clone in which DVC takes every stage for done: its outputs are there, whatever is in them."""
+    """A clone in which DVC considers every stage done: the outputs exist, whatever they contain."""
     clone = Clone(repository, tmp_path_factory.mktemp("status"))
     pin(clone)
     for stage in read_stages(clone.folder / "dvc.yaml"):
@@ -33,14 +33,14 @@ def finished(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Clon
 
 
 def pin(clone: Clone) -> str:
-    """Run the first stage; returns what it said."""
+    """Run the first stage; returns its output."""
     done = clone.python("skillpress.pipeline.inputs")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def changed_stages(clone: Clone) -> set[str]:
-    """The stages that ``dvc status`` names, but for the one that always runs."""
+    """The stages that ``dvc status`` names, except the one that always runs."""
     status = clone.python("dvc", "status")
     assert status.returncode == 0, status.stderr
     names = {line.rstrip(":") for line in status.stdout.splitlines() if line and not line[0].isspace()}

@@ -1,4 +1,4 @@
-"""What an edit reruns, as laws on a copy of the source: what describes a result never decides one."""
+"""Which stages an edit reruns, as laws on a copy of the source: code that describes results reruns none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRAINED = {"train_policy"}
 
 
 class Copy:
-    """A copy of the source, whose files can be edited for a moment."""
+    """A copy of the source, whose files can be edited temporarily."""
 
     def __init__(self, folder: Path, stages: list[StageEntry]) -> None:
         self.folder, self._stages, self._sources = folder, stages, Sources()
@@ -53,7 +53,7 @@ class Copy:
             path.write_text(before)
 
     def reruns(self, params: Params, file: str, edit: Callable[[str], str]) -> set[str]:
-        """The stages whose fingerprints such an edit changes."""
+        """The stages whose fingerprints this edit changes."""
         before = self.fingerprints(params)
         with self.edited(file, edit):
             return different(before, self.fingerprints(params))
@@ -64,7 +64,7 @@ def different(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
 
 
 def a_line_more(text: str) -> str:
-    """What changes a file of Python, of JSON, or any other."""
+    """The text with an added line that changes a file of Python, of JSON, or any other."""
     return text + "\n_MORE = 1\n"
 
 
@@ -169,7 +169,7 @@ def test_what_describes_reruns_nothing_that_decides(
 def test_what_is_left_out_of_a_fingerprint_would_be_in_it(
     stage: str, described: str, copy: Copy, default: Params
 ) -> None:
-    """The list has no module that no stage imports."""
+    """The list has no module that the stages do not import."""
     made = Fingerprints(default, Code(copy.folder))
     (entry,) = (each for each in copy._stages if each.name == stage)
     assert described in made.closure([f"tasks.{stage}"], entry.parameters).modules
@@ -223,7 +223,7 @@ def test_the_sandboxes_decide_the_experiments_that_run_code_in_them(
     default: Params,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "environment_data", lambda section: {})  # its programs are not here
+    monkeypatch.setattr(module, "environment_data", lambda section: {})  # its programs are not installed
     overlay = read_yaml(repository / "params" / "code_repair.yaml")
     sandboxed = check_params(merge(base, overlay), "test")
     assert copy.reruns(default, file, a_line_more) == set()
@@ -258,7 +258,7 @@ class Mine(GRPO):
 
 @pytest.fixture
 def lab(copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
-    """A lab's folder with an algorithm of its own; skillpress is what is installed."""
+    """A lab's folder with its own algorithm; skillpress is the installed package."""
     (tmp_path / "my_lab").mkdir()
     (tmp_path / "my_lab" / "methods.py").write_text(METHOD)
     (tmp_path / "my_lab" / "weights.py").write_text("HALF = 0.5\n")

@@ -1,4 +1,4 @@
-"""dvc.yaml: short, complete, and what keys of unfinished work are made from."""
+"""dvc.yaml is short and complete, and gives the inputs of keys of unfinished work."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_side_branch_describes_and_feeds_nothing_but_the_report(
 
 
 KEEPS_WORK = {"prepare_policy", "collect_rollouts", "play_floors", "train_policy", "evaluate_policy"}
-"""The stages that go on with what a killed process of theirs had done."""
+"""The stages that continue the work of a killed process."""
 
 
 def test_the_stages_that_take_long_keep_unfinished_work(repository: Path) -> None:

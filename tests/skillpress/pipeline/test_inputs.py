@@ -1,4 +1,4 @@
-"""The first stage: the fingerprints of the other stages, written where they differ."""
+"""The first stage writes the other stages' fingerprints, and only those that changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Write = Callable[[], dict[str, bytes]]
 
 @pytest.fixture
 def write(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Runs ``python -m skillpress.pipeline.inputs`` with the default parameters; returns what is there."""
+    """Runs ``python -m skillpress.pipeline.inputs`` with the default parameters; returns the fingerprints."""
     for file in ("params.yaml", "dvc.yaml"):
         shutil.copy(repository / file, tmp_path)
     monkeypatch.chdir(tmp_path)

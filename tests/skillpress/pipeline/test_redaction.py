@@ -1,4 +1,4 @@
-"""No password and no key is left in what is shown, and what is none stays as it is."""
+"""Shown text contains no password and no key, and other words stay as they are."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_password_of_an_address_in_the_environment_is_hidden_also_in_its_decod
 
 @pytest.mark.parametrize("letters", ["a", "0f", "a:b:", "https://b", "@a:b", "api_key ", "?key_", "token "])
 def test_a_long_text_is_looked_through_once(letters: str) -> None:
-    text = letters * (500_000 // len(letters))  # hours, where the time grows with the square
+    text = letters * (500_000 // len(letters))  # would take hours if time grew with the square
     assert without_secrets(text, {}) == text
 
 

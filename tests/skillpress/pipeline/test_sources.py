@@ -1,4 +1,4 @@
-"""What is read off a file of Python: a digest that only its meaning changes, and what it imports."""
+"""Reading a Python file: a digest that changes only with the file's meaning, and the file's imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a stage starts and ends, whatever it computes."""
+"""The start and end of a stage, whatever it computes."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def database() -> None:
 
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, repository: Path, monkeypatch, request: pytest.FixtureRequest) -> None:
-    """An experiment's folder; the seed is the test's own, so that no test resumes another's run."""
+    """An experiment's folder; each test has its own seed, so that no test resumes another's run."""
     monkeypatch.chdir(tmp_path)
     for variable in ("SKILLPRESS_PARENT", "DVC_STAGE"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(repository))  # of the recorder, which runs in this folder
+    monkeypatch.setenv("PYTHONPATH", str(repository))  # for the recorder, which runs in this folder
     text = (repository / "params.yaml").read_text()
     Path("params.yaml").write_text(text.replace("seed: 0", f"seed: {crc32(request.node.name.encode())}"))
     Path("dvc.yaml").write_text(yaml.safe_dump(DVC_YAML))
@@ -72,7 +72,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], int]:
 
 @pytest.fixture
 def outcome(run: Callable[[Work], int]) -> Callable[[Work], tuple[int, str, set[str]]]:
-    """The same; returns (exit code, MLflow status of the stage's run, its artifacts)."""
+    """Does the same; returns (exit code, MLflow status of the stage's run, its artifacts)."""
 
     def outcome_of(work: Work) -> tuple[int, str, set[str]]:
         seen: list[str] = []
@@ -246,7 +246,7 @@ subprocess.Popen([sys.argv[1], "-c", '"$0" "$@"' + sys.argv[2], sys.executable, 
 
 
 def started(command: list[str], repository: Path) -> tuple[subprocess.Popen[bytes], int, str]:
-    """A process that runs a stage somewhere below it; the stage's process and MLflow run."""
+    """A process with a stage among its descendants; also the stage's process and MLflow run."""
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(repository)})
     deadline = time.monotonic() + 120
     while not Path("working").exists():
@@ -258,7 +258,7 @@ def started(command: list[str], repository: Path) -> tuple[subprocess.Popen[byte
 
 @pytest.fixture
 def working(repository: Path) -> Iterator[int]:
-    """The process of a stage at work."""
+    """The process of a working stage."""
     process, _, _ = started([sys.executable, "-c", WORKING], repository)
     yield process.pid
     process.kill()
@@ -294,7 +294,7 @@ def test_a_stage_ends_with_the_run_that_started_it_and_all_that_it_said_is_recor
 
 @pytest.mark.kills
 def test_a_stage_started_by_hand_outlives_its_shell(repository: Path) -> None:
-    """As under ``nohup``."""
+    """It behaves as under ``nohup``."""
     command = ["sh", "-c", '"$0" "$@" & wait', sys.executable, "-c", WORKING]
     process, stage, _ = started(command, repository)
     process.kill()
@@ -319,7 +319,7 @@ def test_a_launcher_may_start_training_alone(
 def test_a_launchers_other_ranks_train_and_keep_no_records(
     monkeypatch: pytest.MonkeyPatch, repository: Path
 ) -> None:
-    """They need neither the stage's lock, which rank 0 holds, nor a run in MLflow."""
+    """Helping ranks need neither the stage's lock, which rank 0 holds, nor a run in MLflow."""
     entry = {
         **DVC_YAML["stages"]["prepare_tasks"],
         "cmd": "python -m tasks train_policy",

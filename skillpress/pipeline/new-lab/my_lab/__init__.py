@@ -1,1 +1,1 @@
-"""What this lab adds to skillpress, an environment and an algorithm; params/ names them ``module:name``."""
+"""This lab's own environment and algorithm; params/ names them as ``module:name``."""

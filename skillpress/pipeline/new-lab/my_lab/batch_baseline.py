@@ -25,7 +25,7 @@ class BatchBaselineParameters(AlgorithmParameters):
     smallest_group: ClassVar[int] = 1  # rollouts of a task are not compared with each other
 
     failure_weight: Annotated[float, Field(ge=0, le=1)]
-    """What a failure's advantage is multiplied by."""
+    """The factor for a failure's advantage."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from skillpress.environments.splits import refuse_repetitions
 from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
 
 NAME = "my_lab.number_line:BUNDLE"
-"""What params/ calls this environment, and its tasks are marked with."""
+"""The name of this environment in params/ and in its tasks."""
 MOVES = {"forward": 1, "leap": 3, "back": -1, "retreat": -3}
 
 
@@ -30,7 +30,7 @@ class NumberLineParameters(EnvironmentParameters):
 
 
 class NumberLine:
-    """``task.spec`` holds ``goal``; numbers below 0 are lost for good."""
+    """The environment. ``task.spec`` has the ``goal``; an episode that goes below 0 is lost."""
 
     action_space = observation_space = Text(max_length=64)
 
@@ -38,12 +38,12 @@ class NumberLine:
         self._max_steps = parameters.max_steps
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """At 0."""
+        """Start at 0."""
         self._goal, self._place, self._steps = task.spec["goal"], 0, 0
         return self._seen(), self._info()
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Take a move; anything else costs its step and changes nothing."""
+        """Make a move; any other text uses up its step and changes nothing."""
         self._steps += 1
         invalid = None if action in MOVES else "no_such_move"
         self._place += MOVES.get(action, 0)
@@ -66,7 +66,7 @@ class NumberLine:
 
 
 def make_tasks(parameters: NumberLineParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
-    """Each goal is one task of one split."""
+    """Tasks of all splits; each goal is one task of one split."""
     wanted = ["train"] * sizes.train + ["validation"] * sizes.validation + ["test"] * sizes.test
     if len(wanted) > parameters.farthest:
         raise TaskError(f"{len(wanted)} tasks need as many goals: environment.farthest is too small")
@@ -83,7 +83,7 @@ def make_tasks(parameters: NumberLineParameters, sizes: SplitSizes, seed: int) -
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """No goal twice."""
+    """Check that no goal occurs twice."""
     refuse_repetitions(tasks, NAME, "goal", lambda task: str(task.spec["goal"]))
 
 
@@ -93,7 +93,7 @@ class MoveProjection:
     alphabet = tuple(MOVES)
 
     def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """None for what is no move."""
+        """The move's own text; None for an action that is not a move."""
         return tuple(action if action in MOVES else None for action in trajectory.actions)
 
 
@@ -105,12 +105,12 @@ class CompactRendering:
     parser: str = "plain"
 
     def prompt(self, state: AgentState) -> str:
-        """Two words."""
+        """Two words: the goal and the place."""
         goal, place, _ = state.info.state  # type: ignore[misc]
         return f"{goal} {place}"
 
     def continuation(self, state: AgentState) -> str:
-        """The place: the goal stands earlier in a prompt that grows."""
+        """The place; the goal is earlier in a prompt that grows."""
         _, place, _ = state.info.state  # type: ignore[misc]
         return f"{place}"
 
@@ -121,13 +121,13 @@ class CompactRendering:
 
 @dataclass(frozen=True)
 class TextRendering:
-    """For pretrained models."""
+    """Sentences for pretrained models."""
 
     history: int
     parser: str = "tagged"
 
     def prompt(self, state: AgentState) -> str:
-        """Task, notes, past turns, what is seen and what can be done."""
+        """The task, notes, past turns, the present place and the possible moves."""
         goal, _, steps = state.info.state  # type: ignore[misc]
         turns = state.history[-self.history :] if self.history else ()
         task = f"You walk along a line of numbers. Your task is to: reach {goal}."
@@ -141,7 +141,7 @@ class TextRendering:
         )
 
     def continuation(self, state: AgentState) -> str:
-        """What is seen now and what can be done."""
+        """The present place and the possible moves."""
         _, _, steps = state.info.state  # type: ignore[misc]
         return game_turn(steps, state.observation, state.info.admissible)
 
@@ -158,7 +158,7 @@ def vocabulary(parameters: NumberLineParameters, history: int) -> ScratchVocabul
 
 
 class Demonstrator:
-    """Leaps as long as it can, then walks; a detour is a move forward and back again."""
+    """Moves by 3 as long as it can, then by 1; a detour is a move forward and back again."""
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Moves that win."""

@@ -1,4 +1,4 @@
-"""The formula of the algorithm, on a step of two episodes that are counted by hand."""
+"""The formula of the algorithm, computed by hand for a step of two episodes."""
 
 import numpy as np
 import pytest

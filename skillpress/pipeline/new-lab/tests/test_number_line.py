@@ -1,4 +1,4 @@
-"""The rules of the environment, and that its demonstrations win."""
+"""The environment follows its rules, and its demonstrations win."""
 
 from my_lab.number_line import BUNDLE, NAME, Demonstrator, NumberLine, NumberLineParameters, make_tasks
 

@@ -1,4 +1,4 @@
-"""``skillpress compare``: paired tests of the same tasks, and a refusal of everything else."""
+"""``skillpress compare``: paired tests on the same tasks; everything else is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``skillpress evaluate``: every task exactly k times, whatever interrupts it and however it is batched."""
+"""``skillpress evaluate``: every task exactly k times, in spite of interruptions and for any batching."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEN = ("--environment", "countdown", "--tasks", "10", "--votes", "3")
 
 
 def episodes_of(parts: Iterable[Path], scratch: Path) -> list[Trajectory]:
-    """What an episode log holds."""
+    """The episodes in an episode log."""
     steps = pl.concat([pl.read_parquet(part).drop("number") for part in parts])
     write_table(scratch / "steps.parquet", steps, "rollouts")
     return read_rollouts(scratch / "steps.parquet")
@@ -52,7 +52,7 @@ def test_a_policy_plays_every_task_exactly_k_times_and_everything_is_written(
     assert summary["pass_at_1"]["mean"] == pytest.approx(won / 30)
     assert summary["pass_at_1"]["low"] <= won / 30 <= summary["pass_at_1"]["high"]
     assert {"iid", "ood"}.isdisjoint(content["parts"])
-    assert content["parameters"]["policy"]["rendering"] == "compact"  # its experiment's
+    assert content["parameters"]["policy"]["rendering"] == "compact"  # from the model's experiment
     assert content["parameters"]["environment"]["max_steps"] == 8
     assert content["parameters"]["engine"] == {"name": "local"}
     assert content["tokens"]["response"] == sum(len(s.response_ids) for e in episodes for s in e.steps)
@@ -71,7 +71,7 @@ def test_a_finished_evaluation_is_not_played_again_and_another_one_is_refused(
 ) -> None:
     folder = evaluate("mine", "--model", policy)
     before = (folder / "rollouts.parquet").stat().st_mtime_ns
-    evaluate("mine", "--model", policy, "--set", "sampling.slots=3")  # decides nothing
+    evaluate("mine", "--model", policy, "--set", "sampling.slots=3")  # does not affect episodes
     assert (folder / "rollouts.parquet").stat().st_mtime_ns == before
     other = ["evaluate", *TEN, "--model", policy, "--seed", "1", "--output", str(folder)]
     assert main(other) == exit_codes.USER_ERROR
@@ -133,7 +133,7 @@ def test_fewer_tasks_are_some_of_the_tasks(evaluate) -> None:
 
 
 class Interrupted(LanguageModel):
-    """Ctrl-C after so many episodes."""
+    """A player that raises Ctrl-C after this many episodes."""
 
     after = 11
 
@@ -173,7 +173,7 @@ def test_an_interrupted_evaluation_goes_on_and_ends_as_one_that_was_left_alone(
     ]
     assert all(
         episode in resumed for episode in saved
-    )  # log-probabilities and all: they were not played again
+    )  # equal to the log-probabilities, so they were not played again
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``skillpress evaluate --model URL``: what a user sees of a server's manners, and what a restart costs."""
+"""``skillpress evaluate --model URL``: what users see of a server's behaviour, and the cost of a restart."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_limit_under_its_newer_name_is_not_called_left_out(
 
 @pytest.mark.parametrize("form", ["{url}", "{url}/", "{root}"])
 def test_an_evaluation_goes_on_at_the_servers_next_address(form: str, tmp_path: Path) -> None:
-    """The first server dies in the middle; its successor has another port and is asked for the rest alone."""
+    """The first server dies in the middle; its successor has another port and gets only the rest."""
     lost = (401, {}, {"error": "gone"})
     with chat_server(lambda number: lost if number > 20 else None) as (url, _):
         assert evaluate(url, tmp_path / "out", "--set", "sampling.slots=2") == exit_codes.USER_ERROR

@@ -1,4 +1,4 @@
-"""``skillpress judge-questions``: a model's verdicts as a file that the tasks are chosen by."""
+"""``skillpress judge-questions``: a model's verdicts in a file that selects tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("Silver Harbour", "The Glass Road", "Night Orchard", "Winter Ledger")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with four training questions, one of which the rules drop, and a test question."""
+    """A data folder with a test question and four training questions, one of which the rules drop."""
     folder = tmp_path / "qa"
     folder.mkdir()
     texts = [f"Where was the director of the film {name} born?" for name in NAMES]

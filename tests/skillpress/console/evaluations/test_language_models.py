@@ -18,11 +18,11 @@ SHORT = (
     "policy.context_tokens=1024",
     "sampling.slots=20",
 )
-"""Three seconds an episode: what is tried is that they are played, not what the model can do."""
+"""Three seconds per episode: the test checks that episodes are played, not how good the model is."""
 
 
 def play(name: str, count: int, data: Path, output: Path, *options: str) -> list[Trajectory]:
-    """So many episodes of the environment, in its wording for language models."""
+    """``count`` episodes of the environment, in its wording for language models."""
     overlay = Path(__file__).parents[4] / "params" / f"{name}.yaml"
     sets = [
         f"environment.data={data}",
@@ -63,5 +63,5 @@ def test_smollm2_plays_real_episodes(
     reasons = Counter(step.invalid for episode in episodes for step in episode.steps)
     summary = json.loads((tmp_path / "played" / "evaluation.json").read_text())["parts"]["all"]["summary"]
     print(f"{name}: {summary['pass_at_1']['mean']:.0%} won, {dict(reasons)}")
-    # What the sandbox said of a cell or a call that could be read reached the next prompt.
+    # The sandbox's answer to a readable cell or call reached the next prompt.
     assert any(len(episode.steps) == 2 and episode.steps[0].observation for episode in episodes)

@@ -1,4 +1,4 @@
-"""16 requests at once to servers of many manners: a good one's episodes, steps that say why, or one line."""
+"""16 concurrent requests to well- and ill-behaved servers: episodes, steps that say why, or one line."""
 
 from __future__ import annotations
 

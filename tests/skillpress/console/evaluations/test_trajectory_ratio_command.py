@@ -1,4 +1,4 @@
-"""``skillpress trajectory-ratio``, as it is typed, on a small rollout file of real policies."""
+"""``skillpress trajectory-ratio`` as users call it, on a small rollout file of real policies."""
 
 from __future__ import annotations
 
@@ -132,5 +132,5 @@ def test_what_has_no_ratio_is_refused_with_the_reason(
 
 
 def reversed_words() -> PreTrainedTokenizerFast:
-    """A tokenizer of as many words in another order."""
+    """A tokenizer with the same number of words in another order."""
     return word_tokenizer(tuple(map(str, reversed(range(53)))))

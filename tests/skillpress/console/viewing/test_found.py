@@ -1,4 +1,4 @@
-"""What ``skillpress view`` opens for each word that it is given."""
+"""What ``skillpress view`` opens for each word of its command line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def made(samples: Path, tmp_path: Path) -> Make:
-    """``made(name)``: a folder in which the stages have left what they leave."""
+    """``made(name)``: a folder with the files that stages leave."""
 
     def make(name: str) -> Path:
         home = tmp_path / name

@@ -1,4 +1,4 @@
-"""The command, as a user gives it."""
+"""The command as users call it."""
 
 from __future__ import annotations
 

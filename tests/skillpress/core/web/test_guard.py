@@ -1,4 +1,4 @@
-"""Programs and a server's own pages are answered, foreign pages are not, over HTTP and over WebSockets."""
+"""Programs and the server's own pages get answers, foreign pages do not, over HTTP and WebSockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST = "127.0.0.1:4200"
 
 
 def client(pages: Literal["none", "own"], port: int | None = None, url: str = f"http://{HOST}") -> TestClient:
-    """Of an application behind the guard, at an address of this machine."""
+    """A client of an application behind the guard, at an address of this machine."""
 
     def answer(request: Request) -> Response:
         return Response("answered")
@@ -34,7 +34,7 @@ def client(pages: Literal["none", "own"], port: int | None = None, url: str = f"
 
 
 def answers(found: TestClient, **headers: str) -> bool:
-    """Whether a request with these headers is answered; the same for every method and for a WebSocket."""
+    """Whether a request with these headers gets an answer; the same for every method and for a WebSocket."""
     statuses = {
         found.request(method, "/", headers=headers).status_code for method in ("GET", "POST", "OPTIONS")
     }
@@ -111,7 +111,7 @@ def test_two_hosts_or_origins_are_refused() -> None:
 
 
 def test_a_server_without_settings_answers_programs_alone() -> None:
-    """As vLLM's server adds it: it calls the class with the application and nothing else."""
+    """vLLM's server adds the guard like this: it calls the class with only the application."""
     guarded = TestClient(PageGuard(Response("answered")), base_url=f"http://{HOST}")
     assert guarded.post("/").text == "answered"
     assert guarded.post("/", headers={"Origin": f"http://{HOST}"}).status_code == 403

@@ -1,4 +1,4 @@
-"""What a server waits for ends at its deadline, and no later: half requests, unread answers, connections."""
+"""All that a server waits for ends at its deadline, not later: half requests, unread answers, connections."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from websockets.sync.client import connect
 from skillpress.core.web import Patience, server_of
 
 WAIT = 60.0
-"""Seconds within which the server must do what is expected of it; it takes less than one."""
+"""Seconds within which the server must react; it takes less than one."""
 SHORT = Patience(request_seconds=0.5, reading_seconds=0.5)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = 64 * 2**20
-"""Bytes of an answer that no kernel keeps for a client which does not read it."""
+"""Bytes of an answer: more than any kernel buffers for a client that does not read."""
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the length of a body, after a second at ``/slow``, with much at ``/large``."""
+    """Answers with the length of a body; ``/slow`` waits a second first, ``/large`` sends a large answer."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})

@@ -1,4 +1,4 @@
-"""Methods compared over seeds, from rollouts written by hand: a game is one game, whoever played it."""
+"""Comparison of methods over seeds, from handwritten rollouts: seeds that share a game count it once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_luck_of_training_has_an_interval_of_its_own(make) -> None:
     mean, error = sum(rates) / 3, stdev(rates) / 3**0.5
     squared = t.ppf(0.975, 2) ** 2
     for end in (trained.trainings_low, trained.trainings_high):
-        # the error that a share of ``end`` would have, by what this one has (Wilson's form: few tasks)
+        # the error that a share of ``end`` would have, given this one's (Wilson's form: few tasks)
         assert (end - mean) ** 2 == pytest.approx(squared * error**2 * end * (1 - end) / (mean * (1 - mean)))
     assert trained.trainings_low < mean < trained.trainings_high
     assert table(runs[:1])[-1].trainings_low is None

@@ -1,4 +1,4 @@
-"""What training did to success is said in one sentence, which never calls luck a gain or a loss."""
+"""One sentence gives training's effect on success; it never calls luck a gain or a loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillpress.pipeline.finished.effect import ADVICE, effect, effect_line
 
 
 def compared(difference: float, low: float, high: float) -> dict[str, Comparison]:
-    """Paired tests of which the last, of the whole episode, says this."""
+    """Paired tests; the last one, of the whole episode, has these values."""
     early = PairedTest(3, 0.5, (0.5,), 0.4, 0.6, 0.0)
     whole = PairedTest(30, difference, (difference,), low, high, 0.01)
     tests = Comparison((early, whole), tasks=64, first_episodes=64, second_episodes=64)

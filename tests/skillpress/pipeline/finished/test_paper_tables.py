@@ -1,4 +1,4 @@
-"""The paper's tables from folders of finished runs, whose episodes a random explorer really played."""
+"""The paper's tables from folders of finished runs, with real episodes of a random explorer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GRPO = {"reward": {"shaping": "none"}}
 
 
 def play_run(folder: Path, repository: Path, *overlays: dict) -> Path:
-    """A folder as a finished experiment leaves it; every policy is the random explorer."""
+    """A folder like that of a finished experiment; every policy is the random explorer."""
     values = read_yaml(repository / "params.yaml")
     for overlay in (SMALL, *overlays):
         values = merge(values, overlay)

@@ -1,4 +1,4 @@
-"""What the report reads: the committed benchmark, and what an evaluation left."""
+"""The report's sources: the committed benchmark, and the results of an evaluation."""
 
 from __future__ import annotations
 

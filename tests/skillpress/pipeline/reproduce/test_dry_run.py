@@ -1,4 +1,4 @@
-"""A dry run: the resolved experiment, its sizes and memory, and no time that nobody stated a rate for."""
+"""A dry run: the resolved experiment, its sizes and memory, and times only for given rates."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_multimodal_models_shape_is_its_language_models() -> None:
 
 
 def test_work_is_counted_in_full_episodes() -> None:
-    """By hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps; SC@7 on 274 games."""
+    """Computed by hand: ALFWorld, 300 steps of 16 x 8 episodes of 50 steps; SC@7 on 274 games."""
     parts = work(paper("alfworld"))
     training, evaluation = parts["train_policy"], parts["evaluate_policy"]
     assert training.episodes == 38_400 and training.environment_steps == 1_920_000
@@ -121,8 +121,8 @@ def test_the_best_step_costs_a_pass_over_the_validation_tasks_for_every_checkpoi
 
 
 def test_what_is_replayed_is_learned_from_and_not_played(capsys: pytest.CaptureFixture[str]) -> None:
-    """From the second step on 16 groups of 8 episodes, 30 steps each of 2048 prompt and 4 sampled tokens;
-    beside them 48 groups are played in each of 150 steps. Two processes share them."""
+    """Computed by hand. After the first step 16 groups of 8 episodes are replayed, each of 30 steps of 2048
+    prompt and 4 sampled tokens; 48 groups are played in each of 150 steps. Two processes share the work."""
     options = ["--params", str(ROOT / "params" / "replay.yaml"), "--training-rate", "1000"]
     assert dry_run.main(options) == 0
     shown, episode = capsys.readouterr().out, 30 * (2048 + 4)
@@ -155,7 +155,7 @@ def test_zero_stages_share_what_they_say() -> None:
 
 
 def test_low_rank_changes_alone_have_gradients_and_moments_and_need_no_reference() -> None:
-    """By hand: rank 2; queries 8 to 8, keys and values 8 to 4, output 8 to 8, three layers of 8 and 16."""
+    """Computed by hand: rank 2; queries 8 to 8, keys and values 8 to 4, output 8 to 8, layers of 8 and 16."""
     shape = ModelShape(
         1000, layers=3, hidden=8, kv_heads=1, head_size=4, vocabulary=10, heads=2, intermediate=16
     )
@@ -258,7 +258,7 @@ def test_the_papers_experiments_can_be_dry_run_here(
 def test_smollm2_is_laid_over_every_environment_and_under_every_method(
     environment: str, method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The default experiment plays Countdown, and its overlay is none."""
+    """The default experiment plays Countdown, which has no overlay."""
     names = [*([environment] if environment != "countdown" else []), "smollm2", method]
     overlays = [option for name in names for option in ("--params", str(ROOT / "params" / f"{name}.yaml"))]
     assert reproduce.main(["--dry-run", *overlays]) == 0
@@ -288,7 +288,7 @@ def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
 
 
 def hours(shown: str) -> dict[str, float]:
-    """What is said of the time, by its name."""
+    """The times in the output, by name."""
     lines = shown.partition("time, ")[2].splitlines()[1:]
     return {name.strip(): float(took.split()[0]) for name, took in (line.rsplit(": ", 1) for line in lines)}
 

@@ -1,4 +1,4 @@
-"""What a failed stage ends a command with: its own code where that means something, never DVC's 255."""
+"""A command's exit code after a failed stage: the stage's own if it has a meaning, never DVC's 255."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Stages that end with each code, and one that DVC itself cannot run."""
+    """A project with a stage for each exit code, and a stage that DVC itself cannot run."""
     ends = {code: f"  ends{code}:\n    cmd: exit {code}\n" for code in (0, 1, 2, 7, 130)}
     killed = "  killed:\n    cmd: kill -9 $$\n"
     lacks = "  lacks:\n    cmd: exit 0\n    deps: [nowhere]\n"

@@ -1,8 +1,8 @@
-"""The schedulers' scripts: whole, fit for the experiment, accepted by what can be asked without a cluster.
+"""The schedulers' scripts are complete, fit the experiment, and pass all checks that need no cluster.
 
-That is shellcheck (Debian's package), Kubernetes' own schemas (the package kubernetes-validate), and for
-SkyPilot, whose schema cannot be had without its hundred dependencies, the fields that its manual names. No
-scheduler has run them.
+These checks are shellcheck (Debian's package), Kubernetes' own schemas (the package kubernetes-validate), and
+for SkyPilot the fields that its manual names, since its schema comes only with a hundred dependencies. No
+scheduler has run the scripts.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from skillpress.pipeline.reproduce.workspace import Variant
 
 ROOT = Path(__file__).parents[4]
 KUBERNETES = ("1.28", "1.37")
-"""The oldest version with a schema and pod-to-pod names of indexed Jobs, and the newest one with a schema."""
+"""The oldest version with a schema and pod-to-pod names of indexed Jobs, and the newest with a schema."""
 SKYPILOT_FIELDS = frozenset(
     {"name", "workdir", "num_nodes", "resources", "envs", "secrets", "volumes", "file_mounts", "setup", "run"}
 )
-"""Of a task, in SkyPilot's reference of its YAML."""
+"""Fields of a task in SkyPilot's reference of its YAML."""
 PAPER = Variant((ROOT / "params" / "paper_alfworld.yaml",), 3)
 
 
 def filled(tmp_path: Path, scheduler: str, nodes: int = 2, gpus: bool = True, processes: int = 16) -> str:
-    """The paper's experiment on so many processes."""
+    """The script for the paper's experiment on this many processes."""
     overlay = tmp_path / "many.yaml"
     overlay.write_text(f"processes: {processes}\ntraining: {{tasks_per_step: 16}}\n")
     variant = Variant((*PAPER.overlays, overlay), 3)
@@ -39,7 +39,7 @@ def filled(tmp_path: Path, scheduler: str, nodes: int = 2, gpus: bool = True, pr
 
 
 def shellcheck(script: str) -> str:
-    """What shellcheck finds in a bash script; empty where it finds nothing."""
+    """Shellcheck's findings in a bash script; empty if there are none."""
     command = ["shellcheck", "--shell=bash", "-"]
     return subprocess.run(command, input=script, capture_output=True, text=True, check=False).stdout
 

@@ -85,7 +85,7 @@ def test_a_lock_that_was_handed_on_is_free_when_the_heir_has_ended_too(
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
     (heir,) = psutil.Process(first.pid).children()
-    heir.suspend()  # it has still something to do
+    heir.suspend()  # it still has work to do
     first.kill()
     first.wait()
     with (
@@ -93,6 +93,6 @@ def test_a_lock_that_was_handed_on_is_free_when_the_heir_has_ended_too(
         exclusive(lock, "it", wait_seconds=0),
     ):
         pass
-    heir.resume()  # its pipe is closed: it ends
+    heir.resume()  # its pipe is closed, so it ends
     with exclusive(lock, "it", wait_seconds=60):
         pass

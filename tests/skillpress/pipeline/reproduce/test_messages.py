@@ -1,4 +1,4 @@
-"""What DVC prints in a run."""
+"""DVC's output during a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results shared between machines: taken from the remote where another has them, and at one revision only."""
+"""Machines share results: a machine restores what another has in the remote, at the same revision only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ stages:
 
 @pytest.fixture
 def machines(tmp_path: Path) -> dict[str, Path]:
-    """Three folders with the same stages, each with a cache of its own."""
+    """Three folders with the same stages, each with its own cache."""
     found = {}
     for name in ("left", "right", "head"):
         folder = found[name] = tmp_path / name

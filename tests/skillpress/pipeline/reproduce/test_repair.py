@@ -1,4 +1,4 @@
-"""DVC's files after a kill in the middle of writing them, tried with DVC itself."""
+"""DVC's files after a kill in the middle of writing them, tested with DVC itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dvc(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def hashes(lock: str) -> dict[str, list[tuple[str, str]]]:
-    """Stage to path and hash of what it read and wrote."""
+    """Stage to path and hash of its inputs and outputs."""
     return {
         name: [(entry["path"], entry["md5"]) for kind in ("deps", "outs") for entry in stage[kind]]
         for name, stage in yaml.safe_load(lock)["stages"].items()
@@ -102,7 +102,7 @@ def test_a_killed_process_that_nobody_has_collected_blocks_dvc_until_it_is_struc
     (folder / LOCK_FILE).write_text(lock)
     (folder / "input").write_text("123456")
     with subprocess.Popen(["sleep", "60"]) as killed:
-        killed.kill()  # and not waited for: a zombie until the end of this block
+        killed.kill()  # without waiting for it: it is a zombie until the end of this block
         active(folder, killed.pid)
         assert "is busy" in dvc(folder, "repro").stderr
         assert forget_ended_processes(folder) == 2

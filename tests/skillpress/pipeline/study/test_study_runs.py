@@ -1,4 +1,4 @@
-"""Which runs are planned, which of them are recorded, which is next, and how long the rest takes."""
+"""Which runs are planned, which are recorded, which is next, and how long the others take."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_outcomes_whose_line_was_not_written_any_more_do_not_count(tmp_path: Pat
     store.add(tmp_path, recorded(first), outcomes([3]))
     before = (tmp_path / store.RUNS).read_text()
     store.add(tmp_path, recorded(second), outcomes([4]))
-    (tmp_path / store.RUNS).write_text(before)  # as if it had been killed between the two files
+    (tmp_path / store.RUNS).write_text(before)  # as after a kill between the two files
     record = store.read_record(tmp_path)
     assert [run.id for run in record.runs] == [first.name]
     assert set(record.outcomes["id"]) == {first.name}

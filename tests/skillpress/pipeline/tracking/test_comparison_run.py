@@ -1,4 +1,4 @@
-"""The runs of a comparison's experiments stand below it, whether their stages ran or were restored."""
+"""The runs of a comparison's experiments are its children, whether their stages ran or were restored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skillpress.pipeline.tracking.runs import PARENT_VARIABLE, StageRun, create_
 
 @pytest.fixture(autouse=True, scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A tracking database of this module's own; making one takes seconds."""
+    """A tracking database for this module; making one takes seconds."""
     folder = tmp_path_factory.mktemp("tracking")
     patch = pytest.MonkeyPatch()
     patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlruns/mlflow.db")
@@ -69,7 +69,7 @@ def test_an_experiment_that_was_restored_is_put_below_the_comparison_too(
     assert "mlflow.parentRunId" not in run_of(stage.parent_id).data.tags
     with comparison_run("ablation", {"seeds": [4]}) as compared:
         compared.adopt(params)
-        compared.adopt(seeded(repository, 5))  # it has recorded nothing
+        compared.adopt(seeded(repository, 5))  # this experiment has recorded nothing
     assert run_of(stage.parent_id).data.tags["mlflow.parentRunId"] == compared.run_id
 
 

@@ -27,7 +27,7 @@ time.sleep(600)
 
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An experiment folder with a tracking database of its own."""
+    """An experiment folder with its own tracking database."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlruns/mlflow.db")
     create_database()
     monkeypatch.chdir(tmp_path)
@@ -109,7 +109,7 @@ with exclusive(Path("stage.lock"), "the stage") as lock:
 
 
 def test_the_lock_of_a_killed_stage_is_free_when_all_that_it_said_is_recorded(repository: Path) -> None:
-    """Its successor would read the run's last step too early otherwise, and log steps twice."""
+    """Otherwise its successor would read the run's last step too early, and log steps twice."""
     killed = subprocess.run(
         [sys.executable, "-c", LOCKED], env={**os.environ, "PYTHONPATH": str(repository)},
         stdout=subprocess.PIPE, text=True, check=False,

@@ -1,4 +1,4 @@
-"""What a registered model is called: by the environment that was played, in letters that MLflow takes."""
+"""A registered model is named after the environment that was played, in letters that MLflow accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes as traces, in the real MLflow: what its search finds and what its chat view reads."""
+"""Episodes as traces in the real MLflow: its search finds them and its chat view reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skillpress.pipeline.tracking.runs import StageRun, create_database
 from tests.support.doors.playing import episode, unsampled, write_tokenizer
 
 keys = (f"key-{number}" for number in itertools.count())
-"""Of stages of this module, so that each has a run of its own."""
+"""Keys of this module's stages; each stage gets a run of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def write(*played: Trajectory) -> tuple[Path, Path]:
 
 
 def traces_of(run_id: str, experiment: str) -> list[Trace]:
-    """Those of a run, as MLflow's search finds them, the newest first."""
+    """The traces of a run, as MLflow's search finds them, the newest first."""
     found: list[Trace] = mlflow.search_traces(locations=[experiment], run_id=run_id, return_type="list")
     return found
 
@@ -125,7 +125,7 @@ def test_actions_are_calls_of_a_tool_in_their_order_within_the_episode(params: P
 def test_a_stage_that_logs_its_episodes_again_has_each_once(params: Params) -> None:
     run = StageRun("collect_rollouts", params, next(keys))
     files = write(episode(0), episode(1))
-    for _ in range(2):  # it was killed between the first and the second
+    for _ in range(2):  # as if it were killed between the first and the second
         run.log_episodes(*files, most=100)
     found = traces_of(run.run_id, run._experiment_id)
     assert len(found) == 2 and [len(trace.data.spans) for trace in found] == [6, 6]

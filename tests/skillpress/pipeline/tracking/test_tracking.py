@@ -47,7 +47,7 @@ def inside(tmp_path: Path, database: str, monkeypatch) -> None:
 
 @pytest.fixture
 def params(repository: Path, request: pytest.FixtureRequest) -> Params:
-    """Parameters with a seed of this test's own, so that tests share no experiment."""
+    """Parameters with a seed for this test only, so that tests share no experiment."""
     seed = crc32(request.node.name.encode())
     return load_params(repository / "params.yaml").model_copy(update={"seed": seed})
 
@@ -118,7 +118,7 @@ def test_a_killed_stage_goes_on_in_its_own_run_and_logs_no_step_twice(params: Pa
     for step in (1, 2, 3):
         killed.log_metrics({"success": step / 10}, step)
     resumed = StageRun("train", params, "key-t")
-    for step in (3, 4):  # its checkpoint was taken after step 2
+    for step in (3, 4):  # the checkpoint was taken after step 2
         resumed.log_metrics({"success": step / 10}, step)
     resumed.finish("FINISHED")
     history = MlflowClient().get_metric_history(resumed.run_id, "success")
@@ -137,7 +137,7 @@ def test_a_finished_stage_or_one_with_another_key_gets_a_new_run(params: Params)
 def test_a_stage_killed_on_a_dirty_tree_whose_code_was_edited_then_writes_no_step_into_the_old_run(
     params: Params,
 ) -> None:
-    """The revision is one and the same, ``<commit>-dirty``; the key tells the trees apart."""
+    """The revision is the same, ``<commit>-dirty``; the key distinguishes the trees."""
     killed = StageRun("train", params, "before the edit")
     killed.log_metrics({"success": 0.1}, 1)
     edited = StageRun("train", params, "after the edit")
@@ -150,7 +150,7 @@ def test_a_stage_killed_on_a_dirty_tree_whose_code_was_edited_then_writes_no_ste
 def test_a_killed_stage_goes_on_in_its_run_at_another_revision_that_decides_nothing(
     params: Params, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit of the README, say."""
+    """A change to the README, for example."""
     killed = StageRun("train", params, "key-t")
     monkeypatch.setattr(runs, "revision", lambda: "another")
     assert StageRun("train", params, "key-t").run_id == killed.run_id
