@@ -20,7 +20,7 @@ COPIES = "files"
 
 
 CHANGELOG = "CHANGELOG.md"
-"""At the root, where releases are looked up; a page of the site all the same."""
+"""The changelog is at the root, where people look for it; the site has it as a page."""
 
 
 class BrokenLinkError(Exception):

@@ -49,7 +49,7 @@ def path_of(block: str) -> Path | None:
 
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Lab]:
-    """A folder of one's own with params.yaml, the graph, and the files of one section of the page."""
+    """A lab's folder with params.yaml, the graph, and the files of one section of the page."""
     for file in ("params.yaml", "dvc.yaml"):
         shutil.copy(ROOT / file, tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 from skillpress.core.errors import StorageError
 from skillpress.learn.training.describing.trained_episodes import scan_advantages
-from skillpress.learn.training.keeping.checkpoint import Checkpoints
+from skillpress.learn.training.keeping.checkpoint import VERSION, Checkpoints
 from skillpress.skills.history import read_history
 from tests.support.experiment.killed_training import run, run_and_kill, same_files, same_weights, variant
 from tests.support.programs.training_program import job, prepare
@@ -148,9 +148,12 @@ def test_a_checkpoint_of_another_experiment_or_a_damaged_one_is_refused(tmp_path
     assert checkpoints.latest() is None
     checkpoints.folder.mkdir()
     latest = checkpoints.folder / "latest.json"
-    state = {"version": 1, "key": "other", "step": 2, "buffer": [], "curve": []}
+    state = {"version": VERSION, "key": "other", "step": 2, "parts": {}, "curve": []}
     latest.write_text(json.dumps(state))
     with pytest.raises(StorageError, match=r"made by experiment other.*this one is abc"):
+        checkpoints.latest()
+    latest.write_text(json.dumps({"version": 1, "key": "abc", "step": 2, "buffer": [], "curve": []}))
+    with pytest.raises(StorageError, match=r"\(version 1\), this one is abc \(version 2\); delete"):
         checkpoints.latest()
     latest.write_text(json.dumps({**state, "key": "abc"}))
     with pytest.raises(StorageError, match="step-000002: missing"):

@@ -86,14 +86,14 @@ class Checkpoints(ResumeStore):
         values = read_json(path)
         try:
             version, key = values.pop("version"), values.pop("key")
+            if (version, key) != (VERSION, self.key):
+                raise StorageError(
+                    f"{path}: made by experiment {key} (version {version}), this one is {self.key} (version "
+                    f"{VERSION}); delete {self.folder} to start from the beginning"
+                )
             state = TrainingState(**values)
         except (TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path}: not a checkpoint ({error}); delete {self.folder}") from error
-        if (version, key) != (VERSION, self.key):
-            raise StorageError(
-                f"{path}: made by experiment {key} (version {version}), this one is {self.key}; "
-                f"delete {self.folder} to start afresh"
-            )
         folder = self.step_folder(state.step)
         if not folder.is_dir():
             raise StorageError(f"{folder}: missing, though {path} names it; delete {self.folder}")
