@@ -1,6 +1,6 @@
 """How a policy changes: algorithms, training, imitation, experience, reverse parsing.
 
-It imports ``models`` and what is below.
+It imports ``models`` and the wings below that.
 """
 
 from __future__ import annotations

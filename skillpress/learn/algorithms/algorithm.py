@@ -1,9 +1,9 @@
 """What an algorithm is: which rollouts teach, how good each step was, and what the optimizer minimises.
 
-Everything else of a training step (playing, shaping, minibatches, ranks) is the same for all of them and
-stands in ``training/step.py``. The contract lies here and not in ``interface.py``, so that editing it
-reruns training and not imitation. No algorithm imports torch: parameters are checked without it, and a
-loss needs no more than the methods of the tensors that it is given.
+The rest of a training step (playing, shaping, minibatches, ranks) is the same for all algorithms; see
+``training/step.py``. The contract is here and not in ``interface.py``, so that editing it reruns training but
+not imitation. No algorithm imports torch: parameters are checked without it, and a loss only calls methods of
+the tensors that it receives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Selection(Protocol):
     Parameters: ClassVar[type[SelectionParameters]]
 
     def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] True for those to keep; ``seed`` is for a selection that draws."""
+        """[trajectories] True for those to keep; ``seed`` is for a selection that draws at random."""
         ...
 
 
@@ -44,13 +44,13 @@ class PolicyLoss(Protocol):
         ...
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some response tokens, and metrics: weighted sums too."""
+        """The loss of some response tokens, and metrics, which are weighted sums too."""
         ...
 
 
 @dataclass(frozen=True)
 class Algorithm(ABC):
-    """A method of reinforcement learning; subclass it in a file of its own and name it in the registry."""
+    """A method of reinforcement learning; subclass it in its own file and name it in the registry."""
 
     Parameters: ClassVar[type[AlgorithmParameters]]
     """Its section of params.yaml."""
@@ -58,10 +58,10 @@ class Algorithm(ABC):
     parameters: AlgorithmParameters
     selection: Selection
     longest_response: int
-    """Tokens that a response may have (``sampling.max_new_tokens``)."""
+    """The most tokens of a response (``sampling.max_new_tokens``)."""
 
     def select(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] which teach; the others are as if they had not been played."""
+        """[trajectories] True for those that teach; the others count as if they had not been played."""
         return self.selection(batch, seed)
 
     @abstractmethod
@@ -69,50 +69,51 @@ class Algorithm(ABC):
         """How much better each step was than expected.
 
         Args:
-            batch: what ``select`` kept, shaped; this process's share.
-            add: sums over all processes, for statistics of the whole step.
+            batch: the trajectories that ``select`` kept, shaped; this process's share.
+            add: sums values over all processes, for statistics of the whole step.
 
         Returns:
-            [steps], or [steps, longest response] for credit per token, the padding ignored. A step at 0
-            teaches nothing and is left out of the model's passes, unless ``teaches_everywhere``.
+            [steps], or [steps, longest response] for credit per token; the padding is ignored. A step with
+            advantage 0 teaches nothing and is left out of the model's passes, unless ``teaches_everywhere``.
         """
 
     def value_targets(self, batch: Batch) -> Floats | None:
-        """[steps] what ``batch.values`` should have been; None where the algorithm asks for no values."""
+        """[steps] the values that ``batch.values`` should have had; None where the algorithm asks for no
+        values."""
         return None
 
     @property
     def teaches_everywhere(self) -> bool:
-        """Whether a step without advantage teaches too: it pulls towards the start policy where there is a KL
-        term, and its state has a value to learn where there are values."""
+        """Whether a step without advantage teaches too. With a KL term it pulls towards the start policy;
+        with a value head its state has a value to learn."""
         return bool(self.loss.kl_coefficient) or self.parameters.needs_values
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """What it found in a batch that a reader of the training curve should know, as metrics.
+        """Metrics of a batch that a reader of the training curve should know.
 
-        All processes name the same metrics; ``add`` is that of ``advantages``.
+        All processes return the same names; ``add`` is the same as for ``advantages``.
         """
         return {}
 
     @property
     @abstractmethod
     def loss(self) -> PolicyLoss:
-        """What an update minimises."""
+        """The loss that an update minimises."""
 
     @property
     def importance(self) -> TruncatedImportance | None:
-        """How samples are weighted for an engine whose probabilities are not the learner's; None takes
-        the engine's for the learner's."""
+        """Weights of samples for an engine whose probabilities differ from the learner's; None treats the
+        engine's probabilities as the learner's."""
         return None
 
     @property
     def whole_trajectories(self) -> bool:
-        """Whether the loss takes ratios over whole trajectories: then a minibatch holds them whole."""
+        """Whether the loss takes ratios over whole trajectories. If it does, a minibatch never splits one."""
         return False
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """[samples] the weight of each token of a sample in the step's loss; they sum to 1 over the step,
-        unless the algorithm has a constant of its own in place of the number of tokens.
+        """[samples] the weight of each token of a sample in the step's loss. The weights of a step sum to 1,
+        unless the algorithm divides by its own constant instead of the number of tokens.
 
         Args:
             lengths: [samples] response tokens of this process's samples.

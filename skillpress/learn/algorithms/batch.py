@@ -1,23 +1,23 @@
-"""One training step's rollouts as flat arrays: what algorithms look at instead of trajectories.
+"""One training step's rollouts as flat arrays. Algorithms read these instead of trajectories.
 
-The way of a training step's data, from the engine to the loss:
+A training step's data takes these forms on its way from the engine to the loss:
 
     Completion    the engine's response: token ids, and their log-probabilities as an array
-    Trajectory    an episode, whose steps have texts, tokens and rewards; what files keep
+    Trajectory    an episode, whose steps have texts, tokens and rewards; files store these
     Batch         all decisions of a step's groups as arrays [steps] and [trajectories]. It is made once from
                   the episodes; what is selected and what is replayed are rows of such batches
     Samples       the decisions at which something was sampled: tokens, log-probabilities and advantages as
                   arrays [tokens]. They are made once, with their chains; minibatches and passes are rows
     Microbatch    one pass through the model, as tensors
-    ScoredTokens  the same with the model's log-probabilities: what a loss is given
+    ScoredTokens  the same with the model's log-probabilities; the input of a loss
 
-A reward comes in named parts, and each part says for what it counts: a part credited to the
-*trajectory* is a reward of the whole episode and every step of it answers for the sum; a part credited
-to its *step* is taken up by that step alone. The penalty that shaping takes off a success belongs to
-the trajectory, unless its steps pay their own parts of it (``charges``).
+A reward has named parts, and each part is credited to a trajectory or to a step. A part credited to the
+*trajectory* is a reward of the whole episode, and every step is credited with the sum. A part credited to its
+*step* counts for that step alone. The penalty that shaping takes off a success belongs to the trajectory,
+unless its steps pay their own parts of it (``charges``).
 
-A step is here whatever the policy sampled: where an agent sums up its past, its summaries are steps as the
-others are, and learn from what the episode came to.
+A step here is anything that the policy sampled. If an agent summarises its past, each summary is a step too
+and learns from the episode's result.
 """
 
 from __future__ import annotations
@@ -38,64 +38,65 @@ CORE = "success"
 """The part of the reward that says how well the task itself was done."""
 
 DISCOUNT = "discount"
-"""What a discount takes off, among the parts of the reward."""
+"""The part of the reward that a discount takes off."""
 
 SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
 """Adds each value up over the processes that share a training step."""
 
 
 def one_process(values: dict[str, float]) -> dict[str, float]:
-    """The sum where there is a single process."""
+    """The sum over a single process: the values themselves."""
     return values
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The rollouts of one step that one process holds; groups are never split between processes.
+    """The rollouts of one training step that one process holds; groups are never split between processes.
 
-    The steps of a trajectory stand together and in order, trajectories in the order of their numbers.
+    The steps of a trajectory are adjacent and in order; trajectories are in the order of their numbers.
     """
 
     parts: Mapping[str, Floats]
-    """Part of the reward to [steps] its values; 0 at a step that does not have it."""
+    """Part of the reward to its values, [steps]; 0 at a step without that part."""
     credit: Mapping[str, Credit]
-    """Part of the reward to what it counts for."""
+    """Part of the reward to whether the trajectory or the step is credited with it."""
     trajectory: Indices
-    """[steps] the trajectory that each belongs to, counted from 0."""
+    """[steps] the number of each one's trajectory, counted from 0."""
     state: Indices
-    """[steps] a number that the steps of a group share which were taken in the same state of the environment
-    (``Trajectory.states``), whatever their prompts showed of the past."""
+    """[steps] a number of the environment's state (``Trajectory.states``). Steps of a group that were taken
+    in the same state share it, whatever their prompts showed of the past."""
     tokens: Indices
-    """[steps] sampled tokens; 0 where the prompt did not fit and nothing was asked."""
+    """[steps] number of sampled tokens; 0 where the prompt did not fit, so nothing was sampled."""
     made: Indices
     """[steps] k, the steps that the episode had made before each."""
     group: Indices
-    """[trajectories] the group that each belongs to, counted from 0."""
+    """[trajectories] the number of each one's group, counted from 0."""
     won: Flags
-    """[trajectories]."""
+    """[trajectories] whether each won its task."""
     length: Indices
-    """[trajectories] steps."""
+    """[trajectories] number of steps."""
     core_reward: Floats
     """[trajectories] the sum of the part ``success``."""
     core_maximum: float
-    """The largest core reward that there is."""
+    """The largest possible core reward."""
     segments: Floats
-    """[trajectories] seg(s, 𝒞), phrases that the skills need under the step's dictionary; 0 before it is
-    fitted, and where there is none."""
+    """[trajectories] seg(s, 𝒞), the number of phrases that the skills need under the step's dictionary; 0
+    before it is fitted, and where there is no dictionary."""
     penalty: Floats
-    """[trajectories] what shaping takes off; 0 before it has been done."""
+    """[trajectories] the penalty that shaping takes off; 0 before shaping."""
     charges: Floats | None = None
-    """[steps] the part of its trajectory's penalty that each pays alone; None where trajectories pay."""
+    """[steps] the part of its trajectory's penalty that each step pays alone; None where trajectories pay."""
     values: Floats | None = None
-    """[steps] V of each step's state before the updates, 0 where nothing was asked; None before they are
-    computed, and where the algorithm asks for none."""
+    """[steps] V of each step's state before the updates, 0 where nothing was sampled. None before values are
+    computed, and where the algorithm asks for no values."""
 
     @classmethod
     def joined(cls, parts: Sequence[Batch]) -> Batch:
-        """The trajectories of batches of different groups, batch behind batch, before they are shaped.
+        """The trajectories of several batches, one batch after another, before shaping. The batches have
+        different groups.
 
         Raises:
-            ValueError: a part of the reward is credited to steps here and to trajectories there.
+            ValueError: a part of the reward is credited to steps in one place and to trajectories in another.
         """
         credit: dict[str, Credit] = {}
         for part in parts:
@@ -121,8 +122,8 @@ class Batch:
         )
 
     def select(self, rows: Indices) -> Batch:
-        """These trajectories alone, before they are shaped; ``rows`` rise. Groups and states without any are
-        not counted."""
+        """Only these trajectories, before shaping; ``rows`` are increasing. Groups and states that have none
+        of them left are not counted."""
         steps = members(rows, self.length)
         return Batch(
             parts={name: values[steps] for name, values in self.parts.items()},
@@ -142,18 +143,18 @@ class Batch:
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Number of groups."""
         return int(self.group.max(initial=-1)) + 1
 
     @property
     def step_group(self) -> Indices:
-        """[steps] the group that each belongs to."""
+        """[steps] the number of each one's group."""
         found: Indices = self.group[self.trajectory]
         return found
 
     @property
     def returns(self) -> Floats:
-        """[trajectories] the sum of the parts credited to the trajectory, less the penalty where
+        """[trajectories] the sum of the parts credited to the trajectory, minus the penalty where
         trajectories pay."""
         summed = np.bincount(self.trajectory, self._sum("trajectory"), minlength=len(self.group))
         returns: Floats = summed - self._shared_penalty
@@ -161,7 +162,7 @@ class Batch:
 
     @property
     def own(self) -> Floats:
-        """[steps] the sum of the parts that count for their own step alone, less the step's charge."""
+        """[steps] the sum of the parts that count for their own step alone, minus the step's charge."""
         own = self._sum("step")
         if self.charges is not None:
             own -= self.charges
@@ -169,14 +170,14 @@ class Batch:
 
     @property
     def scores(self) -> Floats:
-        """[steps] what each is judged by without discount: its trajectory's return and its own parts."""
+        """[steps] the score of each without discount: its trajectory's return plus its own parts."""
         scores: Floats = self.returns[self.trajectory] + self.own
         return scores
 
     @property
     def rewards(self) -> Floats:
-        """[steps] the parts credited to the trajectory where they fell; a penalty that the trajectory pays
-        is part of the last reward, as a success is."""
+        """[steps] the parts credited to the trajectory, at the steps that earned them. A penalty that the
+        trajectory pays is part of the last reward, as a success is."""
         rewards = self._sum("trajectory")
         if len(rewards):
             rewards[np.cumsum(self.length) - 1] -= self._shared_penalty
@@ -196,9 +197,9 @@ class Batch:
 
             score_k = Σ_{k' < k} r_k' + Σ_{k' >= k} γ^(k'-k) r_k' + the step's own parts:
 
-        what was earned before the step in full, and the discounted return G_k. At γ = 1 it is the batch
-        itself, in which every step answers for the whole return. What is taken off is one more part of the
-        step's own, so that every mean of scores has it too.
+        rewards before the step count in full, and G_k is the discounted return. At γ = 1 the result is the
+        batch itself, in which every step is credited with the whole return. The discount becomes one more
+        part of the step's own reward, so every mean of scores includes it.
         """
         if discount == 1.0:
             return self
@@ -208,7 +209,7 @@ class Batch:
 
     @property
     def _shared_penalty(self) -> Floats:
-        """[trajectories] the penalty that all steps of each answer for."""
+        """[trajectories] the penalty that all steps of each share."""
         return self.penalty if self.charges is None else np.zeros(len(self.penalty))
 
     def _sum(self, credit: Credit) -> Floats:
@@ -220,14 +221,14 @@ class Batch:
 
 
 def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_maximum: float) -> Batch:
-    """The batch of these trajectories before it is shaped.
+    """The batch of these trajectories, before shaping.
 
     Args:
         groups: the group of each trajectory, counted from 0.
         core_maximum: the core reward of a perfect episode.
 
     Raises:
-        ValueError: a part of the reward is credited to steps here and to trajectories there.
+        ValueError: a part of the reward is credited to steps in one place and to trajectories in another.
     """
     steps = [step for trajectory in trajectories for step in trajectory.decisions]
     credit: dict[str, Credit] = {}
@@ -263,11 +264,11 @@ def batch_of(trajectories: Sequence[Trajectory], groups: Sequence[int], core_max
 
 
 def members(groups: Indices, sizes: Indices) -> Indices:
-    """The places of some groups' members, a group after the other.
+    """The positions of some groups' members, one group after another.
 
     Args:
-        groups: which, in any order.
-        sizes: of all groups, whose members stand group behind group.
+        groups: numbers of groups, in any order.
+        sizes: number of members of every group; members are stored group by group.
     """
     own = sizes[groups]
     first = (np.cumsum(sizes) - sizes)[groups]
@@ -281,14 +282,14 @@ def _same_credit(known: dict[str, Credit], name: str, credit: Credit) -> None:
 
 
 def _one_behind_the_other(parts: Sequence[Indices]) -> Indices:
-    """Numbers from 0 on in each part, as numbers that no two parts share."""
+    """The parts joined, with numbers shifted so that no two parts share one. Each part counts from 0."""
     counts = [int(part.max(initial=-1)) + 1 for part in parts]
     offsets = np.cumsum([0, *counts[:-1]])
     return np.concatenate([part + offset for part, offset in zip(parts, offsets, strict=True)])
 
 
 def _renumbered(numbers: Indices) -> Indices:
-    """The same with those that occur counted from 0, in the order in which they occur first."""
+    """The numbers replaced by 0, 1, ... in the order in which each first occurs."""
     _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
     renumbered: Indices = np.argsort(np.argsort(first))[place]
     return renumbered

@@ -6,11 +6,11 @@
 
 sg stops the gradient: it is REINFORCE with a truncated importance weight per token. The clipped surrogate
 drops a token once its ratio has left the clip, and the rare tokens at which a thought turns around leave it
-first; here every token keeps a gradient, of a weight no larger than 1 + c_high. As in the paper every token
-of the step weighs alike (w_t = 1 / tokens), and c_low = 1 bounds no weight from below.
+first. Here every token keeps a gradient, with a weight of at most 1 + c_high. As in the paper, every token of
+the step has the same weight (w_t = 1 / tokens), and with c_low = 1 weights have no lower bound.
 
-The paper has no KL term, and tunes 1 + c_high, whose value it does not print. What it takes from DAPO stands
-elsewhere: groups of equal rewards are replaced by the selection ``varied_groups``.
+The paper has no KL term. It tunes 1 + c_high but does not print the value. The part that it takes from DAPO
+is in another file: the selection ``varied_groups`` replaces groups of equal rewards.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class CISPOParameters(CorrectedParameters):
     """``algorithm: {name: cispo, ...}``."""
 
     baseline_weighting: Weighting
-    """What counts once in the group's mean and deviation."""
+    """Whether each trajectory or each step counts once in the group's mean and deviation."""
     clip_low: Annotated[float, Field(gt=0, le=1)]
-    """1 bounds no weight from below, as in the paper."""
+    """Lower end of the clip is 1 - clip_low; with 1 weights have no lower bound, as in the paper."""
     clip_high: Annotated[float, Field(gt=0)]
 
 
@@ -55,22 +55,23 @@ class CISPO(CorrectedAlgorithm):
 
     @property
     def loss(self) -> WeightedLikelihood:
-        """The policy gradient's loss under clipped weights, with the KL term."""
+        """The policy gradient's loss with clipped weights, plus the KL term."""
         section = self.parameters
         return WeightedLikelihood(section.clip_low, section.clip_high, section.kl_coefficient)
 
 
 @dataclass(frozen=True)
 class WeightedLikelihood:
-    """Minus the log-likelihood of what was sampled, times its advantage and its clipped importance weight."""
+    """Minus the log-likelihood of the sampled tokens, times advantage and clipped importance weight."""
 
     clip_low: float
     clip_high: float
     kl_coefficient: float
-    """beta; 0 needs no reference."""
+    """beta; at 0 no reference policy is needed."""
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some response tokens, and metrics: ``clip_fraction`` is that of weights."""
+        """The loss of some response tokens, and metrics; ``clip_fraction`` is the share of clipped
+        weights."""
         low, high = 1 - self.clip_low, 1 + self.clip_high
         ratios = (tokens.logprobs - tokens.old_logprobs).detach().exp()
         loss = -(tokens.weights * ratios.clamp(low, high) * tokens.advantages * tokens.logprobs).sum()

@@ -3,19 +3,18 @@
     L = - sum_t w_t min(rho_t A_t, clip(rho_t, 1 - c_low, 1 + c_high) A_t) + beta sum_t w_t k3_t
     rho_t = exp(logp_t - logp_t^old)
 
-With ``ratio`` turn or trajectory the first sum is one over responses or trajectories u, each with the ratio
-of all of its tokens (``ratio_levels.py``); where the tokens of u have one weight w_u and one advantage A_u,
-it is
+With ``ratio`` turn or trajectory the first sum is over responses or trajectories u, each with the ratio of
+all its tokens (``ratio_levels.py``). If the tokens of u have one weight w_u and one advantage A_u, it is
 
     - sum_u w_u min(rho_u A_u, clip(rho_u, 1 - c_low, 1 + c_high) A_u),  rho_u = product over t in u of rho_t
 
-logp^old is the engine's log-probability of what it sampled, or the learner's own before the updates of the
-step where ``importance`` asks for weights that make up for the difference. These weights stand beside rho at
-every level and are constants: each multiplies the advantage of its token, and rho is then the ratio to the
-learner's own policy before the step. They are products over a response at most: over a trajectory they would
-correct the sampling of earlier turns too, at a variance that grows with every turn. Without them an engine's
-rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first update of a step.
-The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
+logp^old is the engine's log-probability of the token it sampled. Where ``importance`` asks for weights that
+correct the difference, it is the learner's log-probability before the updates of the step. These weights are
+constants at every level: each multiplies the advantage of its token, and rho is then the ratio to the
+learner's own policy before the step. They are products over one response at most. Over a trajectory they
+would correct the sampling of earlier turns too, with a variance that grows with every turn. Without the
+weights an engine's rounding adds up over all tokens of a trajectory; with them ratios are 1 at the first
+update of a step. The weights w_t are those of ``token_weights.py``, the KL estimator k3 is that of ``kl.py``.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ if TYPE_CHECKING:
 
 
 class SurrogateParameters(CorrectedParameters):
-    """What an algorithm with this loss adds to its section."""
+    """The keys that an algorithm with this loss adds to its section."""
 
     ratio: RatioLevel
-    """Over what probability ratios are taken, and clipped."""
+    """Unit over which probability ratios are taken and clipped."""
     clip_low: Annotated[float, Field(gt=0, lt=1)]
     clip_high: Annotated[float, Field(gt=0)]
 
 
 class ClippedParameters(SurrogateParameters):
-    """The same where the section also says how tokens are averaged."""
+    """The same, plus the key that says how tokens are averaged."""
 
     aggregation: Aggregation
 
 
 @dataclass(frozen=True)
 class SurrogateAlgorithm(CorrectedAlgorithm):
-    """An algorithm that minimises the clipped surrogate; advantages and weights are left to its file."""
+    """An algorithm that minimises the clipped surrogate; its file defines advantages and weights."""
 
     Parameters: ClassVar[type[AlgorithmParameters]] = SurrogateParameters
 
@@ -69,20 +68,20 @@ class SurrogateAlgorithm(CorrectedAlgorithm):
 
     @property
     def whole_trajectories(self) -> bool:
-        """As ``ratio`` says."""
+        """Whether ``ratio`` is trajectory."""
         return self.parameters.ratio == "trajectory"
 
 
 @dataclass(frozen=True)
 class ClippedAlgorithm(SurrogateAlgorithm):
-    """The same with weights as the section says; advantages are left to its file."""
+    """The same with weights as the section says; its file defines advantages."""
 
     Parameters: ClassVar[type[AlgorithmParameters]] = ClippedParameters
 
     parameters: ClippedParameters
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """As ``aggregation`` says."""
+        """[samples] the weights that ``aggregation`` asks for."""
         return token_weights(lengths, self.parameters.aggregation, tokens, sequences)
 
 
@@ -102,9 +101,9 @@ class ClippedSurrogate:
         """The loss of some response tokens.
 
         Returns:
-            The weighted sum over tokens (a scalar to minimise), and metrics that are weighted sums
-            too: ``approximate_kl`` to the sampling policy, per token; ``clip_fraction``, the share of
-            tokens whose ratio, or whose unit's, lies outside the clip; ``reference_kl``.
+            The weighted sum over tokens (a scalar to minimise), and metrics that are weighted sums too:
+            ``approximate_kl`` to the sampling policy, per token; ``clip_fraction``, the share of tokens whose
+            ratio, or whose unit's ratio, is outside the clip; ``reference_kl``.
         """
         weights, advantages = tokens.weights, tokens.advantages
         log_ratio = tokens.logprobs - tokens.old_logprobs
@@ -123,7 +122,7 @@ class ClippedSurrogate:
         return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
 
     def _sums(self, tokens: ScoredTokens, log_ratio: torch.Tensor) -> torch.Tensor:
-        """[tokens, 4] of each token's turn or trajectory."""
+        """[tokens, 4] the sums of each token's turn or trajectory."""
         if self.ratio == "turn":
             return unit_sums(log_ratio, tokens.advantages, tokens.weights, tokens.response)
         if tokens.trajectory_sums is None:

@@ -1,4 +1,4 @@
-"""What algorithms share that can weigh samples by ``importance_weights.py``: two keys and what they make."""
+"""Two keys of algorithms that can weight samples by ``importance_weights.py``, and the part they make."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from skillpress.learn.algorithms.parameters import AlgorithmParameters
 
 
 class CorrectedParameters(AlgorithmParameters):
-    """What such an algorithm adds to its section."""
+    """The keys that such an algorithm adds to its section."""
 
-    corrects_staleness: ClassVar[bool] = True  # ratios are against the weights that sampled, or omega is
+    corrects_staleness: ClassVar[bool] = True  # ratios, or omega, compare with the weights that sampled
 
     importance: Importance
-    """Weights for an engine whose probabilities are not the learner's, see ``importance_weights.py``."""
+    """Weights for an engine whose probabilities differ from the learner's, see ``importance_weights.py``."""
     importance_cap: Annotated[float, Field(ge=1)]
-    """What such a weight is cut at."""
+    """The largest weight; larger ones are cut to it."""
 
 
 @dataclass(frozen=True)
 class CorrectedAlgorithm(Algorithm):
-    """An algorithm whose ratios are taken against the learner before the step, where ``importance`` asks."""
+    """An algorithm that takes ratios against the learner before the step if ``importance`` asks for it."""
 
     parameters: CorrectedParameters
 
     @property
     def importance(self) -> TruncatedImportance | None:
-        """As ``importance`` says."""
+        """The weights that ``importance`` asks for; None for ``none``."""
         level = self.parameters.importance
         return None if level == "none" else TruncatedImportance(level, self.parameters.importance_cap)

@@ -3,18 +3,18 @@
     A_k = (score_k - p_k - mean(group)) / (std(group) + eps), each trajectory of the group counting once
     p_k = overlong_penalty * clip((|v_k| - (1 - c) L) / (c L), 0, 1)
 
-Its four parts, and where they stand here:
+Its four parts, and where they are in this repository:
 
     clip higher         ``clip_high`` above ``clip_low`` (0.28 and 0.2), so that unlikely tokens may grow
     dynamic sampling    ``select: varied_groups``: groups of equal success are replaced by other tasks'
-    token-level loss    ``aggregation: token_mean``: every token of the step weighs alike
-    overlong shaping    p_k, Eq. 13: a response v_k that comes near the longest allowed, L, is punished for it
+    token-level loss    ``aggregation: token_mean``: every token of the step has the same weight
+    overlong shaping    p_k, Eq. 13: a response v_k close to the longest allowed length, L, is punished
 
 The punishment is a part of the reward that counts for its own step alone, since the next step's response has
-a length of its own. It grows over the last share c of L (4096 of 20480 tokens in the paper); the paper's is 1
-where an answer earns 1 or -1. How many responses it met is the metric ``overlong``. What is left out: answers
-that were cut off are not hidden from the loss, which the paper tries before it arrives at p_k. The KL term,
-which the paper leaves out, can be had.
+its own length. It grows over the last share c of L (4096 of 20480 tokens in the paper); the paper's is 1
+where an answer earns 1 or -1. The metric ``overlong`` is the share of punished responses. Left out: answers
+that were cut off are not hidden from the loss, which the paper tries before it arrives at p_k. The paper has
+no KL term; here it is optional.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class DAPOParameters(ClippedParameters):
     """``algorithm: {name: dapo, ...}``."""
 
     overlong_share: Annotated[float, Field(gt=0, le=1)]
-    """c, the last part of the longest response, in which length costs."""
+    """c, the last share of the longest allowed length, in which length costs."""
     overlong_penalty: Annotated[float, Field(ge=0)]
-    """What a response of the longest length costs, in units of reward; 0 is no overlong shaping."""
+    """Cost of a response of the longest allowed length, in units of reward; 0 turns overlong shaping off."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DAPO(ClippedAlgorithm):
         return standardised(punished, "per_trajectory")
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """The share of responses that are too long; nothing where none was sampled."""
+        """The share of responses that are too long; empty if no response was sampled."""
         total = add(
             {
                 "overlong": float((self._overlong(batch) > 0).sum()),
@@ -71,6 +71,6 @@ class DAPO(ClippedAlgorithm):
         """[steps] how far each response reaches into the last share of the longest length, 0 to 1."""
         share = self.parameters.overlong_share
         reached = (batch.tokens / self.longest_response - (1 - share)) / share
-        # Lengths are whole tokens: less than a millionth of the share is rounding.
+        # Lengths are whole tokens, so less than a millionth of the share is a rounding error.
         found: Floats = np.where(reached > 1e-6, np.minimum(reached, 1.0), 0.0)
         return found

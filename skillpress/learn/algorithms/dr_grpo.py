@@ -3,11 +3,12 @@
     A_k = score_k - mean(group)
     w_t = 1 / (samples of the step * longest response)
 
-GRPO divides advantages by the group's deviation, which weighs tasks that nearly always or nearly never
-succeed more than others, and the tokens of a response by its length, which makes a long failure cheap. Here
-neither stands. The constant in place of the length is what the authors' code has: the most tokens that a
-response may have (``sampling.max_new_tokens``), whatever the sampled ones have. So the weights of a step sum
-to the mean length of its responses over the longest, and not to 1: where responses grow, the gradient does.
+GRPO divides advantages by the group's deviation, which gives more weight to tasks that nearly always or
+nearly never succeed. It divides the tokens of a response by its length, which makes a long failure cheap. Dr.
+GRPO does neither. In place of the length it has a constant, as in the authors' code: the most tokens that a
+response may have (``sampling.max_new_tokens``), whatever the sampled lengths are. So the weights of a step do
+not sum to 1 but to the mean length of its responses divided by the longest allowed length. When responses
+grow, so does the gradient.
 
 A sample is one decision, conditioned on its own state, where the paper has whole answers to a question; each
 trajectory of the group counts once in the mean. The loss is the clipped surrogate.

@@ -4,15 +4,15 @@ Zelikman et al. 2022, and ReST-EM, Singh et al. 2024).
     a_k = max(score_k, 0) / largest core reward where the episode succeeded, else 0
     L   = - sum over the tokens of steps with a_k > 0 of a_k logp_t / (number of these tokens) + KL term
 
-It is behaviour cloning on the episodes that a filter lets through, the filter being success. A plain success
-has a = 1; what its return lacks, for shaping or for a penalty, it weighs less, and never less than nothing.
-Failures teach nothing, and neither does how a task's other rollouts did: no group, no baseline, no ratio. Any
-number of updates per batch is one more pass of supervised learning, so that it needs no fresh samples.
+This is behaviour cloning on the episodes that pass a filter, and the filter is success. A plain success has
+weight 1. Shaping and penalties lower the weight, but never below 0. Failures teach nothing, and the results
+of a task's other rollouts do not matter: there is no group, no baseline and no ratio. Each further update on
+a batch is supervised learning, so it needs no fresh samples.
 
-The loss divides by the tokens that teach and not by all that were sampled, or a step with few successes would
-hardly move the policy. As weights w_t = 1 / (all tokens) are the house's, advantages are A_k = a_k * (all
-tokens) / (tokens that teach). The share of tokens that teach is the metric ``imitated``. What is left out:
-training each iteration from the start policy anew, and search or hints that make successes.
+The loss divides by the tokens that teach, not by all sampled tokens; otherwise a step with few successes
+would hardly move the policy. The usual weights here are w_t = 1 / (all tokens), so advantages are A_k = a_k *
+(all tokens) / (tokens that teach). The metric ``imitated`` is the share of tokens that teach. Left out:
+restarting each iteration from the start policy, and search or hints that make successes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skillpress.learn.algorithms.policy_gradient import PolicyGradient
 
 
 class ExpertIterationParameters(AlgorithmParameters):
-    """``algorithm: {name: expert_iteration, ...}``; it has no keys of its own."""
+    """``algorithm: {name: expert_iteration, ...}``; it adds no keys."""
 
     smallest_group: ClassVar[int] = 1
 
@@ -48,13 +48,13 @@ class ExpertIteration(Algorithm):
         return scaled
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """The share of tokens that teach; nothing where none was sampled."""
+        """The share of tokens that teach; empty if no token was sampled."""
         total = self._tokens(batch, add)
         return {"imitated": total["imitated"] / total["sampled"]} if total["sampled"] else {}
 
     @property
     def loss(self) -> PolicyGradient:
-        """The weighted likelihood of what was sampled, and the KL term."""
+        """The weighted likelihood of the sampled tokens, and the KL term."""
         return PolicyGradient(self.parameters.kl_coefficient)
 
     def _worth(self, batch: Batch) -> Floats:
@@ -63,6 +63,6 @@ class ExpertIteration(Algorithm):
         return worth
 
     def _tokens(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """Tokens of the whole step: all that were ``sampled``, and those that are ``imitated``."""
+        """Numbers of tokens of the whole step: ``sampled`` counts all, ``imitated`` those that teach."""
         imitated = batch.tokens[self._worth(batch) > 0]
         return add({"sampled": float(batch.tokens.sum()), "imitated": float(imitated.sum())})

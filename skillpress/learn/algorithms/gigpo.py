@@ -1,4 +1,4 @@
-"""GiGPO: beside the trajectories of a task, the steps taken in one state are judged against each other.
+"""GiGPO: compares the trajectories of a task, and also the steps that were taken in the same state.
 
 Group-in-group policy optimisation (Feng et al. 2025, arXiv 2505.10978), Eq. 3 to 8:
 
@@ -7,18 +7,17 @@ Group-in-group policy optimisation (Feng et al. 2025, arXiv 2505.10978), Eq. 3 t
     R_k   = sum over k' >= k of gamma^(k'-k) r_k'
     A^S_k = (R_k - mean over the steps of the group that were taken in k's state) / F_norm
 
-F_norm is the deviation of the same returns (``scale: std``) or 1 (``none``); the paper uses both. A state is
-what the environment calls one (``Info.state_key``), or else the observation, whatever the prompt shows of the
-past; an episode that comes back to a state meets itself there, at another time. A step that is alone in its
-state has A^S = 0. How many are not is a metric, for without company this is GRPO:
+F_norm is the deviation of the same returns (``scale: std``) or 1 (``none``); the paper uses both. The
+environment names a state (``Info.state_key``); if it does not, the observation is the state, whatever the
+prompt shows of the past. When an episode returns to a state, its own steps there are compared too. A step
+that is alone in its state has A^S = 0. If all steps are alone, this is GRPO, so two metrics describe company:
 
     step_groups/company   share of steps whose state another step of their group was taken in
     step_groups/size      mean number of steps per state
 
-A^E of a group whose trajectories are all the same is 0; A^S is too, unless they come back to a state.
-A part of the reward that counts for its own step alone is in that step's R_k and in no earlier one's. The
-loss is the clipped surrogate. What is left out: similar states are not taken for one, a later option of the
-authors' code.
+A^E of a group whose trajectories are all the same is 0; A^S is too, unless they come back to a state. A part
+of the reward that counts for its own step alone is in that step's R_k and in no earlier one's. The loss is
+the clipped surrogate. Left out: a later option of the authors' code treats similar states as one.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class GiGPOParameters(ClippedParameters):
     """``algorithm: {name: gigpo, ...}``."""
 
     scale: Literal["std", "none"]
-    """F_norm of both parts."""
+    """F_norm of both parts: std or 1."""
     step_weight: Annotated[float, Field(ge=0)]
     """omega; 0 is GRPO."""
     discount: Annotated[float, Field(ge=0, le=1)]
@@ -60,7 +59,7 @@ class GiGPO(ClippedAlgorithm):
         return found
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """How often steps meet in a state; nothing where no step is left to learn from."""
+        """How often steps share a state; empty if there is no step to learn from."""
         sizes = np.bincount(batch.state)
         total = add(
             {

@@ -1,4 +1,4 @@
-"""The scores of a task's rollouts, and what each of them is compared with.
+"""The scores of a task's rollouts, and the baselines they are compared with.
 
 Two ways to count are in use and give different gradients when episodes differ in length: every
 trajectory counts once (GiGPO's Eq. 3), or every step does (verl-agent), where long failures dominate.
@@ -7,12 +7,12 @@ A step's score is its trajectory's return plus the parts that count for that ste
     per_step        mean and deviation are over the group's steps, each weighing 1
     per_trajectory  they are over the group's steps, each weighing 1 / (steps of its trajectory)
 
-and without parts of their own the steps of a trajectory share one score. The deviation is that of the scores
-that are divided by it, so their weighted root mean square is at most 1 afterwards. That of the trajectories'
-mean scores would not do: it is 0 where trajectories are alike and their steps are not.
+If no step has parts of its own, all steps of a trajectory share one score. The deviation is computed from the
+same scores that it divides, so their weighted root mean square is at most 1 afterwards. The deviation of the
+trajectories' mean scores would not work: it is 0 where trajectories are alike but their steps are not.
 
-A group compares trajectories. Where all of them have the same scores, step by step, it has nothing to say,
-and every advantage is 0 although the steps of each may differ. So it is with a trajectory that is alone.
+A group compares trajectories. If all of them have the same scores, step by step, there is nothing to compare,
+and every advantage is 0 even if the steps of each differ. The same holds for a trajectory that is alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from skillpress.learn.algorithms.batch import Batch, Floats
 
 EPSILON = 1e-6
-"""Beside the deviation, so that nothing is divided by 0."""
+"""Added to the deviation, so that nothing is divided by 0."""
 
 Weighting = Literal["per_trajectory", "per_step"]
 
@@ -46,8 +46,9 @@ def group_means(batch: Batch, weighting: Weighting) -> Floats:
 def group_deviations(batch: Batch, weighting: Weighting) -> Floats:
     """[groups] the sample standard deviation of the steps' scores; exactly 0 among equal scores.
 
-    The sample is of steps or of trajectories, as the weighting says. A trajectory's square is the mean of its
-    steps': that of its mean score, and how far its steps scatter about this mean.
+    The sample consists of steps or of trajectories, as the weighting says. A trajectory's squared deviation
+    is the mean of its steps' squares: the square of its mean score's deviation plus the variance of its steps
+    around that mean.
     """
     means = group_means(batch, weighting)
     if weighting == "per_step":
@@ -62,7 +63,7 @@ def group_deviations(batch: Batch, weighting: Weighting) -> Floats:
 
 
 def compared(batch: Batch, baselines: Floats) -> Floats:
-    """[steps] score_k - baseline_k; all 0 in a group of equal trajectories, and so of one."""
+    """[steps] score_k - baseline_k; all 0 in a group of equal trajectories, so also in a group of one."""
     found = difference(batch.scores, baselines)
     found[_alike(batch)[batch.step_group]] = 0.0
     return found
@@ -81,7 +82,7 @@ def standardised(batch: Batch, weighting: Weighting) -> Floats:
 
 
 def difference(scores: Floats, baselines: Floats) -> Floats:
-    """``scores - baselines``, exactly 0 where only the rounding of a mean is left.
+    """``scores - baselines``, exactly 0 where the difference is only the rounding of a mean.
 
     A group of equal scores teaches nothing.
     """
@@ -101,7 +102,7 @@ def _alike(batch: Batch) -> NDArray[np.bool_]:
 
 
 def _own_means(batch: Batch) -> Floats:
-    """[trajectories] the mean over its steps of the parts that count for one alone."""
+    """[trajectories] the mean over its steps of the parts that count for one step alone."""
     return _mean_of_steps(batch, batch.own)
 
 

@@ -2,12 +2,13 @@
 
     A_k = score_k - mean(group), divided by (std(group) + eps) if scaled
 
-Dividing is a choice: where all rollouts of a group succeed only the shaping is left, and the division
-then blows it up to full size whatever its weight lambda is. With a ``discount`` below 1 rewards count less
-the longer they come after the step (L0, section 1.3; ``Batch.discounted``): an early step of a long success
-scores less than its last one, and is compared with the mean over the group of each trajectory's mean score,
-or of all steps' scores; so a group of successes is silent only where all of its trajectories are the same. At
-1, as the papers have it, every step of a trajectory scores its return. What is left out: no value model.
+Dividing is a choice: if all rollouts of a group succeed, their scores differ only by shaping, and the
+division scales that difference to full size whatever its weight lambda is. With a ``discount`` below 1
+rewards count less the longer they come after the step (L0, section 1.3; ``Batch.discounted``): an early step
+of a long success scores less than its last step. It is compared with the group's mean of each trajectory's
+mean score, or of all steps' scores. So the advantages of a group of successes are all 0 only if all its
+trajectories are the same. At 1, as in the papers, every step's score is its trajectory's return. There is no
+value model.
 """
 
 from __future__ import annotations

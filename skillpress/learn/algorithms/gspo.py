@@ -4,14 +4,14 @@
     A_k = (score_k - mean(group)) / (std(group) + eps)
     L   = - 1/N sum_i min(s_i A_i, clip(s_i, 1 - c_low, 1 + c_high) A_i)
 
-Rewards are given to responses, so a response is what is corrected and clipped, as a whole; the mean over its
-tokens brings all lengths into one range. That range is far narrower than that of a token's ratio: the paper
-has c_low = 0.0003 and c_high = 0.0004, for responses of thousands of tokens.
+Rewards are given to responses, so each response is corrected and clipped as a whole. The mean over its tokens
+brings all lengths into one range. That range is far narrower than that of a token's ratio: the paper has
+c_low = 0.0003 and c_high = 0.0004, for responses of thousands of tokens.
 
-The paper's response is a whole rollout. Here each decision of a trajectory is one, with a state of its own,
-and N counts the decisions of the step: a response counts once whatever its length (``sequence_mean``). The KL
+The paper's response is a whole rollout. Here each decision of a trajectory is a response with its own state,
+and N counts the decisions of the step. A response counts once whatever its length (``sequence_mean``). The KL
 to the start policy and the importance weights are those of ``clipped_surrogate.py``; the paper has neither.
-Where such weights differ between the tokens of a response, A_i is multiplied by their mean. Left out is
+If such weights differ between the tokens of a response, A_i is multiplied by their mean. Left out:
 GSPO-token, the paper's variant for advantages per token.
 """
 
@@ -63,7 +63,7 @@ class GSPO(CorrectedAlgorithm):
         return SequenceSurrogate(section.clip_low, section.clip_high, section.kl_coefficient)
 
     def token_weights(self, lengths: Indices, tokens: float, sequences: float) -> Floats:
-        """Every response weighs alike."""
+        """[samples] weights that count every response once."""
         return token_weights(lengths, "sequence_mean", tokens, sequences)
 
 
@@ -77,7 +77,7 @@ class SequenceSurrogate:
     """beta; 0 needs no reference."""
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some responses, and metrics: ``clip_fraction`` is a share of responses."""
+        """The loss of some responses, and metrics; ``clip_fraction`` is a share of responses."""
         low, high = 1 - self.clip_low, 1 + self.clip_high
         log_ratios = tokens.logprobs - tokens.old_logprobs
         sums = unit_sums(log_ratios, tokens.advantages, tokens.weights, tokens.response)

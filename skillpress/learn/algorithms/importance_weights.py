@@ -1,17 +1,17 @@
-"""Truncated importance weights for what an engine sampled with other probabilities than the learner's.
+"""Truncated importance weights for tokens whose engine probabilities differ from the learner's.
 
-An engine rounds otherwise than the learner, so that the policy that sampled (behaviour) is not quite the
-one whose update is computed (proximal), though both have the same weights; with ``training.lag`` 1 it has
-those of a step before. The surrogate is right again if each token's term is multiplied by the ratio of the
-two, cut at a cap that keeps one unlikely token from ruling an update (truncated importance sampling, Ionides
-2008):
+An engine and the learner round differently. So the policy that sampled (behaviour) differs slightly from the
+policy whose update is computed (proximal), although both have the same weights; with ``training.lag`` 1 the
+engine has the weights of one step before. To correct the surrogate, each token's term is multiplied by the
+ratio of the two probabilities. A cap keeps one unlikely token from dominating an update (truncated importance
+sampling, Ionides 2008):
 
     token      omega_t = min(pi^prox(v_t) / pi^behave(v_t), cap)
     sequence   omega_t = min(product of these ratios over the response, cap), for each of its tokens
 
-With the cap out of reach ``sequence`` makes the expectation exact and has the larger variance; ``token``
-ignores that earlier tokens were sampled otherwise too. The weights are constants of a step, so they
-multiply advantages: min(rho A, clip(rho) A) omega = min(rho (omega A), clip(rho) (omega A)).
+If no ratio reaches the cap, ``sequence`` makes the expectation exact and has the larger variance; ``token``
+ignores that earlier tokens were also sampled with other probabilities. The weights are constants of a step,
+so they multiply advantages: min(rho A, clip(rho) A) omega = min(rho (omega A), clip(rho) (omega A)).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from skillpress.learn.algorithms.batch import Floats, Indices
 
 Importance = Literal["none", "token", "sequence"]
-"""Over what a ratio is taken; ``none`` takes the engine's probabilities for the learner's."""
+"""Unit over which a ratio is taken; ``none`` treats the engine's probabilities as the learner's."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TruncatedImportance:
 
     level: Literal["token", "sequence"]
     cap: float
-    """At least 1."""
+    """The largest weight; at least 1."""
 
     def __call__(self, log_ratios: Floats, lengths: Indices) -> Floats:
         """[tokens] weights in (0, cap].
@@ -47,12 +47,12 @@ class TruncatedImportance:
         return weights
 
     def truncated(self, log_ratios: Floats, lengths: Indices) -> NDArray[np.bool_]:
-        """[tokens] whose weight the cap has cut."""
+        """[tokens] True where the cap has cut the weight."""
         found: NDArray[np.bool_] = self._logs(log_ratios, lengths) > np.log(self.cap)
         return found
 
     def _logs(self, log_ratios: Floats, lengths: Indices) -> Floats:
-        """[tokens] the logarithm of what is cut."""
+        """[tokens] the logarithm of each ratio before it is cut."""
         if self.level == "token":
             return log_ratios
         return np.repeat(sequence_log_ratios(log_ratios, lengths), lengths)

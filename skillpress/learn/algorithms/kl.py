@@ -1,4 +1,4 @@
-"""The KL of the policy to its start, as part of a loss, and to the policy that sampled, as a metric."""
+"""KL to the start policy, as part of a loss, and to the policy that sampled, as a metric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def low_variance_kl(logprobs: torch.Tensor, reference_logprobs: torch.Tensor) ->
 def with_reference_kl(
     loss: torch.Tensor, metrics: dict[str, torch.Tensor], tokens: ScoredTokens, coefficient: float
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss with beta sum_t w_t k3_t and the metrics with ``reference_kl``, where there is a reference."""
+    """The loss plus beta sum_t w_t k3_t, and the metrics plus ``reference_kl``; both unchanged without a
+    reference."""
     if tokens.reference_logprobs is None:
         return loss, metrics
     kl = (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()

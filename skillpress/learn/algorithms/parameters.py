@@ -1,4 +1,4 @@
-"""The ``algorithm`` section of params.yaml, as far as every algorithm has it.
+"""The keys of params.yaml's ``algorithm`` section that all algorithms share.
 
 An algorithm's file adds its own keys to these, as an environment's folder does for ``environment``; a
 selection's file adds its own to ``algorithm.select``. An overlay that names another algorithm or another
@@ -25,11 +25,11 @@ class SelectionParameters(Section):
 
     @property
     def most_refills(self) -> int:
-        """How often per step groups that teach nothing are replaced by further tasks' rollouts."""
+        """The most times per step that groups that teach nothing are replaced by rollouts of other tasks."""
         return 0
 
     def make(self) -> Selection:
-        """What selects the trajectories that teach."""
+        """The selection of the trajectories that teach."""
         made: Selection = lookup(SELECTIONS, self.name, "algorithm.select.name")(self)
         return made
 
@@ -38,29 +38,29 @@ class AlgorithmParameters(Section):
     """The ``algorithm`` section; an algorithm adds its own keys to these."""
 
     one_update_per_step: ClassVar[bool] = False
-    """Whether the loss is right only for the weights that sampled."""
+    """Whether the loss is correct only for the weights that sampled."""
     corrects_staleness: ClassVar[bool] = False
-    """Whether the loss is right for rollouts of weights some steps old (``training.replay``)."""
+    """Whether the loss is correct for rollouts whose weights are some steps old (``training.replay``)."""
     needs_values: ClassVar[bool] = False
-    """Whether a value head is trained beside the policy, whose values ``Batch.values`` shows."""
+    """Whether a value head is trained with the policy; ``Batch.values`` has its values."""
     smallest_group: ClassVar[int] = 2
-    """Rollouts of a task that it needs at least."""
+    """The fewest rollouts per task that it needs."""
 
     name: str
     kl_coefficient: NonNegative
-    """Weight of the KL to the start policy; 0 needs no reference policy."""
+    """Weight of the KL to the start policy; at 0 no reference policy is needed."""
     select: Annotated[SerializeAsAny[SelectionParameters], ByName(SELECTIONS, "algorithm.select.name")]
 
     @property
     def head_rate(self) -> float:
-        """Learning rate of the value head, as a multiple of the policy's; read where there is a head."""
+        """Learning rate of the value head, as a multiple of the policy's; read only if there is a head."""
         return 1.0
 
     def make(self, longest_response: int) -> Algorithm:
         """The algorithm with its selection.
 
         Args:
-            longest_response: tokens that a response may have (``sampling.max_new_tokens``).
+            longest_response: the most tokens of a response (``sampling.max_new_tokens``).
         """
         made: Algorithm = lookup(ALGORITHMS, self.name, "algorithm.name")(
             self, self.select.make(), longest_response

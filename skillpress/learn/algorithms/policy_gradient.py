@@ -2,8 +2,8 @@
 
     L = - sum_t w_t A_t logp_t + beta sum_t w_t k3_t
 
-It has no ratio and no clipping. For the weights that sampled its gradient is the policy gradient; for others
-it is a weighted likelihood of what was sampled.
+It has no ratio and no clipping. At the weights that sampled, its gradient is the policy gradient; at other
+weights it is the gradient of a weighted likelihood of the sampled tokens.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PolicyGradient:
-    """Minus the weighted log-likelihood of what was sampled, and the KL term."""
+    """Minus the weighted log-likelihood of the sampled tokens, and the KL term."""
 
     kl_coefficient: float
     """beta; 0 needs no reference."""
@@ -28,7 +28,7 @@ class PolicyGradient:
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens.
 
-        ``old_logprobs`` serve the metric ``approximate_kl`` alone, which is 0 but for rounding while the
+        ``old_logprobs`` are used only for the metric ``approximate_kl``, which is 0 up to rounding while the
         weights are those that sampled.
         """
         loss = -(tokens.weights * tokens.advantages * tokens.logprobs).sum()

@@ -7,22 +7,22 @@ A learned value of the state takes the place of the group's mean: with generaliz
     A_k     = sum over l >= 0 of (gamma lambda)^l delta_{k+l},  G_k = A_k + V(X_k)
 
 and advantages are normalised to mean 0 and deviation 1 over all steps of the batch, of all processes. All
-tokens of a response share its A_k. The loss is the clipped surrogate and, per step, all steps weighed alike,
+tokens of a response share its A_k. The loss is the clipped surrogate plus, for each step with equal weight,
 
     value_coefficient * max((V - G)^2, (V_old + clip(V - V_old, -value_clip, value_clip) - G)^2)
 
 Choices:
 - T is part of the task and no prompt shows k, so V sees k beside the prompt (``training/value_head.py``).
-- The head has a learning rate of its own, ``value_rate`` times the policy's: it starts from nothing, and the
-  policy does not. Where values have a model of their own it is trained 9 to 18 times as fast (OpenRLHF).
+- The head's learning rate is ``value_rate`` times the policy's, because the head starts at zero and the
+  policy does not. In OpenRLHF, where values have their own model, its rate is 9 to 18 times the policy's.
 - Rewards are divided by the largest core reward (``reward.success``), so that V, G, value_clip and the weight
   of the two losses mean the same whatever the reward's scale; implementations divide by a running deviation.
-- V is 0 after the last step, also where an episode was cut at T: what is optimised is success within T
-  steps, and nothing is earned after them. No prompt is made of the state after them either.
-- Where nothing was sampled (the prompt did not fit) what follows stands for the value, V_k = r_k + gamma
-  V_{k+1}, so that delta_k = 0. Such a step teaches nothing.
-- A part of the reward that counts for its own step alone is added to its A_k and is no part of any G_k, or
-  values would pass it back.
+- V is 0 after the last step, also if an episode was cut at T: the objective is success within T steps, and
+  nothing is earned after them. No prompt is made for the state after them either.
+- Where nothing was sampled (the prompt did not fit), V_k is defined as r_k + gamma V_{k+1}, so that delta_k =
+  0. Such a step teaches nothing.
+- A part of the reward that counts for its own step alone is added to its A_k and to no G_k; otherwise values
+  would pass it back.
 - Left out: the entropy bonus. Entropy is a metric.
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import torch
 
 EPSILON = 1e-8
-"""Beside the deviation, so that nothing is divided by 0."""
+"""Added to the deviation, so that nothing is divided by 0."""
 
 
 class PPOParameters(ClippedParameters):
@@ -57,11 +57,11 @@ class PPOParameters(ClippedParameters):
     discount: Annotated[float, Field(ge=0, le=1)]
     """gamma, per step."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)]
-    """lambda: at 1 advantages are returns less the value, at 0 one step's error."""
+    """lambda: at 1 advantages are returns minus the value, at 0 one step's error."""
     value_coefficient: Annotated[float, Field(gt=0)]
     """Weight of the values' loss."""
     value_clip: Annotated[float, Field(gt=0)]
-    """How far a value may move from the old one for gain, in units of the largest core reward."""
+    """The farthest that a value may usefully move from the old one, in units of the largest core reward."""
     value_rate: Annotated[float, Field(gt=0)]
     """Learning rate of the value head, times ``training.learning_rate``."""
 
@@ -80,7 +80,8 @@ class PPO(ClippedAlgorithm):
     parameters: PPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; all 0 where every step is as much better than expected, and where nothing was sampled."""
+        """[steps]; all 0 if every step exceeds expectation by the same amount, and 0 where nothing was
+        sampled."""
         asked = batch.tokens > 0
         raw = np.where(asked, self._estimated(batch) + batch.own / batch.core_maximum, 0.0)
         total = add({"steps": float(asked.sum()), "advantages": float(raw.sum())})
@@ -98,7 +99,7 @@ class PPO(ClippedAlgorithm):
         return targets
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
-        """``value/explained_variance`` of the values before the updates; nothing where all G_k are alike."""
+        """``value/explained_variance`` of the values before the updates; empty if all G_k are equal."""
         assert batch.values is not None
         asked = batch.tokens > 0
         explained = explained_variance(batch.values[asked], self.value_targets(batch)[asked], add)
@@ -106,12 +107,12 @@ class PPO(ClippedAlgorithm):
 
     @property
     def loss(self) -> PolicyLoss:
-        """The clipped surrogate and the values' loss."""
+        """The clipped surrogate plus the values' loss."""
         section = self.parameters
         return SurrogateAndValues(super().loss, section.value_coefficient, section.value_clip)
 
     def _estimated(self, batch: Batch) -> Floats:
-        """[steps] A_k before anything is normalised, without parts of the step's own."""
+        """[steps] A_k before normalisation, without parts of the step's own."""
         assert batch.values is not None
         discount, trace = self.parameters.discount, self.parameters.gae_lambda
         rewards = batch.rewards / batch.core_maximum
@@ -129,9 +130,9 @@ class PPO(ClippedAlgorithm):
 
 
 def explained_variance(values: Floats, returns: Floats, add: SumOverRanks) -> float | None:
-    """1 - Var[G - V] / Var[G] over all processes: 1 for values that foresee every return, 0 for a constant.
+    """1 - Var[G - V] / Var[G] over all processes: 1 for values that predict every return, 0 for a constant.
 
-    None where the returns are all alike, or there are none.
+    None if all returns are equal, or if there are no returns.
     """
     errors = returns - values
     total = add(
@@ -151,7 +152,7 @@ def explained_variance(values: Floats, returns: Floats, add: SumOverRanks) -> fl
 
 @dataclass(frozen=True)
 class SurrogateAndValues:
-    """A policy's loss, and beside it that of the values."""
+    """A policy's loss plus the values' loss."""
 
     policy: PolicyLoss
     value_coefficient: float
@@ -159,11 +160,12 @@ class SurrogateAndValues:
 
     @property
     def kl_coefficient(self) -> float:
-        """The policy's."""
+        """Weight of the KL in the policy's loss."""
         return self.policy.kl_coefficient
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some responses; metrics: the policy's, ``value/loss`` and ``value/clip_fraction``."""
+        """The loss of some responses, and metrics: the policy's, ``value/loss`` and
+        ``value/clip_fraction``."""
         assert tokens.values is not None and tokens.targets is not None
         loss, metrics = self.policy(tokens)
         old, returns, weights = tokens.targets.old, tokens.targets.returns, tokens.targets.weights

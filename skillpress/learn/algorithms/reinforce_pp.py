@@ -2,12 +2,11 @@
 
     G_k = sum over k' >= k of gamma^(k'-k) r_k'
     A_k = (G_k - E[G]) / sqrt(Var[G] + eps), over all steps of all trajectories of the batch
-    L   = - sum_t w_t A_t logp_t + beta sum_t w_t k3_t, with every token of the batch weighed alike
+    L   = - sum_t w_t A_t logp_t + beta sum_t w_t k3_t, where every token of the batch has the same weight
 
-It is strictly on-policy: no ratio and no clipping, so a batch is one update. There is no group in it;
-a step is compared with every other step of the batch, whatever its task. A part of the reward that
-counts for its own step alone is added to that step's G_k after discounting and passed back to no
-earlier one.
+It is strictly on-policy: it has no ratio and no clipping, so a batch is one update. It has no groups: a step
+is compared with every other step of the batch, whatever its task. A part of the reward that counts for its
+own step alone is added to that step's G_k after discounting; no earlier step receives it.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class ReinforcePP(Algorithm):
     parameters: ReinforcePPParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; all 0 where every step has the same return."""
+        """[steps]; all 0 if every step has the same return."""
         returns = batch.rewards_to_go(self.parameters.discount)
         total = add({"steps": float(len(returns)), "returns": float(returns.sum())})
         steps = max(total["steps"], 1.0)

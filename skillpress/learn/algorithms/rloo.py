@@ -1,12 +1,12 @@
-"""RLOO: the baseline of a rollout is the mean of the others of its task (Ahmadian et al. 2024).
+"""RLOO: the baseline of a rollout is the mean of its task's other rollouts (Ahmadian et al. 2024).
 
     A_k = score_k - mean over the other trajectories of the group
 
 Leaving the rollout itself out makes the baseline independent of it, hence the gradient unbiased; per
-trajectory it is GRPO's unscaled advantage times n / (n - 1). The paper's loss is the plain policy
-gradient, of one update per batch; here it is the clipped surrogate, which has that gradient at the
-first update and stays right for the minibatches after it. With a ``discount`` below 1 rewards count less the
-longer they come after the step (``Batch.discounted``), and a trajectory is its steps' mean score.
+trajectory it is GRPO's unscaled advantage times n / (n - 1). The paper's loss is the plain policy gradient,
+with one update per batch. Here it is the clipped surrogate, which has that gradient at the first update and
+stays correct for later minibatches. With a ``discount`` below 1 rewards count less the longer they come after
+the step (``Batch.discounted``), and a trajectory's score is the mean of its steps' scores.
 """
 
 from __future__ import annotations

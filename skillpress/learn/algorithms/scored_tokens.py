@@ -1,7 +1,7 @@
-"""What a loss is given: the response tokens of one pass through the model, whole responses only.
+"""The input of a loss: the response tokens of one pass through the model, whole responses only.
 
-Where an algorithm asks for values, the value of the state that each response was sampled in stands beside
-them, with what it is to learn.
+If an algorithm asks for values, it also has the value of the state in which each response was sampled, and
+that value's target.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class ValueTargets(Generic[Array]):
-    """What the values of some states see beside the states, and are to learn; each is [states], NumPy's or
-    torch's."""
+    """Extra inputs and targets of the values of some states. Every field is [states], a NumPy array or a
+    torch tensor."""
 
     old: Array
-    """Their values before the updates of the step."""
+    """The values before the updates of the step."""
     returns: Array
-    """What they should have been."""
+    """The values that they should have had."""
     weights: Array
-    """Of each in the loss of its update; those of a whole update sum to 1, over all processes."""
+    """Weight of each state in the loss of its update. The weights of a whole update sum to 1 over all
+    processes."""
     made: Array
     """k, the steps that the episode had made before each."""
 
     def map(self, change: Callable[[Array], Other]) -> ValueTargets[Other]:
-        """The same with each of the four changed alike."""
+        """The targets with ``change`` applied to each of the four fields."""
         return ValueTargets(
             old=change(self.old),
             returns=change(self.returns),
@@ -45,7 +46,7 @@ class ValueTargets(Generic[Array]):
 
     @staticmethod
     def concatenate(parts: Sequence[ValueTargets[NDArray[np.float64]]]) -> ValueTargets[NDArray[np.float64]]:
-        """Those of all parts, in order."""
+        """The targets of all parts, in order."""
         return ValueTargets(
             old=np.concatenate([part.old for part in parts]),
             returns=np.concatenate([part.returns for part in parts]),
@@ -56,24 +57,25 @@ class ValueTargets(Generic[Array]):
 
 @dataclass(frozen=True)
 class ScoredTokens:
-    """Response tokens in their order, response after response; a tensor without a shape is [tokens]."""
+    """Response tokens in order, response after response; a tensor whose shape is not given is [tokens]."""
 
     logprobs: torch.Tensor
-    """log pi(v_t) in nats under the weights as they are now; carries the gradient."""
+    """log pi(v_t) in nats under the current weights; carries the gradient."""
     old_logprobs: torch.Tensor
-    """What ratios are taken against: the engine's, or the learner's own before the updates of the step."""
+    """Denominators of the ratios: the engine's log-probabilities, or the learner's own before the updates of
+    the step."""
     advantages: torch.Tensor
     weights: torch.Tensor
     """w_t, see ``token_weights.py``."""
     response: torch.Tensor
-    """The response that each token belongs to, counted from 0 within this pass."""
+    """Number of each token's response, counted from 0 within this pass."""
     reference_logprobs: torch.Tensor | None = None
-    """Those of the start policy; None where there is no KL term."""
+    """Log-probabilities of the start policy; None where there is no KL term."""
     values: torch.Tensor | None = None
-    """[responses] V of the state that each was sampled in, under the weights as they are now; carries the
-    gradient. None where the algorithm asks for no values."""
+    """[responses] V of the state in which each was sampled, under the current weights; carries the gradient.
+    None where the algorithm asks for no values."""
     targets: ValueTargets[torch.Tensor] | None = None
-    """What these values are to learn; None where there are none."""
+    """The targets of these values; None where there are no values."""
     trajectory_sums: torch.Tensor | None = None
-    """[tokens, 4] of the whole trajectory of each token, see ``ratio_levels.py``; None where the algorithm
+    """[tokens, 4] sums over each token's whole trajectory, see ``ratio_levels.py``; None where the algorithm
     does not ask for whole trajectories."""

@@ -1,7 +1,7 @@
 """How token losses are averaged over a step, as a weight per token.
 
-Weights are set for the whole step, before it is split into minibatches, microbatches and processes or
-samples without advantage are taken out, so that neither changes the gradient.
+Weights are set for the whole step, before it is split into minibatches, microbatches and processes and before
+samples without advantage are removed. So neither changes the gradient.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Aggregation = Literal["token_mean", "sequence_mean"]
-"""``token_mean`` weighs every token alike; ``sequence_mean`` every sample alike, whatever its length."""
+"""``token_mean`` gives every token the same weight; ``sequence_mean`` every sample, whatever its length."""
 
 
 def token_weights(
@@ -22,7 +22,7 @@ def token_weights(
 
     Args:
         lengths: [samples] response tokens per sample, at least 1 each.
-        tokens: response tokens of the whole step, over all ranks and with those that are skipped.
+        tokens: response tokens of the whole step, over all ranks, skipped samples included.
         sequences: samples of the whole step, likewise.
     """
     if not len(lengths):

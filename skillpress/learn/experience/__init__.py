@@ -1,1 +1,1 @@
-"""What training learns from beside the rollouts of its algorithm: further attempts, and what they teach."""
+"""Further attempts that training plays beside its algorithm's rollouts, and the lessons they give."""

@@ -7,20 +7,20 @@ reflection when it is used:
     J(theta)  = E[ R(tau1) - eta 1{R(tau1) = 0, R(tau2) = 1} KL(pi(. | d, Delta) || pi(. | d)) ]     Eq. 10
     L_distill = - E[ 1{R(tau2) > 0} log pi(tau2 | d) ]                                       appendix B
 
-R(tau1) is the algorithm's business, with its baseline and shaping. The loss that is added to it is
+The algorithm handles R(tau1), with its baseline and shaping. The loss that is added to the algorithm's is
 
-    L = sum_t w_t (alpha (- log pi(v_t | d)) + eta KL_t),   w_t = what a token of a rollout weighs
+    L = sum_t w_t (alpha (- log pi(v_t | d)) + eta KL_t),   w_t = the weight of a rollout's token
 
-over the tokens v_t that tau2 sampled; the prompt d of each is the one that the policy would have had without
-Delta. KL_t is exact, over the vocabulary, and the mean over tau2's own prefixes estimates the KL of whole
-responses. Choices: pi(. | d, Delta) is held constant at the weights as they are now; with a gradient on it
-the KL would also shrink where the policy learns to ignore Delta. To the policy that is trained this is the
-forward KL; the paper calls it reverse. R is 0 or 1 here, so both indicators are the same; the two terms
-differ in that one learns the sampled token and the other the whole distribution.
+over the tokens v_t of tau2. The prompt d of each is the one that the policy would have had without Delta.
+KL_t is exact, over the vocabulary, and the mean over tau2's own prefixes estimates the KL of whole responses.
+Choices: pi(. | d, Delta) is held constant at the current weights. With a gradient on it the KL would also
+shrink when the policy learns to ignore Delta. Seen from the trained policy this is the forward KL; the paper
+calls it reverse. R is 0 or 1 here, so both indicators are equal. The two terms differ: one learns the sampled
+token, the other the whole distribution.
 
 Delta, in prompts of text, is written by the policy: it is shown the failed episode and asked what went wrong.
-In compact prompts, whose policy has no words for that, it is what failed: the last words of the tried
-actions. As a control Delta is replaced by as many random words of the policy's vocabulary.
+A policy with compact prompts has no words for that, so Delta is the failure itself: the last words of the
+tried actions. As a control, Delta is replaced by the same number of random words of the policy's vocabulary.
 
 Left out of the original: reinforcement of the reflections and of second attempts in their own context
 (Eq. 10 has none), reflections kept for other tasks, and a threshold on R(tau1) other than success.
@@ -53,10 +53,10 @@ REQUEST = """\
 But do not act yet. Think about the attempt that failed, and write down in plain words what went wrong in it
 and what you will do differently this time. What you write now is all that you will know of that attempt.
 """
-"""Stands below the prompt, whose last words say how to act."""
+"""Text below the prompt. The prompt's last words say how to act."""
 LEARNED = "What you learned from an attempt at this task that failed:"
 LONGEST = 300
-"""Characters of an action or an observation of the failed attempt that are always shown."""
+"""This many characters of each action and observation of the failed attempt are always shown."""
 
 
 class ERLParameters(ExperienceParameters):
@@ -69,9 +69,10 @@ class ERLParameters(ExperienceParameters):
     kl: Annotated[float, Field(ge=0)]
     """eta, weight of the KL from the context with the reflection to the plain one."""
     retries: Annotated[int, Field(ge=1)]
-    """Failed episodes of a group that are tried again, at most; the first ones."""
+    """The most failed episodes of a group that are tried again; the first ones are taken."""
     reflection: Literal["own", "random"]
-    """What a second attempt knows: own, what the policy wrote or tried; random, as many random words."""
+    """Knowledge of a second attempt. own: what the policy wrote or tried; random: the same number of random
+    words."""
 
     @model_validator(mode="after")
     def _something_is_learned(self) -> ERLParameters:
@@ -81,12 +82,12 @@ class ERLParameters(ExperienceParameters):
 
     @property
     def most_per_group(self) -> int:
-        """The second attempts."""
+        """The most second attempts per group."""
         return self.retries
 
     @property
     def compares_distributions(self) -> bool:
-        """For the KL."""
+        """Whether the KL term has a weight."""
         return self.kl > 0
 
     def make(self, setting: Setting) -> ERL:
@@ -103,18 +104,18 @@ class ERL(Experience):
 
     @cached_property
     def _worded(self) -> Callable[[str], str]:
-        """From a reflection to what the second attempt is told."""
+        """Maps a reflection to the knowledge of the second attempt."""
         if self.parameters.reflection == "own":
             return str
         return RandomWords(tuple(self.setting.vocabulary()), self.setting.seed)
 
     @property
     def reflection(self) -> Reflection | None:
-        """Written by the policy where prompts are text."""
+        """How the policy reflects if prompts are text; None otherwise."""
         return Reflecting(self._worded) if self.setting.words is None else None
 
     def attempts(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[EpisodeRequest]:
-        """The first failures of each group once more, with other seeds."""
+        """Requests to play the first failures of each group once more, with other seeds."""
         tried: Counter[str] = Counter()
         found = []
         for task, trajectory in zip(tasks, trajectories, strict=True):
@@ -136,7 +137,7 @@ class ERL(Experience):
         )
 
     def _tried(self, failed: Trajectory, words: int) -> str:
-        """The last words of the responses."""
+        """The last words of a failed episode's responses."""
         said = " ".join(self.setting.decode(step.response_ids) for step in failed.steps)
         return " ".join(said.split()[-words:])
 
@@ -151,7 +152,7 @@ class ERL(Experience):
         )
 
     def metrics(self, further: Sequence[Trajectory], add: SumOverRanks) -> dict[str, float]:
-        """Second attempts, the share that won, and pairs (R1, R2) = (0, 1) that teach."""
+        """The number of second attempts, the share that won, and the pairs (R1, R2) = (0, 1) that teach."""
         pairs = sum(bool(self.lessons([trajectory])) for trajectory in further)
         won = sum(trajectory.won for trajectory in further)
         total = add({"attempts": float(len(further)), "won": float(won), "pairs": float(pairs)})
@@ -162,7 +163,7 @@ class ERL(Experience):
 
     @property
     def loss(self) -> Internalization:
-        """What is added to the algorithm's loss."""
+        """The loss that is added to the algorithm's loss."""
         return Internalization(self.parameters.distill, self.parameters.kl)
 
 
@@ -175,11 +176,11 @@ class Internalization:
 
     @property
     def compares(self) -> bool:
-        """Where there is a KL term."""
+        """Whether there is a KL term."""
         return self.kl > 0
 
     def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss, and both terms before they are weighted."""
+        """The loss, and both terms without their weights as metrics."""
         surprise = -(tokens.weights * tokens.logprobs).sum()
         loss, metrics = self.distill * surprise, {"nll": surprise.detach()}
         if tokens.kl is not None:
@@ -190,13 +191,13 @@ class Internalization:
 
 @dataclass(frozen=True)
 class Reflecting:
-    """The policy is asked in its own words."""
+    """Asks the policy for a reflection in its own words."""
 
     worded: Callable[[str], str]
     request: ClassVar[str] = REQUEST
 
     def read(self, response: str) -> ParsedAction:
-        """What was written, as a thought."""
+        """The written reflection, as a thought."""
         return written(response)
 
     def knowledge(self, reflection: ParsedAction) -> str:
@@ -206,20 +207,20 @@ class Reflecting:
 
 @dataclass(frozen=True)
 class RandomWords:
-    """The control: as many words, drawn from a vocabulary; the same ones for the same text."""
+    """The control: the same number of words, drawn from a vocabulary; equal texts give equal words."""
 
     vocabulary: Sequence[str]
     seed: int
 
     def __call__(self, text: str) -> str:
-        """Random words."""
+        """Random words for this text."""
         random = generator(self.seed, "random words", text)
         drawn = random.integers(len(self.vocabulary), size=len(text.split()))
         return " ".join(self.vocabulary[index] for index in drawn)
 
 
 def account(failed: Trajectory, characters: int) -> str:
-    """What was done and seen in an attempt that failed, as the last steps of it that fit."""
+    """The actions and observations of a failed attempt: as many of its last steps as fit."""
     lines: list[str] = []
     for number, step in reversed(list(enumerate(failed.steps, 1))):
         done, seen = (shortened(text, LONGEST) for text in (step.action or "(none)", step.observation))

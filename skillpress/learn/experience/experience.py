@@ -1,10 +1,11 @@
-"""What a method of experience is: which further attempts are played, and what of them is learned in addition.
+"""A method of experience decides which further attempts are played and which lessons they give.
 
-A training step plays its groups, and then the further attempts that the method asks for. They are no
-rollouts of the algorithm: its advantages, the shaping and the curve's success are of the first attempts
-alone. What they teach are *lessons*: decisions that were made in a prompt with knowledge in it
-(``AgentState.knowledge``), to be learned in the same prompt without. Lessons are parts of the same optimizer
-steps as the algorithm's samples, and a token of a lesson weighs there what a token of a rollout does.
+A training step plays its groups, and then the further attempts that the method asks for. Further attempts are
+not rollouts of the algorithm: advantages, shaping and the curve's success use the first attempts alone.
+Further attempts give *lessons*: decisions that were made in a prompt with knowledge
+(``AgentState.knowledge``) and are learned in the same prompt without it. Lessons are part of the same
+optimizer steps as the algorithm's samples, and a token of a lesson has the same weight as a token of a
+rollout.
 
 As algorithms do, a method's file imports no torch: its loss needs only the methods of tensors.
 """
@@ -29,7 +30,7 @@ SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is told of the experiment it is for."""
+    """The facts that a method needs about its experiment."""
 
     seed: int
     decode: Callable[[TokenIds], str]
@@ -37,9 +38,9 @@ class Setting:
     vocabulary: Callable[[], Sequence[str]]
     """All words that the policy knows, in a fixed order."""
     words: int | None
-    """Words of knowledge that a compact prompt has room for; None where prompts are text."""
+    """The most words of knowledge in a compact prompt; None where prompts are text."""
     characters: int
-    """Characters of an earlier attempt's account that fit into a prompt of text beside all else."""
+    """The most characters of an earlier attempt's account that fit into a prompt of text."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,16 @@ class LessonTokens:
     """Response tokens of lessons, in their order; each tensor is [tokens]."""
 
     logprobs: torch.Tensor
-    """log pi(v_t | plain prompt) in nats under the weights as they are now; carries the gradient."""
+    """log pi(v_t | plain prompt) in nats under the current weights; carries the gradient."""
     kl: torch.Tensor | None
     """KL(pi(. | prompt) || pi(. | plain prompt)) in nats at each token's place, over the whole vocabulary.
-    Only the second carries a gradient. None where the loss has no use for it."""
+    Only the second carries a gradient. None where the loss does not need it."""
     weights: torch.Tensor
-    """What a token of a rollout weighs."""
+    """The same weight as a rollout's token."""
 
 
 class LessonLoss(Protocol):
-    """What is minimised of lessons, as a sum over tokens that any split of them can add up."""
+    """The loss of lessons, as a sum over tokens that can be added up over any split of them."""
 
     @property
     def compares(self) -> bool:
@@ -64,38 +65,38 @@ class LessonLoss(Protocol):
         ...
 
     def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some tokens, and metrics: weighted sums too."""
+        """The loss of some tokens, and metrics, which are weighted sums too."""
         ...
 
 
 class Experience(ABC):
-    """A method; its file names its section in the registry."""
+    """A method of experience."""
 
     @property
     def reflection(self) -> Reflection | None:
-        """How the agent reflects on attempts that requests hold; None where none does."""
+        """How the agent reflects on the attempts in its requests; None if no request has one."""
         return None
 
     @abstractmethod
     def attempts(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[EpisodeRequest]:
-        """What is to be played beside some groups that were played.
+        """Episodes to play in addition to some played groups.
 
-        The group of a further attempt is named by the group it goes back to, a slash, and a word.
+        The group name of a further attempt is the name of its first group, a slash, and a word.
 
         Args:
-            tasks: ``tasks[i]`` is what trajectory i played.
-            trajectories: whole groups.
+            tasks: ``tasks[i]`` is the task of trajectory i.
+            trajectories: the played episodes, in whole groups.
         """
 
     @abstractmethod
     def lessons(self, further: Sequence[Trajectory]) -> tuple[Step, ...]:
-        """Decisions of further attempts that teach, each with a plain prompt and a response."""
+        """The decisions of further attempts that teach, each with a plain prompt and a response."""
 
     @abstractmethod
     def metrics(self, further: Sequence[Trajectory], add: SumOverRanks) -> dict[str, float]:
-        """What a step's further attempts came to, over all processes, which all call it."""
+        """Metrics of a step's further attempts, over all processes; all of them call this."""
 
     @property
     @abstractmethod
     def loss(self) -> LessonLoss:
-        """What an update minimises of lessons."""
+        """The loss of lessons that an update minimises."""

@@ -1,4 +1,4 @@
-"""No experience beside the rollouts that the algorithm learns from."""
+"""No further attempts: training learns from the algorithm's rollouts alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from skillpress.learn.experience.parameters import ExperienceParameters
 
 
 class NoExperienceParameters(ExperienceParameters):
-    """``experience: {name: none}``; it has no keys of its own."""
+    """``experience: {name: none}``; it adds no keys."""
 
     def make(self, setting: Setting) -> Experience | None:
-        """Nothing."""
+        """None: no further attempts are played."""
         return None

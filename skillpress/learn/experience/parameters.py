@@ -1,4 +1,4 @@
-"""The ``experience`` section of params.yaml, as far as every method has it.
+"""The keys of params.yaml's ``experience`` section that all methods share.
 
 A method's file adds its own keys to these and makes the method. An overlay that names another one replaces
 the section whole.
@@ -25,14 +25,14 @@ class ExperienceParameters(Section, ABC):
 
     @property
     def most_per_group(self) -> int:
-        """Further episodes per group, at most."""
+        """The most further episodes per group."""
         return 0
 
     @property
     def compares_distributions(self) -> bool:
-        """Whether an update holds whole distributions over the vocabulary."""
+        """Whether an update holds whole distributions over the vocabulary in memory."""
         return False
 
     @abstractmethod
     def make(self, setting: Setting) -> Experience | None:
-        """The method for one process of a training; None where nothing is done."""
+        """The method for one process of a training; None if there are no further attempts."""

@@ -1,9 +1,8 @@
-"""What imitation learns from: the tokens of demonstrated steps.
+"""The data of imitation: the tokens of demonstrated steps.
 
-As text they take much more memory than as tokens, and a searching expert takes its time; so they are
-tokenized some at a time, and what is tokenized is written at once. A process that is killed leaves
-these parts to the next one. A part's name says which demonstrations are in it, so that one that is
-missing is made again and not skipped.
+Text takes much more memory than tokens, and an expert that searches is slow. So demonstrations are tokenized
+in parts, and each part is written at once. If the process is killed, the next one reads these parts. A part's
+name says which demonstrations it has, so a missing part is made again and not skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from skillpress.play.agents import Prompter
 
 KIND = "demonstrations"
 STEPS_AT_ONCE = 10_000
-"""Demonstrated steps that are held as text, at most."""
+"""The most demonstrated steps that are held as text."""
 SCHEMA = {"prompt": pl.List(pl.Int64), "response": pl.List(pl.Int64)}
 
 Sample = tuple[TokenIds, TokenIds]
@@ -42,10 +41,10 @@ def demonstrated(
     """The samples of ``count`` demonstrations, those of an interrupted process included.
 
     Args:
-        demonstrate: makes those from a number on.
+        demonstrate: makes the demonstrations from a number on.
         store: keeps the parts.
-        on_demonstration: told how many are done.
-        grows: whether a step's prompt goes on from the one before and its response.
+        on_demonstration: receives the number of finished demonstrations.
+        grows: whether a step's prompt extends the previous prompt and its response.
 
     Raises:
         StorageError: a part is damaged; the message names it.
@@ -84,7 +83,7 @@ def demonstrated(
 def tokenize_growing(
     demonstrations: Sequence[Sequence[DemonstratedStep]], prompter: Prompter, policy: Policy
 ) -> list[Sample]:
-    """As :func:`tokenize`, of whole demonstrations: a step's prompt goes on from the one before."""
+    """Like :func:`tokenize`, for whole demonstrations whose prompts extend each other."""
     found: list[list[Sample]] = [[] for _ in demonstrations]
     contexts: list[TokenIds | None] = [None] * len(demonstrations)
     for number in range(max(map(len, demonstrations), default=0)):
@@ -101,7 +100,7 @@ def tokenize_growing(
 
 
 def tokenize(steps: Sequence[DemonstratedStep], prompter: Prompter, policy: Policy) -> list[Sample]:
-    """(prompt, response) tokens of demonstrated steps; those without a prompt that fits are left out."""
+    """(prompt, response) tokens of demonstrated steps, without steps whose prompt does not fit."""
     prompts = prompter([step.state for step in steps])
     known = {response: policy.encode_response(response) for response in {s.response for s in steps}}
     return [

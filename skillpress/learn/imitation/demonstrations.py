@@ -1,13 +1,13 @@
 """Demonstrations: an oracle plays tasks, and each of its steps is what a policy is to imitate.
 
-A detour is a mistake that an oracle makes on purpose, so that it is seen how to go on from one. An oracle
-that can be asked what it would have done instead (``AdvisingOracle``) is imitated in that and not in its
+A detour is a mistake that an oracle makes on purpose, so that demonstrations show how to recover from one. An
+``AdvisingOracle`` can also say what it would have done instead. The policy then imitates that and not the
 mistakes (Laskey et al. 2017, DART: noise in the demonstrator's actions, none in what is learned).
 
-Where an environment lives in worker processes its demonstrations are made there, several at once, and where
-environments wait for something outside, in threads. Each is a pure function of its task and seed, and they
-come in their order, so that the number of processes or threads changes nothing but the time. No torch here:
-workers import this module.
+An environment in worker processes makes several demonstrations at once there. Environments that wait for
+something outside make them in threads. Each demonstration is a pure function of its task and seed, and they
+are returned in order, so the number of processes or threads changes only the time. This module does not
+import torch, because workers import it.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from skillpress.play.workers.pool import WorkerPool, cores
 from skillpress.play.workers.worker import Failure, Limits
 
 _BATCH = 4
-"""Demonstrations asked for in one message: few, so that progress is seen."""
+"""Demonstrations per message to a worker; few, so that progress is visible."""
 PATIENCE = 16
-"""Demonstrations of which one must win its task."""
+"""Number of first demonstrations of which at least one must win its task."""
 _THREADS = 8
-"""Demonstrations at once in threads, which wait for most of their time."""
+"""Number of threads; they wait most of the time."""
 
 
 @dataclass(frozen=True)
 class DemonstratedStep:
-    """What a demonstration says at one step."""
+    """One step of a demonstration."""
 
     state: AgentState
     """X_k, from which the prompt is made."""
     response: str
-    """What is to be learned."""
+    """The response to learn."""
     played: str | None = None
-    """What was answered instead, where a detour was taken: the next state goes on from it."""
+    """The response that was played instead, in a detour; the next state follows from it."""
 
 
 class Demonstration(NamedTuple):
-    """One task, played by an oracle."""
+    """The steps of one task that an oracle played."""
 
     steps: list[DemonstratedStep]
     won: bool
@@ -65,7 +65,7 @@ class Demonstration(NamedTuple):
 
 @dataclass(frozen=True)
 class Demonstrator:
-    """What one process needs; made there from parts that can be pickled."""
+    """Makes demonstrations in one process; its parts can be pickled."""
 
     oracle: Oracle
     environment: Environment
@@ -74,7 +74,7 @@ class Demonstrator:
     detour_rate: float
 
     def __call__(self, wish: tuple[Task, int]) -> Demonstration:
-        """The demonstration of a task that a seed gives."""
+        """The demonstration of this task with this seed."""
         task, seed = wish
         return self._follow(task, self.oracle(task, self.detour_rate, seed))
 
@@ -95,7 +95,7 @@ class Demonstrator:
         return Demonstration(steps, info.won)
 
     def _answer(self, state: AgentState, word: str, info: Info) -> tuple[str, str]:
-        """(thought, response); nobody demonstrates thoughts, but what is remembered stands in one."""
+        """(thought, response). Oracles have no thoughts, but an agent's memory is written in a thought."""
         if isinstance(self.rendering, RememberingRendering):
             return self.rendering.remembered(state, word, info)
         return "", self.rendering.response(word, info)
@@ -113,12 +113,11 @@ def demonstrate(
     first: int = 0,
     processes: int | None = None,
 ) -> Iterator[list[DemonstratedStep]]:
-    """``count`` demonstrations, the tasks visited in order and again from the start.
+    """``count`` demonstrations; after the last task the first one follows again.
 
     Args:
-        first: how many of them are there already and left out.
-        processes: to make them in, where the environment lives in processes of its own; None is as
-            many as there are cores.
+        first: how many of them exist already and are skipped.
+        processes: number of worker processes, if the environment runs in workers; None means one per core.
 
     Raises:
         BrokenEnvironmentError: a task's demonstration fails again and again; the message names it.
@@ -160,7 +159,7 @@ def _played(
     section: EnvironmentParameters,
     processes: int | None,
 ) -> Generator[Demonstration, None, None]:
-    """The demonstrations of these numbers in their order, made where the environment lives."""
+    """The demonstrations of these numbers in order, made where the environment runs."""
     if bundle.hosting == "threads" and bundle.share is not None:
         shared = bundle.share(section, _THREADS)
         own = [replace(make(), environment=shared()) for _ in range(_THREADS)]
@@ -193,7 +192,7 @@ def _beside_each_other(
     wish: Callable[[int], tuple[Task, int]],
     close: Callable[[], None],
 ) -> Iterator[Demonstration]:
-    """The demonstrations in their order, as many at once as there are demonstrators; then ``close``."""
+    """The demonstrations in order, as many at once as there are demonstrators; calls ``close`` at the end."""
     size = len(demonstrators)
     try:
         with ThreadPoolExecutor(size, thread_name_prefix="demonstrator") as threads:

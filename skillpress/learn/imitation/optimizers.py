@@ -1,9 +1,9 @@
-"""What moves the weights in imitation.
+"""The optimizers of imitation.
 
-Muon (Jordan et al. 2024) moves a matrix by its momentum made orthogonal, so that all its directions move
-alike: what Adam would move by little, since a few directions hold most of the gradient, is learned sooner. It
-is for the matrices between layers. Embeddings, the output layer and norms keep AdamW, at the same rate, since
-``match_rms_adamw`` gives Muon's updates the size of AdamW's.
+Muon (Jordan et al. 2024) makes the momentum of a matrix orthogonal and moves the matrix by it, so that all
+directions move by the same amount. A few directions hold most of the gradient, so Adam moves the others
+little; Muon learns these sooner. It is for the matrices between layers. Embeddings, the output layer and
+norms keep AdamW, at the same rate, since ``match_rms_adamw`` gives Muon's updates the size of AdamW's.
 """
 
 from __future__ import annotations

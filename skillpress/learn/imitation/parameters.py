@@ -10,15 +10,15 @@ from skillpress.core.sections import Fraction, NonNegativeInt, Positive, Positiv
 
 
 class ImitationParameters(Section):
-    """How long and from what the policy learns before any reward."""
+    """What the policy imitates before it sees any reward, and for how long."""
 
     demonstrations: NonNegativeInt
     thoughts: Annotated[str, Field(min_length=1)] | None
     detour_rate: Fraction
     batch_size: PositiveInt
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """What moves the weights; Muon needs fewer updates (``imitation/optimizers.py``)."""
+    """The optimizer; Muon needs fewer updates than AdamW (``imitation/optimizers.py``)."""
     learning_rate: Positive
     warmup_updates: NonNegativeInt = 50
-    """Updates in which the learning rate rises, in a line; never more than a tenth of all of them."""
+    """The learning rate rises linearly over this many updates, but over at most a tenth of all updates."""
     epochs: PositiveInt

@@ -1,7 +1,7 @@
-"""The learning rate of imitation: up in a line over the first updates, then down in a line to nothing.
+"""The learning rate of imitation: a linear rise over the first updates, then a linear fall to 0.
 
-How many updates there will be is known when the demonstrations are made. Where they are few, the warm-up is a
-share of them: fifty updates of twenty would never come near the rate that was asked for.
+The number of updates is known when the demonstrations are made. If there are few updates, the warm-up is a
+share of them: with a warm-up of fifty, twenty updates would never come near the chosen rate.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from skillpress.learn.imitation.parameters import ImitationParameters
 
 MOST = 10
-"""At most one update in ten warms up, so that the largest rate is at least 0.9 of the one asked for."""
+"""At most one update in ten warms up, so the largest rate is at least 0.9 of the chosen one."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What ``imitation.learning_rate`` is multiplied by in each update."""
+    """The factor of ``imitation.learning_rate`` in each update."""
 
     updates: int
     """Number of all updates."""
@@ -25,7 +25,7 @@ class Schedule:
 
     @classmethod
     def of(cls, parameters: ImitationParameters, updates: int) -> Schedule:
-        """The schedule of so many updates."""
+        """The schedule for this number of updates."""
         return cls(updates, max(1, min(parameters.warmup_updates, updates // MOST)))
 
     def factor(self, done: int) -> float:

@@ -1,8 +1,8 @@
-"""Thoughts that lead to known actions, as a file: what reverse parsing leaves and imitation takes.
+"""A file of thoughts that lead to known actions; reverse parsing writes it and imitation reads it.
 
-A row is a response that the parser reads as the action A* that is known to be right in its state. It is
-kept as text, prompt and response, so that a policy with another tokenizer may learn from it: what one model
-thought, a smaller one can be taught.
+Each row has a response that the parser reads as A*, the action that is known to be right in its state. Prompt
+and response are stored as text, so that a policy with another tokenizer can learn from them: a small model
+can learn the thoughts of a larger one.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class Thought:
     """One response that leads to the action A* in the state X."""
 
     environment: str
-    """Its name; imitation refuses another one's thoughts."""
+    """Name of the environment; imitation refuses thoughts of another one."""
     rendering: str
     """The wording of X, as ``policy.rendering`` names it."""
     task_id: str
     step: int
     """k, counted from 0 within the demonstration."""
     rank: int
-    """Place among the thoughts of this state, from 0, the likeliest first."""
+    """Rank among the thoughts of this state, from 0; the likeliest is first."""
     action: str
     """A*, as the parser reads it."""
     thought: str
-    """As the parser reads it; empty where a response is nothing but an action."""
+    """The thought, as the parser reads it; empty where a response is only an action."""
     prompt: str
-    """X in words, without what the sampler was told and without a chat template."""
+    """X in words, without the hint that the sampler received and without a chat template."""
     response: str
-    """What is to be learned, without special tokens."""
+    """The response to learn, without special tokens."""
     logprob: float
     """log p(response | X) in nats under the policy that sampled, its stop token included."""
     tokens: int
-    """Of the response, for that policy."""
+    """Number of tokens of the response for the policy that sampled."""
 
 
 def frame(thoughts: Iterable[Thought]) -> pl.DataFrame:
@@ -70,8 +70,8 @@ def read_thoughts(path: str | Path, environment: str, rendering: str) -> list[tu
     """(prompt, response) of each row, in order.
 
     Raises:
-        ParamsError: there is no such file, it holds none, or it was made for other prompts; the message
-            begins with ``imitation.thoughts``.
+        ParamsError: there is no such file, it is empty, or it was made for other prompts; the message begins
+            with ``imitation.thoughts``.
     """
     try:
         rows = scan_table(path, KIND, SCHEMA).collect()
@@ -91,14 +91,14 @@ def read_thoughts(path: str | Path, environment: str, rendering: str) -> list[tu
 def tokenize_thoughts(
     pairs: Sequence[tuple[str, str]], policy: Policy, budget: int, longest_response: int
 ) -> list[Sample]:
-    """Samples of those that the policy has room for.
+    """Samples of the thoughts that fit the policy.
 
     Args:
-        budget: tokens in a prompt at most.
-        longest_response: tokens at which the policy's own responses are cut.
+        budget: the most tokens of a prompt.
+        longest_response: number of tokens after which the policy's own responses are cut.
 
     Raises:
-        ParamsError: there is room for none of them.
+        ParamsError: none of them fits.
     """
     prompts = policy.encode([prompt for prompt, _ in pairs])
     samples = [

@@ -1,15 +1,16 @@
 """The warm start: supervised learning on an oracle's demonstrations.
 
-Each demonstrated step is one sample: the prompt the policy would have seen, the response that the
-demonstrator's action stands for. A policy made from scratch knows nothing of its environment; without
-these minutes no rollout would ever succeed and reinforcement learning would have nothing to go on.
-A policy in bfloat16 is moved through float32 masters (see ``precision.py``).
+Each demonstrated step is one sample: the prompt that the policy would have seen, and the response for the
+demonstrator's action. A policy made from scratch knows nothing about its environment. Without imitation no
+rollout would succeed and reinforcement learning would have nothing to learn from. A bfloat16 policy is
+updated through float32 master weights (see ``precision.py``).
 
-A batch goes through the model in passes of ``training.microbatch_tokens`` at most, whose gradients add up to
-that of the whole batch; with ``training.gradient_checkpointing`` its layers forget what they computed.
+A batch goes through the model in passes of at most ``training.microbatch_tokens``, and the sum of their
+gradients is the gradient of the whole batch. With ``training.gradient_checkpointing`` layers do not keep
+their activations.
 
-Ranks share every batch out, sum their gradients and make the same update: a batch's loss is a mean over
-its tokens whichever rank computes them, so the number of ranks changes no more than the rounding.
+Ranks divide every batch, sum their gradients and make the same update. A batch's loss is a mean over its
+tokens, whichever rank computes them, so the number of ranks changes only the rounding.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from skillpress.models.policy.scoring import pack_responses
 from skillpress.play.workers.distributed import Ranks
 
 SHORTEST = 0.6
-"""Of the longest sample of a pass: what the shortest has at least."""
+"""The shortest sample of a pass has at least this share of the longest one's tokens."""
 
 
 def imitate(
@@ -58,15 +59,15 @@ def imitate(
 
     Args:
         policy: its layers may have gradient checkpointing on.
-        on_update: told (updates done, updates in all, loss of the last one) after each, by rank 0.
-        checkpoint: a file to go on from, to the same weights, and to save to now and then; None
-            keeps nothing.
-        timer: when to save; None is :class:`SaveTimer`'s own interval.
-        ranks: all of them call this with the same arguments; rank 0 saves.
-        token_limit: tokens in one pass through the model at most (or of one sample that is longer).
+        on_update: rank 0 calls it after each update with (updates done, all updates, loss of the last one).
+        checkpoint: the file to resume from, with the same final weights, and to save to from time to time;
+            None saves nothing.
+        timer: says when to save; None means a :class:`SaveTimer` with its default interval.
+        ranks: all ranks call this with the same arguments; rank 0 saves.
+        token_limit: the most tokens of one pass through the model; a longer sample has a pass of its own.
 
     Returns:
-        The loss (nats per token) of every update, those before an interruption included.
+        The loss (nats per token) of every update, including those before an interruption.
 
     Raises:
         StorageError: the checkpoint is damaged.
@@ -106,8 +107,8 @@ class _Learner:
         ]
 
     def update(self, samples: Sequence[Sample]) -> float:
-        """One update on the mean over the samples' response tokens; returns that loss. This rank
-        computes its share of them."""
+        """One update on the mean over the samples' response tokens; returns that loss. This rank computes its
+        share of the samples."""
         for optimizer in self._optimizers:
             optimizer.zero_grad()
         tokens = sum(len(response) for _, response in samples)
@@ -122,7 +123,7 @@ class _Learner:
         return self._ranks.sum({"loss": loss})["loss"]
 
     def save(self, checkpoint: Path, losses: list[float]) -> None:
-        """Write everything that the next update depends on."""
+        """Writes everything that the next update depends on."""
         state = {
             "losses": losses,
             "weights": self._weights.state(),
@@ -133,7 +134,7 @@ class _Learner:
             torch.save(state, temporary)
 
     def load(self, checkpoint: Path) -> list[float]:
-        """Go on from a checkpoint; returns the losses so far."""
+        """Resumes from a checkpoint; returns the losses so far."""
         try:
             found = torch.load(checkpoint, weights_only=True, map_location=self._model.device)
             self._weights.restore(found["weights"])
@@ -150,13 +151,13 @@ class _Learner:
 def add_gradients(
     scorer: Scorer, weights: MasterWeights, samples: Sequence[Sample], tokens: int, token_limit: int
 ) -> float:
-    """Add these samples' part of the gradient of a batch's loss to the masters' gradients; returns their part
-    of the loss.
+    """Adds these samples' part of a batch's gradient to the master weights' gradients. Returns their part of
+    the loss.
 
     Args:
-        weights: of the scorer's model.
-        samples: those of this rank.
-        tokens: response tokens of the whole batch, whose mean is its loss.
+        weights: the weights of the scorer's model.
+        samples: this rank's samples.
+        tokens: number of response tokens of the whole batch; its loss is their mean.
         token_limit: see :func:`imitate`.
     """
     loss = 0.0
@@ -171,7 +172,7 @@ def add_gradients(
 
 
 def batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Rows of each update: each of ``count`` rows once an epoch, in an order drawn anew."""
+    """Rows of each update. Every epoch has each of ``count`` rows once, in a new random order."""
     for epoch in range(parameters.epochs):
         order = generator(seed, "imitation", epoch).permutation(count)
         yield from (
@@ -180,7 +181,7 @@ def batches(count: int, parameters: ImitationParameters, seed: int) -> Iterator[
 
 
 def shared(sizes: Sequence[int], samples: Sequence[Sample], ranks: Ranks) -> list[Sample]:
-    """This rank's samples of a batch: dealt out by size, so that all ranks have about as much to do."""
+    """This rank's samples of a batch, divided by size so that all ranks have about the same work."""
     if ranks.size == 1:
         return list(samples)
     by_size = sorted(range(len(sizes)), key=lambda row: -sizes[row])
@@ -188,7 +189,7 @@ def shared(sizes: Sequence[int], samples: Sequence[Sample], ranks: Ranks) -> lis
 
 
 def passes(samples: Sequence[Sample], token_limit: int, shared: bool) -> Iterator[list[int]]:
-    """Rows of each pass: those of about one size together, as far as the limit lets them.
+    """Rows of each pass. Samples of about one size share a pass, up to the limit.
 
     Args:
         shared: whether a prompt that several responses follow goes through the model once.
@@ -196,17 +197,17 @@ def passes(samples: Sequence[Sample], token_limit: int, shared: bool) -> Iterato
     for rows in alike([len(prompt) + len(response) for prompt, response in samples]):
         together = Pairs.of([samples[row] for row in rows])
         if fit_one_pass(together, token_limit, shared):
-            yield rows  # in the order given: another one would round otherwise
+            yield rows  # in the given order: another order would round differently
         else:
             yield from ([rows[place] for place in part] for part in pass_rows(together, token_limit, shared))
 
 
 def alike(sizes: Sequence[int]) -> list[list[int]]:
-    """Rows in groups of about one size, the longest first; within a group in the order given.
+    """Rows in groups of about one size, the longest first; rows of a group keep the given order.
 
-    Long rows make short ones beside them cost as much as they do themselves. (Whole batches of one
-    size would save as much, but their samples have more in common than their size: imitation of
-    TextWorld-Cooking ended at 0.193 nats per token with them, at 0.161 with batches as drawn.)
+    A short row in a pass with long ones costs as much as they do. (Whole batches of one size would save as
+    much, but their samples have more in common than their size: imitation of TextWorld-Cooking ended at 0.193
+    nats per token with them, and at 0.161 with randomly drawn batches.)
     """
     groups: list[list[int]] = []
     for row in sorted(range(len(sizes)), key=lambda row: -sizes[row]):

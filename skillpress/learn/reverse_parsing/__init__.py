@@ -4,6 +4,6 @@
 
 *Language as a Universal Interface for Reinforcement Learning Agents*, section 1.4: "Given good action A_k,
 generate multiple thought chains th_k that lead to it. This creates rich (X_k, th_k, A_k) training data".
-``targets.py`` finds the pairs (X, A*), ``search.py`` samples, keeps and ranks. What comes out is imitated
-(``imitation.thoughts``); the folder decides no stage's result, the file does.
+``targets.py`` finds the pairs (X, A*); ``search.py`` samples, selects and ranks thoughts. Imitation reads the
+resulting file (``imitation.thoughts``). Only that file, not this folder, changes the result of a stage.
 """

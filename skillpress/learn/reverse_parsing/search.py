@@ -1,21 +1,20 @@
-"""Thoughts that lead to known actions: sampled, parsed, kept where they do, and ranked.
+"""Samples thoughts, keeps those that lead to known actions, and ranks them.
 
-Two things can be chosen. Whether the policy is *told* the action A*, below the prompt: a policy that seldom
-finds it needs that; one that is not told leaves its own successes (rejection sampling, as in RFT). And who
-*answers*:
+Two things can be chosen. The first is whether a *hint* below the prompt gives the action A*. A policy that
+seldom finds A* needs the hint; without it, the file has the policy's own successes (rejection sampling, as in
+RFT). The second is who *answers*:
 
-    sampled    the response is the policy's to its end, and is kept where Parser(th) = A*
-    completed  the thought alone is the policy's, without the sentence that it is cut off in; the
-               demonstrator's answer stands behind it. For models too weak to keep a format, whose thoughts
-               are then told apart by their rank alone
+    sampled    the policy writes the whole response, which is kept where Parser(th) = A*
+    completed  the policy writes only the thought; a sentence that was cut off is removed, and the
+               demonstrator's answer follows. This is for models too weak to keep a format; only the rank then
+               distinguishes their thoughts
 
-Equal responses count once. All are ranked by log p(response | X), in the prompt *without* the action, for
-there they are to be learned: a thought that only makes sense to somebody who was told A* comes last. In
-``completed`` the answer's own log-probability is part of it, so a thought after which A* is likely comes
-first.
+Equal responses count once. All are ranked by log p(response | X), in the prompt *without* the hint, because
+they are learned there: a thought that only makes sense to a reader who knows A* comes last. In ``completed``
+the answer's log-probability is included, so a thought after which A* is likely comes first.
 
-Left out: a length normalisation (the file has the tokens of each, for who wants one), and thoughts as
-history: the states are those of the demonstration, whose earlier turns were not thought about.
+Left out: a length normalisation (the file has the number of tokens, so a reader can add one), and thoughts as
+history: the states are those of the demonstration, and its earlier turns have no thoughts.
 """
 
 from __future__ import annotations
@@ -43,44 +42,44 @@ HINT = """\
 The right action here is: {action}
 Reason towards it from what you see above, as if nobody had told you, and answer in the form asked for.
 """
-"""Stands below the prompt where the policy is told."""
+"""The hint below the prompt."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What came of one target."""
+    """The result for one target."""
 
     thoughts: tuple[Thought, ...]
     """The likeliest first."""
     sampled: int
-    """Responses that were sampled; 0 where the prompt did not fit."""
+    """Number of sampled responses; 0 where the prompt did not fit."""
     led: int
-    """Of those, responses that lead to A*, repeated ones included."""
+    """Number of sampled responses that lead to A*, including repeated ones."""
 
 
 @dataclass(frozen=True)
 class ReverseParser:
-    """From states and actions to thoughts."""
+    """Finds thoughts for pairs of state and action."""
 
     policy: Policy
     engine: Engine
-    """Samples from that policy, and has nothing else to do."""
+    """Samples from that policy and is used for nothing else."""
     prompter: Prompter
     parse: Parser
     sampling: Sampling
     environment: str
     rendering: str
-    """Names, for the rows."""
+    """Name of the rendering, for the rows of the file."""
     samples: int
     """k, responses per state."""
     best: int | None
-    """Thoughts kept per state at most; None keeps all."""
+    """The most thoughts kept per state; None keeps all."""
     told: bool
     answer: Answer
     seed: int
 
     def __call__(self, targets: Sequence[Target]) -> list[Found]:
-        """What is found for each; it depends on the target, its task and the seed alone."""
+        """The result for each target. It depends only on the target, its task and the seed."""
         prompts = [self.prompter.rendering.prompt(target.state) for target in targets]
         asked = self._asked(targets, prompts)
         wishes = [(row, sample) for row in asked for sample in range(self.samples)]
@@ -100,8 +99,8 @@ class ReverseParser:
         ]
 
     def _asked(self, targets: Sequence[Target], prompts: Sequence[str]) -> dict[int, TokenIds]:
-        """Row to what the engine is given, where the plain prompt is within its budget and this one fits
-        too."""
+        """Row to the engine's prompt, for rows whose plain prompt is within its budget and whose prompt with
+        hint fits too."""
         plain = self.policy.encode(prompts)
         below = [f"\n{HINT.format(action=target.action)}" if self.told else "" for target in targets]
         asked = self.policy.encode([prompt + hint for prompt, hint in zip(prompts, below, strict=True)])
@@ -114,7 +113,7 @@ class ReverseParser:
         return found
 
     def _opening(self, target: Target) -> TokenIds:
-        """What the response begins with where the thought alone is sampled."""
+        """The beginning of a response of which only the thought is sampled."""
         if self.answer == "sampled":
             return ()
         return self.policy.encode_beginning(target.response.partition(target.thought)[0])
@@ -157,7 +156,7 @@ class ReverseParser:
         return Found(thoughts, self.samples, len(answers))
 
     def _logprobs(self, prompt: str, responses: Sequence[str]) -> list[tuple[float, int]]:
-        """(log p(response | X), its tokens) of each, as imitation would tokenize them."""
+        """(log p(response | X), number of tokens) of each response, tokenized as imitation would do it."""
         if not responses:
             return []
         (asked,) = self.policy.encode([prompt])
@@ -168,6 +167,6 @@ class ReverseParser:
 
 
 def _whole_sentences(text: str) -> str:
-    """A thought without the sentence that it was cut off in; empty where there is no other."""
+    """A thought without its last, unfinished sentence; empty if there is no other sentence."""
     ends = [match.end() for match in re.finditer(r"[.!?](?=\s|$)", text)]
     return text[: ends[-1]].strip() if ends else ""

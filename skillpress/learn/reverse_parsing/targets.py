@@ -1,7 +1,7 @@
 """(X, A*): states, and the action that is known to be right in each.
 
-Right is what an oracle does, or what a rollout did that won its task in the fewest steps. Both are played
-in the environment again, so that the states are those that a policy would act in.
+The right action is the oracle's, or that of the rollout that won its task in the fewest steps. Both are
+played again in the environment, so the states are those in which a policy would act.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skillpress.learn.imitation.demonstrations import DemonstratedStep
 
 @dataclass(frozen=True)
 class Target:
-    """One state and what is right in it."""
+    """One state and the right action in it."""
 
     state: AgentState
     """X."""
@@ -29,13 +29,14 @@ class Target:
     action: str
     """A*, as the parser reads it."""
     thought: str
-    """What the demonstrator's own response thinks: empty where it does not."""
+    """The thought of the demonstrator's own response; empty if it has none."""
     response: str
-    """That response."""
+    """The demonstrator's own response."""
 
 
 def targets_of(demonstration: Sequence[DemonstratedStep], parse: Parser) -> list[Target]:
-    """Those of one demonstration; steps that the environment refused, or that cannot be read, are none."""
+    """The targets of one demonstration, without steps that the environment refused or the parser cannot
+    read."""
     following = [step.state.info.invalid for step in demonstration[1:]] + [None]
     found = []
     for number, (step, refused) in enumerate(zip(demonstration, following, strict=True)):
@@ -54,18 +55,18 @@ def targets_of(demonstration: Sequence[DemonstratedStep], parse: Parser) -> list
 
 @dataclass(frozen=True)
 class Recorded:
-    """Does again what was done."""
+    """An oracle that repeats recorded actions."""
 
     actions: Mapping[str, list[str]]
-    """Of each task."""
+    """Task to its recorded actions."""
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """See ``environments.bundle.Oracle``; there are no detours but those that were taken."""
+        """See ``environments.bundle.Oracle``; it takes no detours beyond the recorded ones."""
         return self.actions[task.task_id]
 
 
 def shortest_successes(trajectories: Iterable[Trajectory]) -> dict[str, list[str]]:
-    """Task to the actions of its shortest success, the earliest of several; tasks without one are left
+    """Task to the actions of its shortest success, the earliest of several; tasks without a success are left
     out."""
     found: dict[str, list[str]] = {}
     for trajectory in trajectories:
@@ -76,7 +77,7 @@ def shortest_successes(trajectories: Iterable[Trajectory]) -> dict[str, list[str
 
 
 def demonstrating(bundle: EnvironmentBundle, successes: Mapping[str, list[str]]) -> EnvironmentBundle:
-    """The environment with these successes in its oracle's place."""
+    """The environment with an oracle that repeats these successes."""
     return replace(bundle, oracle=partial(_recorded, dict(successes)))
 
 

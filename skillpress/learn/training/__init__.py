@@ -1,5 +1,5 @@
 """Reinforcement learning: samples, learner, the step, the loop around it.
 
-What describes a training and what it keeps on disk have rooms of their own, ``describing`` and ``keeping``.
-An edit there changes no weight.
+The folder ``describing`` describes a training and ``keeping`` stores it on disk. An edit there changes no
+weight.
 """

@@ -1,8 +1,7 @@
-"""Which tasks a training step plays, and playing them until enough groups teach something.
+"""Chooses the tasks of a training step and plays them until enough groups teach something.
 
-Everything is a function of the experiment's seed and of the step, so that a resumed run has nothing to
-restore. A task that comes twice in a step (where two passes over the tasks meet) is two groups, with
-other seeds.
+Everything is a function of the experiment's seed and the step, so a resumed run has nothing to restore. A
+task that comes twice in a step (where two passes over the tasks meet) gives two groups with different seeds.
 """
 
 from __future__ import annotations
@@ -30,40 +29,41 @@ class Group:
 
     task: Task
     visit: int
-    """How often the same step has played the task before."""
+    """Number of times that the same step has played the task before."""
 
     def requests(self, size: int, seed: int, step: int) -> Requests:
-        """Its episodes; those of another visit have other seeds and another group."""
+        """Requests for its episodes. Another visit has other seeds and another group."""
         place = ("train", step, *(("visit", self.visit) if self.visit else ()))
         return requests([self.task], size, seed, *place, policy="trained")
 
 
 @dataclass
 class Collected:
-    """What one process has to learn from in a step, and all that was played for it."""
+    """The episodes that one process learns from in a step, and all that it played for it."""
 
     tasks: list[Task] = field(default_factory=list)
-    """``tasks[i]`` is what trajectory i played."""
+    """``tasks[i]`` is the task of trajectory i."""
     trajectories: list[Trajectory] = field(default_factory=list)
-    """Those that teach."""
+    """The trajectories that teach."""
     batch: Batch = field(default_factory=lambda: batch_of([], [], 0.0), compare=False)
-    """The same as arrays, before they are shaped."""
+    """The same trajectories as arrays, before shaping."""
     played: list[Trajectory] = field(default_factory=list)
-    """All, those that were left out included."""
+    """All played trajectories, including those that were not selected."""
     further: list[Trajectory] = field(default_factory=list)
-    """The further attempts that ``experience`` asked for; no rollouts of the algorithm."""
+    """The further attempts that ``experience`` asked for; these are not rollouts of the algorithm."""
     replayed: int = 0
-    """How many of ``trajectories``, the last ones, were played for earlier steps (``replay.py``)."""
+    """Number of ``trajectories`` that were played for earlier steps (``replay.py``); they are the last
+    ones."""
     speed: dict[str, float] = field(default_factory=dict)
-    """How fast this process played them, as metrics."""
+    """Metrics of this process's speed."""
 
     @property
     def new(self) -> int:
-        """How many of ``trajectories``, the first ones, were played for this step."""
+        """Number of ``trajectories`` that were played for this step; they are the first ones."""
         return len(self.trajectories) - self.replayed
 
     def add(self, other: Collected) -> None:
-        """Take in what other groups of the same step have given."""
+        """Add the episodes of other groups of the same step."""
         self.batch = Batch.joined([self.batch, other.batch]) if self.played else other.batch
         self.tasks += other.tasks
         self.trajectories += other.trajectories
@@ -73,7 +73,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class GroupCollector:
-    """Plays a step's groups, and further ones in place of those that the algorithm drops."""
+    """Plays a step's groups, and further groups in place of those that the algorithm drops."""
 
     tasks: Sequence[Task]
     collector: Collector
@@ -86,16 +86,16 @@ class GroupCollector:
     seed: int
     ranks: Ranks
     experience: Experience | None = None
-    """What asks for further attempts beside the groups; None asks for none."""
+    """The method that asks for further attempts; None asks for no attempts."""
 
     def __call__(self, step: int, version: int) -> Collected:
         """This process's share of training step ``step`` (from 1).
 
-        It says nothing to the other processes and may run beside what does: messages of two threads would
-        meet in another order in each process.
+        It does not communicate with other processes, so it can run in a second thread. Messages of two
+        threads could arrive in a different order in each process.
 
         Args:
-            version: of the weights that the engine samples from.
+            version: version of the weights that the engine samples from.
         """
         started, before = time.perf_counter(), replace(self.collector.statistics)
         first = groups_of_step(self.tasks, self.groups, step, self.seed)
@@ -114,7 +114,7 @@ class GroupCollector:
         return collected
 
     def _play(self, wanted: Sequence[Group], step: int, version: int, attempt: int) -> Collected:
-        """Play some groups and take in of them what the algorithm selects."""
+        """Play some groups and keep the episodes that the algorithm selects."""
         asked = [request for group in wanted for request in group.requests(self.size, self.seed, step)]
         trajectories = self.collector.collect(asked, version)
         further: list[Trajectory] = []

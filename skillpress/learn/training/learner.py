@@ -1,14 +1,13 @@
 """The optimizer's side of training: DeepSpeed around a model and a loss.
 
-The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes.
-What other policies make of the samples is computed once per step, see ``scoring_passes.py``.
-An update is one optimizer step over any number of microbatches. DeepSpeed averages gradients over
-the ranks while the loss is a sum with weights that add up to 1 over all ranks, so it is multiplied
-by their number; and a rank with fewer microbatches than another pads with weightless ones, because
-collectives must meet: ZeRO-3's also within a pass, which is why all ranks pass through the model
-equally often.
+The learner owns the weights that are trained; engines sample from copies that ``weights`` refreshes. Other
+policies score the samples once per step, see ``scoring_passes.py``. An update is one optimizer step over any
+number of microbatches. DeepSpeed averages gradients over the ranks, but the loss is a sum whose weights add
+up to 1 over all ranks, so it is multiplied by the number of ranks. Collective operations need all ranks, and
+ZeRO-3 has some within each pass. So all ranks make the same number of passes through the model: a rank with
+fewer microbatches adds weightless ones.
 
-Where the algorithm asks for values, a value head is trained beside the policy, by the same optimizer.
+If the algorithm asks for values, the same optimizer also trains a value head.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from skillpress.play.workers.distributed import Ranks
 
 _OF_LESSONS = "lesson/"
 COMPARED = 4
-"""Real samples whose scores are compared with the model's own before the first update."""
+"""Number of real samples whose scores are compared with the model's own before the first update."""
 
 
 class Learner:
@@ -70,21 +69,23 @@ class Learner:
         value_head: ValueHead | None = None,
         lesson_loss: LessonLoss | None = None,
     ) -> None:
-        """Hand the model to DeepSpeed; it is trained in place.
+        """Pass the model to DeepSpeed, which trains it in place.
 
         Args:
             configuration: the name of a file in ``infra/deepspeed``.
-            temperature: the sampling temperature, which log-probabilities are computed at.
-            microbatch_tokens: tokens in one forward pass at most.
-            gradient_checkpointing: forget activations in the forward pass and compute them again.
-            adapter: what was put into the model to be trained in its place; None trains all weights.
-            value_head: of this model, to be trained too; None where the algorithm asks for no values.
-            lesson_loss: what is minimised of lessons, where updates are given any.
+            temperature: the sampling temperature, at which log-probabilities are computed.
+            microbatch_tokens: the most tokens of one forward pass.
+            gradient_checkpointing: drop activations in the forward pass and compute them again.
+            adapter: the adapter in the model, which is trained instead of its weights; None trains all
+                weights.
+            value_head: the model's value head, which is trained too; None where the algorithm asks for no
+                values.
+            lesson_loss: the loss of lessons; needed if updates receive lessons.
 
         Raises:
             ValueError: there is no such configuration.
-            PolicyError: the model's log-probabilities cannot be computed here as it computes them, or
-                the configuration would round its updates to nothing.
+            PolicyError: the scorer cannot reproduce the model's log-probabilities, or the configuration would
+                round its updates to 0.
         """
         import deepspeed
 
@@ -98,7 +99,7 @@ class Learner:
         self._reference = None
         if loss.kl_coefficient and adapter is None:
             self._reference = ReferencePolicy(model, temperature, microbatch_tokens, ranks.device)
-        # Not train(): dropout would draw another policy at every pass, and no ratio would be right.
+        # Not train(): dropout would change the policy at every pass, and every ratio would be wrong.
         self.model = model.eval()
         if gradient_checkpointing:
             checkpoint_layers(model)
@@ -119,7 +120,7 @@ class Learner:
         self.engine, *_ = deepspeed.initialize(model=module, optimizer=self._optimizer, config=settings)
 
     def begin_step(self, step: int) -> None:
-        """Take the learning rate of training step ``step`` (from 1) for the updates that follow."""
+        """Set the learning rate of training step ``step`` (from 1) for the updates that follow."""
         for group in self._optimizer.param_groups:
             group["lr"] = self._settings.rate(step) * group.get("factor", 1.0)
 
@@ -134,31 +135,32 @@ class Learner:
         )
 
     def own_logprobs(self, samples: Samples) -> Logprobs:
-        """[tokens] the samples' log-probabilities under the weights as they are now; all ranks call this."""
+        """[tokens] the samples' log-probabilities under the current weights; all ranks call this."""
         return self._passes.logprobs(self.engine, samples)
 
     def values(self, samples: Samples) -> Floats:
-        """[samples] what the state of each is worth by the weights as they are now; all ranks call this.
+        """[samples] values of their states under the current weights; all ranks call this.
 
-        The learner has a value head, and the samples have targets.
+        The learner must have a value head, and the samples must have targets.
         """
         return self._passes.values(self.engine, samples)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
-        """The parts with the start policy's log-probabilities, where the loss has a KL term."""
+        """The parts with the start policy's log-probabilities if the loss has a KL term; otherwise
+        unchanged."""
         if not self.loss.kl_coefficient:
             return list(parts)
         scored = zip(parts, self._reference_logprobs(parts), strict=True)
         return [replace(part, reference_logprobs=logprobs) for part, logprobs in scored]
 
     def update(self, samples: Samples, lessons: Samples | None = None) -> Measured:
-        """One optimizer step, or none where no rank has a sample; what it measured over all ranks.
+        """One optimizer step, or no step if no rank has a sample. Returns its measurements over all ranks.
 
         Args:
-            samples: with the reference policy's log-probabilities, where the loss has a KL term; with
-                targets, where there is a value head; whole trajectories where the loss asks for them, which
-                are scored once more, before the update.
-            lessons: what is learned beside them, in the same optimizer step; None on all ranks or on none.
+            samples: they have the reference policy's log-probabilities if the loss has a KL term, and targets
+                if there is a value head. If the loss asks for whole trajectories, they are whole and are
+                scored once more before the update.
+            lessons: lessons of the same optimizer step; None on all ranks or on no rank.
         """
         if samples.trajectory is not None:
             samples = with_trajectory_sums(samples, self.own_logprobs(samples))
@@ -189,42 +191,43 @@ class Learner:
         )
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The policy's weights as they are now, under the start policy's names; all ranks call this."""
+        """The policy's current weights, under the start policy's names; all ranks call this."""
         if self.adapter is not None:
             return self.adapter.merged(self._whole)
         return {name: self._whole(value) for name, value in self.model.state_dict(keep_vars=True).items()}
 
     def saved_adapter(self) -> SavedAdapter | None:
-        """The adapter as it is now; None where all weights are trained. All ranks call this."""
+        """The current adapter; None if all weights are trained. All ranks call this."""
         return None if self.adapter is None else self.adapter.saved(self._whole)
 
     def save(self, folder: Path) -> None:
-        """Write the weights that are trained and the optimizer's state; all ranks name the same folder."""
+        """Write the trained weights and the optimizer's state; all ranks pass the same folder."""
         with named_disk_errors(folder):
             self.engine.save_checkpoint(str(folder), tag="learner", exclude_frozen_parameters=True)
 
     def load(self, folder: Path) -> None:
-        """Go on from what ``save`` wrote, bit for bit.
+        """Restore the state that ``save`` wrote, bit for bit.
 
         Raises:
-            StorageError: there is nothing that can be loaded.
+            StorageError: the folder has no state that can be loaded.
         """
         if not any(folder.glob("learner/*")):
             raise StorageError(f"{folder}: holds no DeepSpeed checkpoint; delete it to start afresh")
-        strict = self.adapter is None  # what is not trained is there already
+        strict = self.adapter is None  # untrained weights are there already
         self.engine.load_checkpoint(str(folder), tag="learner", load_module_strict=strict)
 
     def _whole(self, weight: torch.Tensor) -> torch.Tensor:
-        """A weight as it is now, whole also where ZeRO-3 has partitioned it: then a copy of it."""
+        """The current weight, as a whole. If ZeRO-3 has partitioned it, this is a copy."""
         import deepspeed
 
         if self.engine.zero_optimization_stage() < 3:
             return weight.detach()
-        with deepspeed.zero.GatheredParameters([weight]):  # one by one: never more than one copy
+        with deepspeed.zero.GatheredParameters([weight]):  # one at a time: never more than one copy
             return weight.detach().clone()
 
     def _reference_logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
-        """Of each part under the start policy: the copy of it, or the model without what was trained."""
+        """Log-probabilities of each part under the start policy: a copy of the model, or the model with its
+        adapter off."""
         if self._reference is not None:
             return self._reference.logprobs(parts)
         assert self.adapter is not None
@@ -232,9 +235,10 @@ class Learner:
             return [self.own_logprobs(part) for part in parts]
 
     def _compare(self, samples: Samples) -> None:
-        """Before the first update: do the scores of a few real samples agree with the model's own?
+        """Before the first update, check that the scores of a few real samples agree with the model's own.
 
-        Not under ZeRO-3, where a rank without samples would leave the others waiting for its layers.
+        There is no check under ZeRO-3, where a rank without samples would leave the others waiting for its
+        layers.
         """
         if self._compared or not len(samples) or self.engine.zero_optimization_stage() == 3:
             return
@@ -244,7 +248,7 @@ class Learner:
         check_agreement(self.model, [*pairs[: COMPARED - 1], *longest], self.microbatch_tokens)
 
     def _in_step(self, batches: list[Microbatch]) -> list[Microbatch]:
-        """The batches such that every rank makes the same passes through the model."""
+        """The batches, padded so that every rank makes the same passes through the model."""
         second = any(batch.responses.continuations.shape[1] for batch in batches)
         count, continued = self.ranks.maximum([len(batches), int(second)])
         batches = batches + [self._weightless()] * (count - len(batches))
@@ -276,7 +280,7 @@ class Learner:
         return loss, {**metrics, **counted}
 
     def _lessons_in_step(self, lessons: Samples | None) -> list[LessonBatch]:
-        """The lessons as passes, such that every rank makes the same ones."""
+        """The lessons as passes, padded so that every rank makes the same ones."""
         if lessons is None:
             return []
         most = max(1, token_scores.CHUNK_LOGITS // self.model.config.get_text_config().vocab_size)
@@ -294,7 +298,7 @@ class Learner:
         return loss, {f"{_OF_LESSONS}{name}": value for name, value in metrics.items()}
 
     def _weightless(self) -> Microbatch:
-        """A forward pass of one token that counts for nothing."""
+        """A forward pass of one token with weight 0."""
         zero = torch.zeros(1, device=self.ranks.device)
         reference = zero if self.loss.kl_coefficient else None
         return Microbatch(
@@ -310,17 +314,17 @@ class Learner:
 
 
 def _leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
-    """Keep a module's weights out of checkpoints, from which DeepSpeed leaves untrained weights under one of
-    their names only: the output embeddings are the model's and the scorer's."""
+    """Keep a module's weights out of checkpoints. The output embeddings belong to the model and to the
+    scorer, and DeepSpeed leaves out untrained weights under one of their names only."""
     for name, _weight in module.named_parameters(recurse=False):
         del state[prefix + name]
 
 
 def read_configuration(name: str) -> dict[str, Any]:
-    """A DeepSpeed configuration of ``infra/deepspeed`` by its name.
+    """The DeepSpeed configuration of ``infra/deepspeed`` with this name.
 
     Raises:
-        ValueError: there is none of this name; the message lists those there are.
+        ValueError: no configuration has this name; the message lists all names.
     """
     path = DEEPSPEED / f"{name}.json"
     if not path.is_file():

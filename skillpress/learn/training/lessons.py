@@ -1,8 +1,9 @@
-"""Lessons as passes through the model: decisions made in a prompt with knowledge, learned in it without.
+"""Lessons as passes through the model: decisions made with knowledge in the prompt, learned without it.
 
-A lesson is a sample whose step has two prompts. Its response is scored after the plain one; where the loss
-compares distributions, also after the one that was really seen, by the same weights and without a gradient.
-Then both distributions over the vocabulary exist whole, so a pass is small enough for that.
+A lesson is a sample whose step has two prompts. Its response is scored after the plain prompt. If the loss
+compares distributions, the response is also scored after the prompt that the policy really saw, with the same
+weights and without a gradient. Then both whole distributions over the vocabulary are in memory, so passes are
+small.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.scoring import Responses, pack_responses
 
 WholeScore = Callable[[Responses, float, bool], tuple[torch.Tensor, ...]]
-"""What a scorer does, log-probabilities first; the flag asks for whole distributions."""
+"""A scorer, which returns log-probabilities first; the flag asks for whole distributions."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LessonBatch:
     given: Responses
     """The same response tokens in the same order, after the prompts with knowledge."""
     weights: torch.Tensor
-    """[tokens]."""
+    """[tokens] weights in the loss."""
 
     def with_continuations(self) -> LessonBatch:
         """See ``Responses.with_continuations``."""
@@ -39,18 +40,18 @@ class LessonBatch:
 
     @property
     def continued(self) -> bool:
-        """Whether some response takes a second pass through the model."""
+        """Whether any response takes a second pass through the model."""
         return any(each.continuations.shape[1] > 0 for each in (self.plain, self.given))
 
 
 def lesson_batches(
     lessons: Samples, token_limit: int, most_responded: int, device: torch.device, shared: bool
 ) -> list[LessonBatch]:
-    """The lessons as passes.
+    """The lessons, split into passes.
 
     Args:
-        token_limit: tokens in one pass at most (or of one lesson that is longer).
-        most_responded: response tokens in one pass at most, likewise.
+        token_limit: the most tokens of one pass; a longer lesson has a pass of its own.
+        most_responded: the most response tokens of one pass, likewise.
         shared: whether a prompt that several responses follow goes through the model once.
     """
     found = []
@@ -70,7 +71,7 @@ def lesson_batches(
 
 
 def _few(rows: Indices, lengths: Indices, most: int) -> Iterator[Indices]:
-    """The rows in parts of at most so many response tokens, or of one row."""
+    """The rows in parts of at most ``most`` response tokens, or of one row."""
     ends = np.cumsum(lengths[rows])
     start = 0
     while start < len(rows):
@@ -81,7 +82,7 @@ def _few(rows: Indices, lengths: Indices, most: int) -> Iterator[Indices]:
 
 
 def weightless(device: torch.device) -> LessonBatch:
-    """Passes of one token that count for nothing."""
+    """Passes of one token with weight 0."""
     nothing = pack_responses([((0,), (0,))], device)
     return LessonBatch(plain=nothing, given=nothing, weights=torch.zeros(1, device=device))
 
@@ -89,7 +90,8 @@ def weightless(device: torch.device) -> LessonBatch:
 def lesson_loss(
     score: WholeScore, batch: LessonBatch, loss: LessonLoss, temperature: float
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss of a batch, and metrics: weighted sums, their ``weight``, and the number of ``tokens``."""
+    """The loss of a batch, and metrics: weighted sums, the sum of weights as ``weight``, and the number of
+    ``tokens``."""
     kl = None
     if loss.compares:
         with torch.no_grad():

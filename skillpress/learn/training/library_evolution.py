@@ -1,10 +1,10 @@
-"""The library's evolution while a policy is trained: every few steps, from that step's own episodes.
+"""The library's evolution during training: every few steps, from that step's own episodes.
 
     S ← S ∪ new skills(failures of training step n)      for n = every, 2 every, ...
 
-It looks at the groups of that step that teach and at nothing else, so that nothing has to be remembered
-between two evolutions. All ranks hold the same library: each is handed the episodes of all, and a teacher is
-asked by rank 0 alone. What prompts show is the library as it was when the weights were made that play.
+It uses only the groups of that step that teach, so nothing has to be stored between two evolutions. All ranks
+hold the same library: each receives the episodes of all ranks, and only rank 0 asks the teacher. Prompts show
+the library as it was when the playing weights were made.
 """
 
 from __future__ import annotations
@@ -36,34 +36,35 @@ class LibraryEvolution:
     """Holds the library of a training."""
 
     every: int
-    """Training steps from one evolution to the next."""
+    """Number of training steps between evolutions."""
     most: int
-    """Skills that one adds at most: so many general ones, and so many for each class with a failure."""
+    """One evolution adds at most this many general skills, and as many for each class with a failure."""
     projection: Projection
     ranks: Ranks
     teacher: Ask | None
-    """Who writes the skills; None takes the dictionary's phrases."""
+    """Writes the skills; None uses the dictionary's phrases."""
     library: SkillLibrary = field(default_factory=SkillLibrary)
 
     def at(self, version: int) -> tuple[Skill, ...]:
-        """The skills that were known when the weights of this training step were made."""
+        """The skills that the library had when the weights of this training step were made."""
         return self.library.at(version).skills
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the library with its history."""
+        """The library with its history, for a checkpoint."""
         return library_state(self.library)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``state_dict`` gave."""
+        """Restore the library that ``state_dict`` returned."""
         self.library = library_of(state)
 
     def __call__(
         self, step: int, collected: Collected, dictionary: SkillDictionary | None
     ) -> dict[str, float]:
-        """What training step ``step`` adds, once it has been played and its dictionary fitted; as metrics.
+        """Evolve the library after training step ``step`` was played and its dictionary fitted. Returns
+        metrics.
 
         Raises:
-            ValueError: an episode is not of a training task.
+            ValueError: an episode's task is not a training task.
         """
         if step % self.every == 0:
             played = self._experiences(collected)
@@ -75,7 +76,7 @@ class LibraryEvolution:
         return {"library/skills": float(len(self.library.skills)), "library/added": float(added)}
 
     def _experiences(self, collected: Collected) -> list[Experience]:
-        """The step's episodes, of all ranks, in the order of their names."""
+        """The step's episodes of all ranks, in the order of their names."""
         both = zip(collected.tasks, collected.trajectories, strict=True)
         played = self.ranks.gather([self._experience(task, trajectory) for task, trajectory in both])
         return sorted(played, key=lambda each: each.episode)

@@ -1,4 +1,4 @@
-"""How far two policies' log-probabilities of the same responses lie apart, over all ranks.
+"""The distance between two policies' log-probabilities of the same responses, over all ranks.
 
 One policy sampled (the engine's log-probabilities), the other scored (the learner's). Ratios are those of the
 scorer's probability to the sampler's, of tokens and of whole responses.
@@ -17,7 +17,7 @@ from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
-"""Name in a metric to the share of ratios below."""
+"""Name in a metric to the share of ratios below that quantile."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class LogRatios:
 
     @classmethod
     def of(cls, samples: Samples, logprobs: Logprobs) -> LogRatios:
-        """Of one rank's responses; ``logprobs`` [tokens] are the learner's."""
+        """The log ratios of one rank's responses; ``logprobs`` [tokens] are the learner's."""
         return cls(logprobs.astype(np.float64) - samples.logprobs, samples.lengths)
 
     def everybodys(self, ranks: Ranks) -> LogRatios:
-        """Those of all ranks together; all of them call this."""
+        """The log ratios of all ranks; all ranks call this."""
         parts = ranks.gather([(self.tokens, self.lengths)])
         return LogRatios(np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
 
     def quantiles(self, prefix: str) -> dict[str, float]:
-        """The distribution of the ratios, as metrics; there is at least one token."""
+        """Quantiles of the ratios, as metrics; there must be at least one token."""
         kinds = {"token_ratio": self.tokens, "sequence_ratio": sequence_log_ratios(self.tokens, self.lengths)}
         return {
             f"{prefix}/{kind}_{name}": float(np.exp(np.quantile(logs, share)))

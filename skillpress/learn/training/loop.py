@@ -1,8 +1,8 @@
-"""The training loop: step after step, with checkpoints, to the weights that a run leaves.
+"""The training loop: runs all steps, saves checkpoints, and writes the weights that a run leaves.
 
-Every part is handed in. A checkpoint holds the learner's own state, the curve so far and what each part with
-a state says of itself (``TrainingStep.stateful``). Where groups are replayed, those of the last steps lie
-beside it. All else is a function of (seed, step).
+Every part is an argument. A checkpoint holds the learner's own state, the curve so far and the state of each
+stateful part (``TrainingStep.stateful``). If groups are replayed, files of the last steps are next to it.
+Everything else is a function of (seed, step).
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from skillpress.models.policy import Policy, save_policy
 from skillpress.skills.library.library import FILE, write_library
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do. Of step 0,
-the start, it is told where that is probed."""
+"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
+is the start policy, which is reported if it is probed."""
 
 
 @dataclass
 class TrainingLoop:
-    """One rank's part of a training run."""
+    """One rank of a training run."""
 
     step: TrainingStep
     policy: Policy
     checkpoints: Checkpoints
     validation: Sequence[Task]
-    """The tasks by which the best step is found; played where ``keep`` is ``best``."""
+    """The tasks that decide the best step; played only if ``keep`` is ``best``."""
     steps: int
-    """Training steps in all."""
+    """Number of training steps."""
     checkpoint_every: int
     keep: Literal["last", "best"]
     """Which step's weights the run leaves."""
     lag: Literal[0, 1]
-    """Whether the next step's rollouts are played beside a step's updates, see ``ahead.py``."""
+    """1: the next step's rollouts are played during a step's updates, see ``ahead.py``."""
     probe: Probe | None = None
-    """Looks at the policy every few steps; None where nobody asked for that."""
+    """Probes the policy every few steps; None without probes."""
 
     def run(self, output: Path, on_step: OnStep) -> list[dict[str, float]]:
-        """Train to the end, from the last checkpoint if there is one.
+        """Train to the end, starting from the last checkpoint if there is one.
 
         Args:
             output: the trained model's folder.
 
         Returns:
-            One row of metrics per step, those before a resumption included.
+            One row of metrics per step, including steps before a resumption.
         """
         ranks = self.step.ranks
         curve = self._resume()
@@ -79,9 +79,10 @@ class TrainingLoop:
         return curve
 
     def _probe(self, step: int, metrics: dict[str, float], on_step: OnStep) -> None:
-        """Probe the policy where that is due, and tell of the step and of that. The curve has nothing of it.
+        """If a probe is due, probe the policy; then report the step and the probe. The curve has no columns
+        of probes.
 
-        What a lag had played beside the step is all played by now, so that the engine is free.
+        The engine is free: rollouts that a lag plays during the step are finished by now.
         """
         probed = self.probe(step) if self.probe is not None else {}
         if self.step.ranks.rank == 0 and (metrics or probed):
@@ -90,7 +91,7 @@ class TrainingLoop:
     def _resume(self) -> list[dict[str, float]]:
         """Load the last checkpoint, if any; returns the curve so far."""
         step = self.step
-        # One rank looks: a checkpoint that is only just becoming visible must not divide them.
+        # Only one rank looks: if a checkpoint is just becoming visible, ranks could disagree.
         found: tuple[TrainingState, Path] | None
         (found,) = step.ranks.gather([self.checkpoints.latest()] if step.ranks.rank == 0 else [])
         if found is None:
@@ -118,7 +119,7 @@ class TrainingLoop:
             parts = {name: part.state_dict() for name, part in self.step.stateful.items()}
             self.checkpoints.commit(TrainingState(number, parts, curve))
         if self.step.replay is not None:
-            ranks.barrier()  # no rank forgets what a run may need that goes on from the checkpoint before
+            ranks.barrier()  # no rank deletes files that a run from the previous checkpoint may need
             self.step.replay.forget(number)
 
     def _save_policy(self, output: Path) -> None:
@@ -126,5 +127,5 @@ class TrainingLoop:
         weights, adapter = learner.weights(), learner.saved_adapter()  # of all ranks
         if self.step.ranks.rank == 0:
             save_policy(self.policy, output, weights, adapter)
-            if self.step.evolution is not None:  # its prompts show these skills, wherever it plays
+            if self.step.evolution is not None:  # the policy's prompts show these skills wherever it plays
                 write_library(output / FILE, self.step.evolution.library)

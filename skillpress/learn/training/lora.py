@@ -1,17 +1,17 @@
-"""LoRA (Hu et al. 2021): low-rank changes of the linear layers are trained, the weights stay as they are.
+"""LoRA (Hu et al. 2021) trains low-rank changes of the linear layers; the weights stay as they are.
 
 A layer of weight W [out, in] computes (W + alpha/r B A) x. A [r, in] starts at random and B [out, r] at
 zero, so training starts at the start policy exactly. Gradients, moments and float32 masters are those of
 A and B alone; and the start policy, which a KL term pulls towards, is the same model with its changes
 switched off.
 
-All linear layers are changed but the output embeddings: many models share those with the input
-embeddings, and with a change of their own their logits would exist whole (``policy/token_scores.py``).
+All linear layers are changed except the output embeddings. Many models share those with the input embeddings,
+and if they had their own change, all logits would be in memory at once (``policy/token_scores.py``).
 
-Engines and the saved policy get W + alpha/r B A under the names that the model had, added up anew from W
-every time, so that no rounding accumulates. In bfloat16 most changes of a weight are less than its last bit:
-rounded to the nearest, the sum would be W for many steps, and the engine would go on with the start policy;
-so it is rounded at random. The package ``peft`` puts the layers in; it is the extra ``lora``.
+Engines and the saved policy receive W + alpha/r B A under the model's own names, computed from W every time,
+so that no rounding accumulates. In bfloat16 most changes of a weight are smaller than its last bit. Rounded
+to the nearest, the sum would be W for many steps and the engine would keep playing the start policy; so it is
+rounded at random. The package ``peft`` inserts the layers; the extra ``lora`` installs it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from skillpress.core.storage import write_json
 from skillpress.models.policy.precision import round_at_random
 
 Whole = Callable[[torch.Tensor], torch.Tensor]
-"""A weight as it is now, whole also where ranks hold a part each; all of them call it in the same order."""
+"""Returns the current weight, whole even if each rank holds a part. All ranks call it in the same order."""
 
 NAME = "default"
-"""The adapter's, within the model; no file has it."""
+"""Name of the adapter within the model; it is in no file."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class SavedAdapter:
 
 
 class LoraAdapter:
-    """The changes within a model, which stays an object of its class."""
+    """The changes within a model; the model stays an object of its class."""
 
     def __init__(self, model: PreTrainedModel, rank: int, alpha: int, seed: int) -> None:
-        """Put them in: from now on they alone ask for gradients.
+        """Insert the changes; from now on only they have gradients.
 
         Args:
             rank: r.
-            alpha: the changes are multiplied by alpha / r.
-            seed: of A, and of the rounding of bfloat16 weights.
+            alpha: changes are multiplied by alpha / r.
+            seed: seed of A, and of the rounding of bfloat16 weights.
         """
         import peft
         from peft.tuners.lora import LoraLayer
@@ -84,7 +84,7 @@ class LoraAdapter:
 
     @contextmanager
     def switched_off(self) -> Iterator[None]:
-        """Within it the model is the start policy; its passes visit the same modules as ever."""
+        """The model is the start policy within this context; passes still visit the same modules."""
         for layer in self._layers.values():
             layer.set_scale(NAME, 0.0)
         try:
@@ -94,7 +94,7 @@ class LoraAdapter:
                 layer.set_scale(NAME, 1.0)
 
     def merged(self, whole: Whole) -> dict[str, torch.Tensor]:
-        """The model's weights with the changes in them, under the names that it had before."""
+        """The model's weights with the changes added, under the names that they had before."""
         weights = {}
         for name, value in self._model.state_dict(keep_vars=True).items():
             layer, _, own = name.rpartition(".base_layer.")
@@ -107,10 +107,10 @@ class LoraAdapter:
         return weights
 
     def saved(self, whole: Whole) -> SavedAdapter:
-        """The changes alone, to be loaded over the start policy."""
+        """Only the changes, which can be loaded on top of the start policy."""
         configuration: dict[str, Any] = self._configuration.to_dict()
         for key, value in configuration.items():
-            if isinstance(value, set):  # in another order in every process
+            if isinstance(value, set):  # a set's order differs from process to process
                 configuration[key] = sorted(value)
         tensors = {}
         for name, layer in self._layers.items():
@@ -119,7 +119,7 @@ class LoraAdapter:
         return SavedAdapter({**configuration, "inference_mode": True}, tensors)
 
     def _changed(self, name: str, whole: Whole) -> torch.Tensor:
-        """W + alpha/r B A of a layer in the type of W, added up in float32."""
+        """W + alpha/r B A of a layer in the type of W, computed in float32."""
         layer = self._layers[name]
         base = layer.get_base_layer()
         change = whole(layer.lora_B[NAME].weight).float() @ whole(layer.lora_A[NAME].weight).float()

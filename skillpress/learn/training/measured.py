@@ -1,9 +1,9 @@
-"""What updates measured, and how several of them are averaged.
+"""Measurements of updates, and their means over several updates.
 
-A mean over tokens divides by the weights of the tokens it was taken over. Samples without advantage
-are left out of the model's passes, so their tokens are in no sum and must be in no denominator; an
-update for which no rank had a sample makes no optimizer step and has no gradient norm. The loss
-alone is a mean over *all* tokens of the step: those left out enter it with exactly 0.
+A mean over tokens divides by the weights of the tokens in its sum. Samples without advantage are left out of
+the model's passes, so their tokens must not be in a denominator either. If no rank has a sample for an
+update, there is no optimizer step and no gradient norm. Only the loss is a mean over *all* tokens of the
+step: left-out tokens contribute exactly 0.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ class Measured:
     """One update's sums over the tokens that passed through the model, on all ranks."""
 
     loss: float = 0.0
-    """The weighted sum that was minimised."""
+    """The weighted sum that the update minimised."""
     weight: float = 0.0
-    """The weights of those tokens; 0 where no rank had a sample."""
+    """Sum of the weights of those tokens; 0 if no rank had a sample."""
     sums: dict[str, float] = field(default_factory=dict)
-    """Metric to the sum over those tokens of weight times value."""
+    """Metric to its sum of weight times value over those tokens."""
     gradient_norm: float | None = None
-    """Before clipping; None without an optimizer step, or where DeepSpeed does not tell it."""
+    """Norm before clipping; None without an optimizer step, or if DeepSpeed does not report it."""
     lessons: dict[str, float] = field(default_factory=dict)
-    """As ``sums``, over the tokens of lessons, with their ``weight`` and how many ``tokens`` they were; empty
-    where no rank had any."""
+    """Like ``sums``, over the tokens of lessons, with the sum of their weights as ``weight`` and their number
+    as ``tokens``; empty if no rank had lessons."""
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:
-    """The metrics of a training step; one that nothing was counted for is left out.
+    """The metrics of a training step, without those for which no update had a token.
 
     Args:
-        updates: one per minibatch; the weights of a minibatch's tokens, with those that were left
-            out, sum to about 1.
+        updates: one per minibatch. The weights of a minibatch's tokens, including those left out, sum to
+            about 1.
     """
     metrics = {"loss": fmean(update.loss for update in updates)}
     counted = [update for update in updates if update.weight]

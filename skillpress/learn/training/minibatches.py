@@ -1,18 +1,18 @@
-"""Minibatches that every rank has an equal part of, and that are the same however many ranks there are.
+"""Minibatches of which every rank has an equal part, the same for any number of ranks.
 
-Each rank brings the samples of the episodes that it played: more where more of them failed, since a
-failure lasts to the last step. What is one minibatch is drawn over the samples of all ranks. A rank
-learns from its own samples in it, but that those with more than their share of the tokens hand some over
-to those with less: otherwise all would wait for the slowest at every update. Few samples travel, about a
-tenth; the rest of the exchange is two numbers per sample.
+Each rank has the samples of the episodes that it played. A rank with more failures has more samples, since a
+failure lasts to the last step. Each minibatch is drawn over the samples of all ranks, and a rank learns from
+its own samples in it. Ranks with more than their share of the tokens send some samples to ranks with less;
+otherwise all ranks would wait for the slowest at every update. About a tenth of the samples are sent; for the
+others two numbers per sample are exchanged.
 
-Steps of an episode whose prompts extend one another cost little more than the last of them alone, if they
-stay together. So what is drawn, and what travels, is a sequence of such steps; mostly it is a single step.
-Where the loss asks for whole trajectories, it is a trajectory.
+If the prompts of an episode's steps extend one another and the steps stay together, they cost little more
+than the last of them alone. So the unit that is drawn and sent is a sequence of such steps; often it is a
+single step. If the loss asks for whole trajectories, the unit is a trajectory.
 
-The number of updates is either given, so that updates grow with the batch, or follows from the size of one:
-as episodes grow shorter, a batch of as many episodes holds fewer samples and takes fewer updates. verl-agent
-gives the size, in samples of all processes together.
+Either the number of updates is given, so updates grow with the batch, or the size of an update is given. In
+the second case shorter episodes mean fewer samples per batch and fewer updates. verl-agent gives the size, in
+samples of all processes together.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from skillpress.play.workers.distributed import Ranks
 
 
 def updates_of_batch(minibatches: int, minibatch_size: int, samples: int) -> int:
-    """How many equal parts a batch of samples is cut into, at least 1.
+    """The number of equal parts that a batch of samples is split into, at least 1.
 
     Args:
-        minibatches: the number, where no size is given.
-        minibatch_size: samples in a part at most; 0 is no limit.
-        samples: of all processes, those without an advantage included.
+        minibatches: the number of parts if no size is given.
+        minibatch_size: the most samples in a part; 0 means no limit.
+        samples: number of samples of all processes, including those without advantage.
     """
     return -(-samples // minibatch_size) or 1 if minibatch_size else minibatches
 
@@ -40,7 +40,7 @@ def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Ge
 
     Args:
         samples: this rank's own; all ranks call this together.
-        random: in the same state on all ranks.
+        random: a generator that has the same state on all ranks.
     """
     everybodys = ranks.gather([_sequences(samples)])
     owners = np.repeat(np.arange(ranks.size), [len(part) for part in everybodys])
@@ -57,7 +57,8 @@ def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Ge
 
 
 def _sequences(samples: Samples) -> Indices:
-    """[sequences, 2] tokens and samples of each, or of each trajectory where these stay whole."""
+    """[sequences, 2] numbers of tokens and samples of each sequence, or of each trajectory if these stay
+    whole."""
     pairs = samples.pairs
     first = np.array([chain.start for chain in pairs.chains], np.int64)
     counted = np.ones((len(pairs), 2), np.int64)
@@ -69,10 +70,10 @@ def _sequences(samples: Samples) -> Indices:
 
 
 def evenly_split(order: Indices, lengths: Indices, count: int) -> list[Indices]:
-    """Sequences in this order, cut into parts of about as many samples each.
+    """Sequences in this order, split into parts with about the same number of samples.
 
-    Where every sequence is one sample, the parts are those of ``np.array_split``. Otherwise a sequence
-    belongs to the part that its first sample falls into, so a part may be empty.
+    If every sequence is one sample, the parts are those of ``np.array_split``. Otherwise a sequence belongs
+    to the part of its first sample, so a part may be empty.
     """
     edges = np.cumsum([len(part) for part in np.array_split(np.arange(lengths.sum()), count)])
     begins = np.cumsum(lengths[order]) - lengths[order]
@@ -80,8 +81,8 @@ def evenly_split(order: Indices, lengths: Indices, count: int) -> list[Indices]:
 
 
 def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
-    """Who learns from each sample: its owner, or the rank with the least to do where the owner has more
-    than its share without it."""
+    """The rank that learns from each sample: its owner, or, if the owner has more than its share without it,
+    the rank with the least work."""
     learners = owners.copy()
     loads = np.bincount(owners, costs, size)
     share = costs.sum() / size
@@ -97,7 +98,7 @@ def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
 def _exchanged(
     samples: Samples, parts: list[Indices], owners: Indices, learners: Indices, ranks: Ranks
 ) -> list[Samples]:
-    """The samples that this rank learns from, part by part, those of other ranks among them."""
+    """The samples that this rank learns from, part by part, including samples of other ranks."""
     first = int((owners < ranks.rank).sum())
     leaving = np.nonzero((owners == ranks.rank) & (learners != ranks.rank))[0]
     travelling = ranks.gather([(leaving, samples.select(leaving - first))])

@@ -1,10 +1,10 @@
-"""Does the engine sample from the policy that the learner trains? Every step looks, before its updates.
+"""Every step checks before its updates that the engine samples from the policy that the learner trains.
 
-Where the step is on-policy, engine and learner had the same weights, those of the last update, and each has
-its own log-probabilities of what was sampled. (With ``training.lag`` 1 that is the first step and each after
-a checkpoint; what older weights sampled differs for another reason.) Some responses are scored by the
-learner; the differences are logged and, beyond rounding, end the training: with wrong log-probabilities every
-ratio is wrong and nothing looks broken.
+In an on-policy step, engine and learner have the same weights, those of the last update, and each computes
+its own log-probabilities of the sampled tokens. (With ``training.lag`` 1 only the first step and each step
+after a checkpoint are on-policy; samples of older weights differ for another reason.) The learner scores some
+responses. The differences are logged, and if they exceed rounding, training ends: with wrong
+log-probabilities every ratio is wrong, although nothing looks broken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skillpress.learn.training.samples import Samples
 from skillpress.play.workers.distributed import Ranks
 
 RESPONSES = 64
-"""Scored in a step at most, over all ranks; one by each where there are more ranks."""
+"""The most responses scored in a step, over all ranks; each rank scores one if there are more ranks."""
 
 
 class MismatchError(UserError):
@@ -37,19 +37,19 @@ class MismatchCheck:
     ranks: Ranks
     seed: int
     limit: float
-    """Nats: the largest mean over tokens of the absolute difference that is let pass."""
+    """The largest allowed mean over tokens of the absolute difference, in nats."""
     exact: bool
     """Whether the engine promises the learner's log-probabilities up to rounding."""
 
     def __call__(self, samples: Samples, fresh: Indices, step: int) -> dict[str, float]:
-        """Metrics of training step ``step``; none where no rank has a response.
+        """Metrics of training step ``step``; empty if no rank has a response.
 
         Args:
-            samples: this rank's.
-            fresh: the rows of those that were sampled from the weights that the learner has now.
+            samples: this rank's samples.
+            fresh: rows of the samples that were drawn from the learner's current weights.
 
         Raises:
-            MismatchError: the difference is above the limit; on every rank alike.
+            MismatchError: the difference is above the limit; raised on every rank.
         """
         share = max(1, RESPONSES // self.ranks.size)
         order = generator(self.seed, "mismatch", step, self.ranks.rank).permutation(len(fresh))

@@ -1,5 +1,5 @@
-"""Corrects samples for probabilities that are not the learner's, as the algorithm says: those of an engine
-that rounds otherwise, or of weights one step older (``training.lag``).
+"""Corrects samples whose probabilities differ from the learner's, if the algorithm asks for it: because the
+engine rounds differently, or because its weights are one step older (``training.lag``).
 
 The learner scores the samples before the updates of the step (the proximal policy). Ratios are then taken
 against these scores, and the algorithm's importance weights multiply the advantages.
@@ -25,7 +25,7 @@ def correct(
     """The samples of a step with proximal log-probabilities and weighted advantages, and metrics.
 
     All ranks call this with equally many parts. The metrics, of all ranks, are quantiles of the ratios and
-    ``importance/truncated``, the share of tokens whose weight was cut; none where nothing is trained.
+    ``importance/truncated``, the share of tokens whose weight was cut; empty if nothing is trained.
     """
     scored = [replace(part, proximal_logprobs=learner.own_logprobs(part)) for part in parts]
     ratios = [

@@ -1,4 +1,4 @@
-"""AdamW (Loshchilov and Hutter 2019) with a warm-up, as a training run sets it.
+"""AdamW (Loshchilov and Hutter 2019) with a warm-up, as a training run configures it.
 
 The learning rate is a function of the training step alone, so a resumed run has no schedule to restore.
 All updates of a step have the same rate, as in verl, whose scheduler moves once per training step too.
@@ -14,21 +14,22 @@ import torch
 
 @dataclass(frozen=True)
 class AdamW:
-    """What decides an update beside its gradient."""
+    """The settings of an update."""
 
     learning_rate: float
-    """After the warm-up."""
+    """Learning rate after the warm-up."""
     weight_decay: float = 0.0
-    """Of every parameter, biases and norms too."""
+    """Weight decay of every parameter, including biases and norms."""
     betas: tuple[float, float] = (0.9, 0.999)
-    """Decay per update of the first moment and of the second."""
+    """Decay per update of the first and the second moment."""
     gradient_clipping: float = 1.0
-    """The gradient's norm over all parameters is cut to this; 0 cuts nothing."""
+    """The gradient's norm over all parameters is clipped to this; 0 turns clipping off."""
     warmup_steps: int = 0
-    """Training steps before the first one at the full rate."""
+    """Number of training steps before the first one at the full rate."""
 
     def over(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.AdamW:
-        """The optimizer of these parameters. Clipping is DeepSpeed's, which knows the parts of a gradient."""
+        """The optimizer of these parameters. DeepSpeed does the clipping, since it knows the parts of a
+        gradient."""
         return torch.optim.AdamW(
             parameters, lr=self.learning_rate, betas=self.betas, weight_decay=self.weight_decay, fused=True
         )

@@ -30,10 +30,10 @@ class LoraParameters(Section):
     alpha: PositiveInt
 
     def libraries(self) -> dict[str, str]:
-        """Name to version of what experiments without it do without.
+        """Name to version of the libraries that only experiments with LoRA use.
 
         Raises:
-            UserError: it is not installed.
+            UserError: ``peft`` is not installed.
         """
         try:
             return {"peft": version("peft")}
@@ -45,7 +45,7 @@ class LoraParameters(Section):
 
 
 class ReplayParameters(Section):
-    """``training.replay``: which groups of earlier steps are learned from again."""
+    """``training.replay``: which groups of earlier steps training learns from again."""
 
     groups: PositiveInt
     staleness: PositiveInt
@@ -59,7 +59,7 @@ class ProbeParameters(Section):
 
 
 class TrainingParameters(Section):
-    """How reinforcement learning goes on, whatever the algorithm."""
+    """The settings of reinforcement learning that do not depend on the algorithm."""
 
     steps: NonNegativeInt
     tasks_per_step: PositiveInt

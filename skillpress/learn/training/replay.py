@@ -1,21 +1,23 @@
-"""Groups of earlier steps, learned from again: a buffer on disk, with a maximal staleness.
+"""A replay buffer on disk: groups of earlier steps, up to a maximal staleness, from which training learns
+again.
 
     agent.replay_buffer.add((X_k, th_k, A_k, R_{k+1}, X_{k+1}))
 
-as the formal language-agent interface has it (Language as a Universal Interface for Reinforcement Learning
-Agents, section 1.6). What a step has learned from is written as a rollout file, ``replay-00000017.parquet``.
+as in the formal language-agent interface (Language as a Universal Interface for Reinforcement Learning
+Agents, section 1.6). The episodes of each step are written to a rollout file, ``replay-00000017.parquet``.
 Its rows hold X_k as the exact prompt, th_k, A_k and R_{k+1} in its parts; X_{k+1} is the prompt of the next
-row. :func:`transitions` puts them together. Beside them stand the log-probabilities under the weights that
-sampled, and which weights these were: what a method needs to correct for their age. So does the environment's
-name for each state: a replayed group gets the advantages that it got when it was new.
+row. :func:`transitions` joins them. To correct for their age, the rows also hold the log-probabilities under
+the weights that sampled, and the version of these weights. They hold the environment's name for each state
+too, so that a replayed group receives the same advantages as when it was new.
 
-A step's batch is its new groups and some old ones: whole groups, drawn evenly from those of all processes
-whose weights are at most ``staleness`` training steps behind the learner's. Each process replays what it has
-played itself. A group is judged among its own rollouts, as when it was new; its successes pay by the step's
-dictionary, see ``reward_shaping.py``. Left out: priorities (what teaches most is not drawn more often).
+A step's batch has its new groups and some old ones. Old groups are whole, and are drawn uniformly from those
+of all processes whose weights are at most ``staleness`` training steps behind the learner's. Each process
+replays groups that it has played itself. A group is compared among its own rollouts, as when it was new; its
+successes pay by the step's dictionary, see ``reward_shaping.py``. Left out: priorities (groups that teach
+more are not drawn more often).
 
-The files lie beside the checkpoints, so that a resumed run draws the same groups; what it plays again it
-writes again, with the same bytes. They are deleted when no step behind the last checkpoint can replay them.
+The files are next to the checkpoints, so a resumed run draws the same groups; steps that it plays again are
+written again, with the same bytes. Files are deleted when no step after the last checkpoint can replay them.
 """
 
 from __future__ import annotations
@@ -37,27 +39,27 @@ from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 
 KIND = "replay"
-"""How the names of the files begin."""
+"""The beginning of the files' names."""
 
 
 @dataclass(frozen=True)
 class Transition:
-    """What the buffer remembers of one decision."""
+    """One decision of the buffer."""
 
     state: TokenIds
-    """X_k as the policy saw it: the prompt's tokens; empty where the prompt did not fit."""
+    """X_k as the policy saw it: the prompt's tokens; empty if the prompt did not fit."""
     thought: str
     """th_k."""
     action: str
-    """A_k; empty for a summary, which the agent writes for itself."""
+    """A_k; empty for a summary, which is not an action."""
     reward: tuple[RewardPart, ...]
-    """R_{k+1}, in the parts by which the agent judged its step."""
+    """R_{k+1}, in the parts with which the agent judged its step."""
     next_state: TokenIds | None
-    """X_{k+1}; None behind the last decision of an episode."""
+    """X_{k+1}; None after the last decision of an episode."""
 
 
 def transitions(trajectories: Iterable[Trajectory]) -> Iterator[Transition]:
-    """The decisions of episodes, one after the other: ``transitions(iterate_rollouts(path))``."""
+    """The decisions of episodes, one after another: ``transitions(iterate_rollouts(path))``."""
     for trajectory in trajectories:
         for decision, following in pairwise((*trajectory.decisions, None)):
             assert decision is not None
@@ -72,23 +74,23 @@ def transitions(trajectories: Iterable[Trajectory]) -> Iterator[Transition]:
 
 @dataclass(frozen=True)
 class ReplayBuffer:
-    """One process's part of the buffer."""
+    """The buffer of one process."""
 
     store: ResumeStore
-    """Where this process's files lie."""
+    """The place of this process's files."""
     tasks: Mapping[str, Task]
     """The training tasks by their names."""
     groups: int
-    """Groups that are replayed in a step at most, over all processes."""
+    """The most groups that are replayed in a step, over all processes."""
     staleness: int
-    """Training steps that a replayed group's weights are behind the learner's at most."""
+    """A replayed group's weights are at most this many training steps behind the learner's."""
     seed: int
     ranks: Ranks
 
     def __call__(self, step: int, collected: Collected) -> tuple[Collected, dict[str, float]]:
-        """The batch of training step ``step``: what was played for it, then what is replayed; and metrics.
+        """The batch of training step ``step``: its new episodes, then replayed ones; and metrics.
 
-        All processes call it together. What was played for the step is in the buffer from then on.
+        All processes call it together. It also adds the step's new episodes to the buffer.
 
         Raises:
             StorageError: a file that the step may draw from is missing or damaged.
@@ -108,13 +110,14 @@ class ReplayBuffer:
         return found, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
 
     def forget(self, step: int) -> None:
-        """Delete what no step behind ``step`` may replay; only when no run goes on from a step before."""
+        """Delete groups that no step after ``step`` can replay. Call it only when no run resumes from an
+        earlier step."""
         for number, path in self.store.parts(KIND):
             if number <= step - self.staleness:
                 path.unlink(missing_ok=True)
 
     def _draw(self, step: int) -> dict[int, list[str]]:
-        """Step to the groups of it that this process replays."""
+        """Step to the groups of that step that this process replays."""
         oldest = step - 1 - self.staleness
         mine = [
             (number, group, self.ranks.rank)
@@ -131,14 +134,14 @@ class ReplayBuffer:
         return drawn
 
     def _groups(self, number: int, oldest: int) -> list[str]:
-        """The groups of a step whose weights are of training step ``oldest`` or later."""
+        """The groups of a step whose weights were made by training step ``oldest`` or later."""
         path = self.store.part(KIND, number)
         if not path.is_file():
             raise StorageError(
                 f"{path}: missing, and training goes on from a step that may replay it; delete "
                 f"{self.store.folder.parent} to start afresh"
             )
-        rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # no older version: it may not name the states
+        rows = scan_table(path, "rollouts", ROLLOUT_SCHEMA)  # not older versions: they may not name states
         found = rows.filter(pl.col("policy_version") >= oldest).select("group_id")
         return found.unique().collect().to_series().to_list()
 

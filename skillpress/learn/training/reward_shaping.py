@@ -1,16 +1,16 @@
-"""The E-step and what it does to rewards (ReuseRL Alg. 1).
+"""The E-step and its effect on rewards (ReuseRL Alg. 1).
 
-A batch's successes, with those remembered in the buffer, are the corpus that a dictionary is fitted
-to; each success then pays for the number of phrases it needs. Without a success there is nothing to
-fit and rewards stay as they are; so it is where no step of any success has a label, because a success
-without skills needs no phrase. The dictionary is fitted under every shaping, so that the curves of
-all methods show how compressible their successes are, and how many of them could pay less by doing more
-(``skills/exploitable_rate``, see ``skillpress.skills.exploitable``), and how large a share of their steps
-has no skill, so that no dictionary charges for it (``skills/unlabelled_rate``).
+The corpus is the batch's successes and those in the buffer. A dictionary is fitted to it, and each success
+then pays for the number of phrases it needs. Without a success there is nothing to fit and rewards do not
+change. The same holds if no step of any success has a label, because a success without skills needs no
+phrase. The dictionary is fitted under every shaping, so that the curves of all methods show three things: how
+compressible their successes are; how many of them could pay less by doing more (``skills/exploitable_rate``,
+see ``skillpress.skills.exploitable``); and the share of their steps without a skill, which no dictionary
+charges for (``skills/unlabelled_rate``).
 
 Successes that are replayed (``training.replay``) pay by the dictionary of the step that replays them. They
-entered the buffer when they were new, so they enter neither it again nor the corpus; only where no new
-success has a skill are they the corpus themselves.
+entered the buffer when they were new, so they do not enter the buffer or the corpus again. Only if no new
+success has a skill are they the corpus.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from skillpress.skills.shaping import Labels, Played
 
 @dataclass(frozen=True)
 class Shaped:
-    """What the E-step says of one batch."""
+    """The result of the E-step for one batch."""
 
     penalty: NDArray[np.float64]
-    """[trajectories] what shaping takes off: lambda [success] seg/T, or another shaping's."""
+    """[trajectories] the penalty of shaping: lambda [success] seg/T, or another shaping's formula."""
     segments: NDArray[np.float64]
     """[trajectories] seg(s, C); 0 without a dictionary."""
     dictionary: SkillDictionary | None
-    """The E-step's dictionary; None when no success has a skill."""
+    """The E-step's dictionary; None if no success has a skill."""
     metrics: dict[str, float]
     charges: NDArray[np.float64] | None = None
-    """[decisions] of all trajectories, the part of the penalty that each pays itself; None where the
+    """[decisions] the part of the penalty that each decision pays itself, over all trajectories; None where
     trajectories pay (``reward.shaping_credit``)."""
 
 
@@ -62,7 +62,7 @@ class RewardShaper:
         ranks: Ranks,
         seed: int,
     ) -> None:
-        """``max_steps`` is T; ``seed`` is for searches that draw at random."""
+        """``max_steps`` is T; ``seed`` is for searches that use random numbers."""
         self._projection, self._skills, self._ranks, self._seed = projection, skills, ranks, seed
         self._shaping = reward.make_shaping(max_steps)
         self._steps_pay = reward.shaping_credit == "step"
@@ -72,11 +72,11 @@ class RewardShaper:
     def __call__(
         self, tasks: Sequence[Task], trajectories: Sequence[Trajectory], new: int | None = None
     ) -> Shaped:
-        """Judge this rank's trajectories; ``tasks[i]`` is what trajectory i played.
+        """Judge this rank's trajectories; ``tasks[i]`` is the task of trajectory i.
 
         Args:
-            new: how many of them, the first ones, were played for this step; None is all. The others are
-                replayed.
+            new: the first ``new`` trajectories were played for this step; the others are replayed. None means
+                all are new.
         """
         labels = [
             self._projection(task, trajectory) for task, trajectory in zip(tasks, trajectories, strict=True)
@@ -129,7 +129,8 @@ class RewardShaper:
     def _charges(
         self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
     ) -> NDArray[np.float64]:
-        """[decisions] what each pays; failures and an agent's summaries, which have no label, pay nothing."""
+        """[decisions] the amount each pays; failures and an agent's summaries, which have no label, pay
+        nothing."""
         charges = []
         for steps, trajectory in zip(labels, trajectories, strict=True):
             paid = np.zeros(len(trajectory.decisions))
@@ -140,7 +141,8 @@ class RewardShaper:
         return np.concatenate(charges) if charges else np.zeros(0)
 
     def _unlabelled(self, played: Played) -> dict[str, float]:
-        """The share of successes' steps, over all ranks, that have no skill and so escape ``segcost``."""
+        """The share of successes' steps, over all ranks, that have no skill and so cost nothing under
+        ``segcost``."""
         won = [
             (steps, steps - len(sequence))
             for success, sequence, steps in zip(played.won, played.sequences, played.steps, strict=True)

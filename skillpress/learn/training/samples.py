@@ -1,14 +1,15 @@
-"""From trajectories to training samples: every decision is one, conditioned on its own state.
+"""Training samples, made from trajectories: every decision is one, conditioned on its own state.
 
-A sample is a decision's exact prompt and response tokens, with what the loss needs for each response token.
-All samples of a rank are one set of arrays; those of tokens stand response behind response:
+A sample is a decision's exact prompt and response tokens, with the loss's inputs for each response token. All
+samples of a rank are one set of arrays; arrays over tokens go response by response:
 
     [samples]   pairs (prompt, response), weights, targets, trajectory
     [tokens]    log-probabilities of engine, learner and start policy; advantages
 
-``select`` takes rows of all of them. So a minibatch, a pass through the model, and what another rank takes
-over are rows of what was put together once in a step. Samples of one episode whose prompts extend one another
-pass through the model as one sequence, for which they must be neighbours, in order (``policy/chains.py``).
+``select`` takes rows of all arrays. So the arrays are built once per step, and minibatches, passes through
+the model, and samples sent to another rank are rows of them. Samples of one episode whose prompts extend one
+another pass through the model as one sequence; for that they must be neighbours, in order
+(``policy/chains.py``).
 """
 
 from __future__ import annotations
@@ -37,24 +38,26 @@ class Samples:
     pairs: Pairs
     """[samples] prompt and response of each."""
     logprobs: Logprobs
-    """[tokens] the engine's."""
+    """[tokens] the engine's log-probabilities."""
     advantages: Floats
-    """[tokens]."""
+    """[tokens] advantages."""
     weights: Floats
-    """[samples] weight of each of the sample's tokens in the loss of its update."""
+    """[samples] weight of each token of the sample in the loss of its update."""
     proximal_logprobs: Logprobs | None = None
-    """[tokens] the learner's own before the step's updates; None where the engine's serve in their place."""
+    """[tokens] the learner's log-probabilities before the step's updates; None where the engine's are used
+    instead."""
     reference_logprobs: Logprobs | None = None
-    """[tokens] the start policy's; None before they are computed, and where there is no KL term."""
+    """[tokens] the start policy's log-probabilities; None before they are computed, and without a KL term."""
     targets: ValueTargets[Floats] | None = None
-    """[samples] what the value of each one's state is to learn; None where the algorithm has no values."""
+    """[samples] targets for the values of their states; None where the algorithm has no values."""
     trajectory: Indices | None = None
-    """[samples] the trajectory of each, under a number that no other has on any rank; None where the loss
-    does not ask for whole trajectories. Where it does, the samples of one stay together, in order."""
+    """[samples] the number of each one's trajectory, unique over all ranks; None if the loss does not ask for
+    whole trajectories. If it does, the samples of a trajectory stay together, in order."""
     trajectory_sums: Floats | None = None
-    """[samples, 4] of each one's whole trajectory; None before an update, see ``trajectory_ratios.py``."""
+    """[samples, 4] the sums of each one's whole trajectory; None before an update, see
+    ``trajectory_ratios.py``."""
     plain_prompts: tuple[TokenIds, ...] | None = None
-    """[samples] of lessons, the prompt that each is learned in; None where these are rollouts."""
+    """[samples] the prompts in which lessons are learned; None where these are rollouts."""
 
     @classmethod
     def of(
@@ -68,9 +71,9 @@ class Samples:
         """Decisions at which something was sampled.
 
         Args:
-            advantages: [samples], or [samples, at least the longest response] per token, the padding ignored.
-                None is 0, for samples that are only scored.
-            weights: [samples]; None is 0 likewise.
+            advantages: [samples], or [samples, at least the longest response] per token; the padding is
+                ignored. None means 0, for samples that are only scored.
+            weights: [samples]; None means 0 too.
         """
         pairs, nothing = (
             Pairs.of([(step.prompt_ids, step.response_ids) for step in steps]),
@@ -87,7 +90,7 @@ class Samples:
 
     @classmethod
     def of_lessons(cls, steps: Sequence[Step], weights: Floats | None = None) -> Samples:
-        """Decisions of further attempts, each with a plain prompt, whose tokens all have advantage 1."""
+        """Decisions of further attempts, each with a plain prompt; all their tokens have advantage 1."""
         samples = cls.of(steps, np.ones(len(steps)), weights)
         return replace(samples, plain_prompts=tuple(step.plain_prompt_ids or () for step in steps))
 
@@ -96,12 +99,12 @@ class Samples:
 
     @property
     def lengths(self) -> Indices:
-        """[samples] response tokens."""
+        """[samples] number of response tokens."""
         return self.pairs.response_lengths
 
     @property
     def with_advantage(self) -> Indices:
-        """The rows in which some token has an advantage other than 0, or has one in their trajectory."""
+        """The rows with an advantage other than 0 at some token, their own or their trajectory's."""
         sample = np.repeat(np.arange(len(self)), self.lengths)
         teaching = np.zeros(len(self), np.bool_)
         teaching[sample[self.advantages != 0]] = True
@@ -127,7 +130,8 @@ class Samples:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:
-        """The samples of all parts, in order, before any of them is scored; of one kind, or empty."""
+        """The samples of all parts, in order, before they are scored. All parts have the same kind of
+        samples, or are empty."""
         targets = [part.targets for part in parts if part.targets is not None]
         numbers = [part.trajectory for part in parts if part.trajectory is not None]
         plain = [part.plain_prompts for part in parts if part.plain_prompts is not None]
@@ -144,25 +148,27 @@ class Samples:
 
 @dataclass(frozen=True)
 class Microbatch:
-    """One forward pass, and what the loss needs per response token."""
+    """One forward pass, and the loss's inputs for each response token."""
 
     responses: Responses
     old_logprobs: torch.Tensor
-    """[tokens] what ratios are taken against: proximal where they were computed, else the engine's."""
+    """[tokens] the denominators of ratios: proximal log-probabilities if they were computed, else the
+    engine's."""
     advantages: torch.Tensor
     weights: torch.Tensor
     response: torch.Tensor
-    """[tokens] the sample that each belongs to, counted from 0."""
+    """[tokens] the number of each one's sample, counted from 0."""
     reference_logprobs: torch.Tensor | None
-    """[tokens]; None where there is no KL term."""
+    """[tokens] the start policy's log-probabilities; None where there is no KL term."""
     targets: ValueTargets[torch.Tensor] | None
-    """[samples]; None where the algorithm has no values."""
+    """[samples] targets of values; None where the algorithm has no values."""
     trajectory_sums: torch.Tensor | None
-    """[tokens, 4]; None where the loss does not ask for whole trajectories."""
+    """[tokens, 4] sums of whole trajectories; None where the loss does not ask for them."""
 
 
 def sampled_steps(trajectories: Sequence[Trajectory]) -> list[Step]:
-    """All decisions in order at which something was sampled; where a prompt did not fit, nothing was."""
+    """All decisions at which something was sampled, in order. If a prompt did not fit, nothing was
+    sampled."""
     return [step for trajectory in trajectories for step in trajectory.decisions if step.response_ids]
 
 
@@ -175,7 +181,7 @@ def microbatches(
 
 
 def by_token(values: Floats, counts: Indices) -> Floats:
-    """[tokens] of [samples], or of [samples, at least the longest response] with padding."""
+    """[tokens] from values [samples], or from [samples, at least the longest response] with padding."""
     if values.ndim == 1:
         return np.repeat(values, counts)
     found: Floats = values[np.arange(values.shape[1]) < counts[:, None]]

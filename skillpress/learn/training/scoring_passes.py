@@ -1,12 +1,11 @@
 """Log-probabilities and values of samples that are computed once per step, before its updates.
 
 Three policies score a sampled token. The *behaviour* policy sampled it: its log-probabilities come from the
-engine and stand beside the tokens. The *proximal* policy is the learner's before the updates of the step: the
-same weights (with ``training.lag`` 1, those of one step later), but not always the same numbers, since the
-engine rounds and computes in its own way. The
-*reference* policy is the start policy, which a KL term pulls towards. The current policy is the fourth; its
-log-probabilities change with every update and are kept nowhere. Where the algorithm asks for values, those of
-the samples' states come out of such a pass too.
+engine and are stored with the tokens. The *proximal* policy is the learner's before the updates of the step.
+It has the same weights (with ``training.lag`` 1, those of one step later), but not always the same numbers,
+since the engine computes and rounds in its own way. The *reference* policy is the start policy, which a KL
+term pulls towards. The current policy is the fourth; its log-probabilities change with every update and are
+not stored. If the algorithm asks for values, such a pass also computes the values of the samples' states.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from skillpress.models.policy.policy import copy_model
 from skillpress.models.policy.scorers import Scorer, choose_scorer
 
 Score = Callable[..., tuple[torch.Tensor, ...]]
-"""What a scorer does with responses and a temperature: ([tokens] log-probabilities, [tokens] entropies), and
-[responses] values where it has a value head, which is told the steps made before each too."""
+"""A scorer: from responses and a temperature to ([tokens] log-probabilities, [tokens] entropies). With a
+value head it also takes the number of steps made before each response and returns [responses] values."""
 
 
 @dataclass(frozen=True)
 class ScoringPasses:
-    """How samples pass through a model to be scored: as in an update on them, so that nothing but the weights
-    can differ."""
+    """Passes samples through a model to score them, in the same way as an update does, so that only the
+    weights can differ."""
 
     temperature: float
     token_limit: int
-    """Tokens in one pass at most."""
+    """The most tokens of one pass."""
     device: torch.device | str
     shared: bool = True
     """Whether a prompt that several responses follow goes through the model once."""
     in_step: Callable[[list[Microbatch]], list[Microbatch]] = lambda batches: batches
-    """Adds passes where ranks must make equally many; what those score is left out."""
+    """Adds passes if ranks must make the same number; scores of added passes are dropped."""
 
     def logprobs(self, score: Score, samples: Samples) -> Logprobs:
         """[tokens] the log-probabilities of the responses."""
@@ -52,10 +51,10 @@ class ScoringPasses:
         return found
 
     def values(self, score: Score, samples: Samples) -> Floats:
-        """[samples] V of the state of each, by a scorer with a value head.
+        """[samples] V of the state of each, from a scorer with a value head.
 
         Args:
-            samples: with targets, of which what the head sees beside the states is read.
+            samples: they have targets, which hold the head's inputs beyond the states.
         """
         found = np.zeros(len(samples))
 
@@ -70,7 +69,8 @@ class ScoringPasses:
     def _passes(
         self, samples: Samples, score: Callable[[Microbatch], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
-        """The rows of each pass and what the scorer made of them, without those that ``in_step`` added."""
+        """The rows of each pass and the scorer's results for them, without the passes that ``in_step``
+        added."""
         parts = list(pass_rows(samples.pairs, self.token_limit, self.shared))
         batches = self.in_step([pack(samples.select(rows), self.device) for rows in parts])
         for index, batch in enumerate(batches):
@@ -86,12 +86,12 @@ class ReferencePolicy:
     def __init__(
         self, model: PreTrainedModel, temperature: float, token_limit: int, device: torch.device
     ) -> None:
-        """Copy the model as it is now."""
+        """Copy the current model."""
         self._scorer: Scorer = choose_scorer(copy_model(model)).requires_grad_(False).to("cpu")
         self._passes = ScoringPasses(temperature, token_limit, device, self._scorer.shares_prompts)
 
     def logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
-        """Of each part; every rank scores its own, without a word to the others."""
+        """The log-probabilities of each part; every rank scores its own, without communication."""
         self._scorer.to(self._passes.device)
         found = [self._passes.logprobs(self._scorer, part) for part in parts]
         self._scorer.to("cpu")

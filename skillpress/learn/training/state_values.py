@@ -1,8 +1,8 @@
-"""What the states of a batch are worth before the step's updates, and what their values are to learn.
+"""The values of a batch's states before the step's updates, and the targets of these values.
 
-A value is that of a state and of k, the steps made before it. The learner is asked, in one more pass through
-the model than algorithms without values make, without a way back. A step at which nothing was sampled (its
-prompt did not fit) has no prompt, hence no value and nothing to learn.
+A value depends on a state and on k, the steps made before it. The learner computes the values in a forward
+pass that algorithms without values do not make. A step at which nothing was sampled (its prompt did not fit)
+has no prompt, so it has no value and no target.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def with_values(batch: Batch, samples: Samples, learner: Learner) -> Batch:
     """The batch with the values of its states; all ranks call this.
 
     Args:
-        samples: the decisions of the batch at which something was sampled.
+        samples: the batch's decisions at which something was sampled.
     """
     asked, nothing = batch.tokens > 0, np.zeros(len(samples))
     states = ValueTargets(old=nothing, returns=nothing, weights=nothing, made=_made(batch, asked))
@@ -32,8 +32,8 @@ def with_values(batch: Batch, samples: Samples, learner: Learner) -> Batch:
 
 
 def targets_of(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> ValueTargets[Floats] | None:
-    """What the values of the states at which something was sampled are to learn, every state weighed alike;
-    None where the algorithm asks for no values."""
+    """Targets for the values of the states at which something was sampled, with equal weights; None where the
+    algorithm asks for no values."""
     returns = algorithm.value_targets(batch)
     if returns is None or batch.values is None:
         return None
@@ -46,5 +46,5 @@ def targets_of(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> ValueTa
 
 
 def _made(batch: Batch, asked: Flags) -> Floats:
-    """[samples] the steps made before each."""
+    """[samples] number of steps made before each."""
     return batch.made[asked].astype(np.float64)

@@ -1,18 +1,18 @@
-"""A training step, top to bottom in one reading; which algorithm it is makes no difference here.
+"""A training step, from top to bottom; it is the same for every algorithm.
 
-    collect      groups of rollouts, until enough of them teach something (``select``); where a lag lets
-                 them, those of the next step are played from now on (``ahead.py``)
-    replay       groups of the last few steps once more, where there is a buffer of them (``replay.py``)
-    shape        fit the dictionary to the successes (E-step), take lambda seg/T off their rewards
-    evolve       every few steps, where there is a skill library: what failures add to it
-    judge        the algorithm's advantages, per step; before it what each state is worth, where it asks
-    compare      the engine's log-probabilities with the learner's, before any weight moves; and describe
-                 what the policy makes of whole actions, where they can be listed
-    update       every decision of every trajectory is a sample with its own state; the algorithm's loss, and
-                 that of lessons from further attempts, where ``experience`` had any played
-    leave        of a few steps some groups, for people to read
+    collect      groups of rollouts, until enough of them teach something (``select``); with a lag, the next
+                 step's groups are played from now on (``ahead.py``)
+    replay       groups of the last few steps once more, if there is a buffer (``replay.py``)
+    shape        fit the dictionary to the successes (E-step), and subtract lambda seg/T from their rewards
+    evolve       every few steps, if there is a skill library: add skills from failures
+    judge        the values of states if the algorithm asks for them, then its advantages per step
+    compare      the engine's log-probabilities with the learner's, before any weight changes; and describe
+                 the policy's probabilities of whole actions, if these can be listed
+    update       every decision of every trajectory is a sample with its own state; the loss is the
+                 algorithm's, plus that of lessons if ``experience`` had further attempts played
+    leave        some groups of a few steps, for people to read
 
-Samples that teach nothing are skipped, which changes nothing but the time.
+Samples that teach nothing are skipped; this changes only the time.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from skillpress.skills.history import PhraseHistory
 
 @dataclass
 class TrainingStep:
-    """One experiment's training step; everything it needs is handed to it."""
+    """One experiment's training step; all its parts are arguments."""
 
     seed: int
     minibatches: int
-    """Optimizer updates per step, where ``minibatch_size`` is 0."""
+    """Number of optimizer updates per step if ``minibatch_size`` is 0."""
     minibatch_size: int
-    """Samples in an update at most, over all ranks; 0 is no limit."""
+    """The most samples of an update, over all ranks; 0 means no limit."""
     algorithm: Algorithm
     rollouts: Rollouts
     shaper: RewardShaper
@@ -67,29 +67,29 @@ class TrainingStep:
     engine: Engine
     ranks: Ranks
     sample: EpisodeSample
-    """What the training leaves of its episodes."""
+    """The sample of episodes that the training leaves."""
     actions: ActionMetrics | None = None
-    """Describes the policy's actions; None where they cannot be listed."""
+    """Describes the policy's actions; None if they cannot be listed."""
     experience: Experience | None = None
-    """What further attempts teach; None where there are none."""
+    """The method for further attempts; None without further attempts."""
     history: PhraseHistory = field(default_factory=PhraseHistory)
     """The learned phrases of every step's dictionary."""
     replay: ReplayBuffer | None = None
-    """Where groups of earlier steps are drawn from; None learns from new ones alone."""
+    """The buffer with groups of earlier steps; None learns from new groups alone."""
     evolution: LibraryEvolution | None = None
-    """The library whose skills the rollouts are shown; None where there is none."""
+    """The library whose skills prompts show; None without a library."""
 
     @property
     def stateful(self) -> dict[str, Stateful]:
-        """The parts that remember something beside the weights, by name."""
+        """The parts with a state besides the weights, by name."""
         parts: dict[str, Stateful] = {"buffer": self.shaper.buffer, "history": self.history}
         return parts if self.evolution is None else {**parts, "library": self.evolution}
 
     def __call__(self, step: int, ahead: bool = False) -> dict[str, float]:
-        """Training step number ``step`` (from 1); returns its metrics.
+        """Run training step number ``step`` (from 1); returns its metrics.
 
         Args:
-            ahead: play the rollouts of the next step meanwhile; the next call must be that step.
+            ahead: also play the rollouts of the next step; the next call must then be that step.
         """
         clock, done = _Clock(), replace(self.rollouts.statistics)
         new = collected = self.rollouts(step)
@@ -110,7 +110,7 @@ class TrainingStep:
         samples = Samples.of(sampled_steps(collected.trajectories))
         seconds["shaping"] = clock.lap()
 
-        if not ahead:  # an engine that plays meanwhile keeps what it needs
+        if not ahead:  # an engine that is playing keeps its memory
             self.engine.sleep()
         if self.algorithm.parameters.needs_values:
             batch = with_values(batch, samples, self.learner)
@@ -145,12 +145,12 @@ class TrainingStep:
         }
 
     def _update(self, step: int, samples: Samples, collected: Collected) -> dict[str, float]:
-        """The optimizer steps of one batch; means are over the tokens trained (see ``measured.py``).
+        """Run the optimizer steps of one batch; means are over the tokens trained (see ``measured.py``).
 
-        A batch in which nothing was sampled (no prompt fitted, nothing was kept) makes no optimizer step.
+        If nothing was sampled (no prompt fitted, or no trajectory was kept), there is no optimizer step.
 
         Args:
-            samples: of the batch, before they are weighed.
+            samples: the batch's samples, before they have weights.
         """
         lengths, age = samples.lengths, _age(collected.trajectories, step)
         totals = self.ranks.sum(
@@ -178,7 +178,7 @@ class TrainingStep:
         return {**mean_metrics(made), **tokens, **staleness, **compared, **described, **corrected}
 
     def _weighed(self, samples: Samples, totals: dict[str, float], updates: int) -> Samples:
-        """The samples with weights that sum to 1 over each of so many updates of about one size."""
+        """The samples with weights that sum to 1 over each of ``updates`` updates of about one size."""
         weights = self.algorithm.token_weights(samples.lengths, totals["tokens"], totals["sequences"])
         targets = samples.targets
         if targets is not None:
@@ -188,40 +188,41 @@ class TrainingStep:
     def _lessons(
         self, further: Sequence[Trajectory], totals: dict[str, float], updates: int, step: int
     ) -> Sequence[Samples | None]:
-        """What each update learns of further attempts; one of its tokens weighs what a rollout's does."""
+        """The lessons of each update; their tokens have the same weight as a rollout's."""
         if self.experience is None:
             return [None] * updates
         lessons = self._weighed(Samples.of_lessons(self.experience.lessons(further)), totals, updates)
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
     def _numbers(self, batch: Batch) -> Indices:
-        """[samples] the number of each one's trajectory among those of all ranks."""
+        """[samples] the number of each one's trajectory, unique over all ranks."""
         return batch.trajectory[batch.tokens > 0] * self.ranks.size + self.ranks.rank
 
 
 def _fresh(collected: Collected, step: int) -> Indices:
-    """The samples that were sampled from the weights which the learner has before ``step``."""
+    """Rows of the samples that were drawn from the weights that the learner has before ``step``."""
     batch, versions = collected.batch, [each.policy_version for each in collected.trajectories]
     fresh = np.array(versions, np.int64) == step - 1
     return np.flatnonzero(fresh[batch.trajectory[batch.tokens > 0]])
 
 
 def _age(trajectories: Sequence[Trajectory], step: int) -> float:
-    """The sum over sampled tokens of how many training steps their weights are behind the learner's."""
+    """The sum over sampled tokens of the number of training steps by which their weights are behind the
+    learner's."""
     spans = (span for each in sampled_steps(trajectories) for span in each.weight_spans)
     return float(sum((span.end - span.start) * (step - 1 - span.version) for span in spans))
 
 
 def _time_shares(seconds: dict[str, float], played: CollectionStatistics) -> dict[str, float]:
-    """Who was at work for which share of a step's time.
+    """The shares of a step's time during which engine, environments and learner worked.
 
-    The engine works while a decision is asked of it, and waits for ``environments`` while episodes are played
-    and none is. Without a lag a GPU that both share waits for what ``engine`` and ``learner`` leave; with one
-    they overlap, since both work at once.
+    The engine works while it has requests for decisions. While episodes are played without such a request, it
+    waits for ``environments``. Without a lag, a GPU shared by engine and learner is idle for the rest, 1 -
+    ``engine`` - ``learner``; with a lag both work at once, so their shares overlap.
 
     Args:
-        seconds: of the step's parts.
-        played: within the step, for its own updates or the next step's.
+        seconds: duration of each of the step's parts.
+        played: statistics of play within the step, for its own updates or the next step's.
     """
     total = sum(seconds.values())
     shares = {

@@ -1,8 +1,8 @@
-"""What a ratio over whole trajectories needs before an update: sums over all tokens of each.
+"""Ratios over whole trajectories need sums over all tokens of each trajectory before an update.
 
-The tokens of a trajectory are spread over several passes through the model, and the gradient of each of
-them depends on all (``algorithms/ratio_levels.py``). So the samples of an update are scored first, without
-gradient, under the very weights and in the very passes of the update, and each sample carries its
+The tokens of a trajectory are spread over several passes through the model, and the gradient of each token
+depends on all of them (``algorithms/ratio_levels.py``). So the samples of an update are scored first, without
+gradient, with the same weights and in the same passes as in the update, and each sample carries its
 trajectory's sums. A rank holds whole trajectories (``minibatches.py``), so the sums need no exchange.
 """
 
@@ -22,8 +22,8 @@ def with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
     """The samples with the sums of their trajectories.
 
     Args:
-        samples: whole trajectories, with ``trajectory``.
-        logprobs: [tokens] under the weights as they are now.
+        samples: whole trajectories; ``trajectory`` is set.
+        logprobs: [tokens] under the current weights.
     """
     assert samples.trajectory is not None
     if not len(samples):

@@ -1,18 +1,18 @@
-"""V(X_k, k), what a state is worth, by a linear head on the policy's own final hidden states and the time.
+"""V(X_k, k), the value of a state, from a linear head on the policy's final hidden states and the time.
 
     V = w h(X_k) + b + sum over j = 1 ... 3 of u_j cos(pi j k / T)
 
 The state of a step is its prompt, so h is read at the prompt's last token. That is where the first token of
-the response is predicted: values come out of the pass that scores the responses, and the policy's layers
-are shared. What can still be won depends on the steps that are left too, which no prompt shows. So k, the
-steps made before, enters by cosines (a Fourier basis of order 3: Konidaris et al. 2011). That a value sees
-more than the policy does leaves the policy's gradient unbiased, since no value depends on the action (of
-time limits: Pardo et al. 2018; of other things that a policy does not see: Pinto et al. 2018).
+the response is predicted, so the pass that scores the responses also computes values, and the policy's layers
+are shared. The expected reward also depends on the number of remaining steps, which no prompt shows. So k,
+the steps made before, enters through cosines (a Fourier basis of order 3: Konidaris et al. 2011). A value may
+see more than the policy does: no value depends on the action, so the policy's gradient stays unbiased (for
+time limits: Pardo et al. 2018; for other things that a policy does not see: Pinto et al. 2018).
 
-The head starts at zero, so every first value is 0 and the first update's loss sends nothing of values into
-the policy. It is trained, at a learning rate of its own, and saved with the learner; no engine and no
-policy folder has it. Values are computed in float32 whatever the type of the weights: bfloat16 tells 5.00
-from no 5.01.
+The head starts at zero, so every first value is 0 and the values' loss has no gradient in the policy at the
+first update. The head is trained with its own learning rate and saved with the learner; engines and policy
+folders do not have it. Values are computed in float32 whatever the type of the weights, because bfloat16
+cannot distinguish 5.00 from 5.01.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from skillpress.models.policy.scorers import Scorer
 from skillpress.models.policy.scoring import Responses
 
 WAVES = 3
-"""Cosines of the time."""
+"""Number of cosines of the time."""
 
 
 class ValueHead(nn.Module):
     """w h + b + u cos(pi j k / T)."""
 
     def __init__(self, model: PreTrainedModel, longest: int, rate: float = 1.0) -> None:
-        """Zeros, as wide as what the model's output embeddings are given, of the same type and place.
+        """Zeros with the width of the input of the model's output embeddings, of the same type and on the
+        same device.
 
         Args:
             longest: T, the most steps of an episode.
-            rate: its learning rate, times the policy's.
+            rate: its learning rate, as a multiple of the policy's.
         """
         super().__init__()
         self.longest, self.rate = longest, rate
@@ -46,7 +47,7 @@ class ValueHead(nn.Module):
         self.time = nn.Parameter(embeddings.new_zeros(WAVES))
 
     def forward(self, hidden: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
-        """[states] values in float32, of final hidden states [states, width] and steps made before."""
+        """[states] values in float32, from final hidden states [states, width] and the steps made before."""
         waves = torch.arange(1, WAVES + 1, device=made.device) * (torch.pi / self.longest)
         seen = torch.cos(made.float()[:, None] * waves)
         values: torch.Tensor = (
@@ -69,10 +70,10 @@ class ValuedScorer(nn.Module):
         whole: bool = False,
         made: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """([tokens] log-probabilities, [tokens] entropies, as the scorer's; [responses] values).
+        """([tokens] log-probabilities and [tokens] entropies, both the scorer's; [responses] values).
 
         Args:
-            made: [responses] steps made before each; None where nobody reads the values.
+            made: [responses] steps made before each; None if the values are not used.
         """
         hidden = self.scorer.hidden(responses)
         logprobs, entropies = self.scorer.scores(hidden, responses.targets, temperature, whole)

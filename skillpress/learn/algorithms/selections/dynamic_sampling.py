@@ -1,7 +1,7 @@
-"""L0's dynamic sampling (L-Zero, section 3.1): easy and hopeless rollouts are thinned out at random.
+"""L0's dynamic sampling (L-Zero, section 3.1) discards some perfect and some failed rollouts at random.
 
-A trajectory whose core reward is 0 or the largest there is, is discarded with a probability that the
-paper does not give; the others are kept. Nothing is played in their place.
+A trajectory whose core reward is 0 or the largest possible is discarded with a probability that the paper
+does not give. All others are kept. Nothing is played in place of the discarded ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DynamicSamplingParameters(SelectionParameters):
     """``select: {name: dynamic_sampling, discard: 0.5}``."""
 
     discard: Annotated[float, Field(ge=0, lt=1)]
-    """Probability that a trajectory of zero or maximal core reward is left out."""
+    """Probability of discarding a trajectory of zero or maximal core reward."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class DynamicSampling:
     parameters: DynamicSamplingParameters
 
     def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] True for those between the extremes, and for the extremes that were drawn."""
+        """[trajectories] True for those between the extremes, and for extreme ones that were not
+        discarded."""
         extreme = (batch.core_reward == 0) | (batch.core_reward >= batch.core_maximum)
         drawn = generator(seed, "dynamic sampling").random(len(batch.group)) < self.parameters.discard
         kept: NDArray[np.bool_] = ~(extreme & drawn)

@@ -1,9 +1,9 @@
-"""DAPO's filter (Yu et al. 2025): a group whose rollouts did equally well is replaced by another task's.
+"""DAPO's filter (Yu et al. 2025): another task's group replaces a group whose rollouts did equally well.
 
-Equal is judged by the core reward alone, before penalties and shaping: a group in which every rollout
-succeeds or every one fails has nothing to say about the task, only about its price. Groups are kept or
-dropped whole. Further tasks are played until the step has its groups again, ``refills`` times at most;
-after that the step learns from those it has.
+Only the core reward is compared, before penalties and shaping: a group in which every rollout succeeds or
+every rollout fails teaches nothing about the task, only about its costs. Groups are kept or dropped whole.
+Further tasks are played until the step has all its groups again, at most ``refills`` times; after that the
+step learns from the groups it has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class VariedGroupsParameters(SelectionParameters):
     """``select: {name: varied_groups, refills: 10}``."""
 
     refills: Annotated[int, Field(ge=0)]
-    """How often per step at most the groups that were dropped are replaced."""
+    """The most times per step that dropped groups are replaced."""
 
     @property
     def most_refills(self) -> int:

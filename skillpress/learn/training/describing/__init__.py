@@ -1,1 +1,1 @@
-"""What describes a training and decides nothing in it: metrics, probes, and episodes for people to read."""
+"""Descriptions of a training that do not change it: metrics, probes, and episodes for people to read."""

@@ -1,14 +1,13 @@
-"""What a policy in training makes of whole actions: exact, in a few states of each step.
+"""The exact probabilities of whole actions under a policy in training, in a few states of each step.
 
-The entropy of tokens that an update measures says little of what the policy would do, where one action takes
-several tokens or several responses are one action. So before the updates of a step, pi(A | X) is summed over
-responses (``macro_policy/enumeration.py``) in some states that the step has visited, drawn by the
-experiment's seed and the step, under the learner's weights as they are. Beside them stands how probable the
-oracle's action is, in the states of some demonstrations that are the same in every step: it rises while a
-policy learns to do what the oracle does, and may fall where other actions lead on as well.
+An update measures the entropy of tokens. This says little about actions if one action takes several tokens or
+several responses are one action. So before the updates of a step, pi(A | X) is summed over responses
+(``macro_policy/enumeration.py``) under the learner's current weights, in some states that the step has
+visited, drawn by the experiment's seed and the step. Another metric is the probability of the oracle's
+action, in the states of some demonstrations that are the same in every step. It rises while a policy learns
+to act like the oracle, and may fall if other actions are as good.
 
-Nothing is drawn from anybody's random numbers and no engine is asked, so that training goes the same way
-with and without it.
+These metrics use no other part's random numbers and no engine, so training is the same with and without them.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from skillpress.models.macro_policy.enumeration import Enumeration
 from skillpress.play.workers.distributed import Ranks
 
 STATES = 32
-"""Of a step, over all ranks; one by each where there are more ranks."""
+"""Number of states per step, over all ranks; each rank looks at one if there are more ranks."""
 MOST_LEFT_OUT = 0.05
-"""Mean mass of the responses that were not looked at up to which an entropy is told: with more of it the
-figure would say how far the sum went, not what the policy does."""
+"""Entropy is reported only if the mean probability of the responses not enumerated is at most this. With
+more, the figure would describe the enumeration and not the policy."""
 
 
 @dataclass(frozen=True)
 class DemonstratedState:
-    """A state on the way of a demonstration."""
+    """A state that a demonstration passes through."""
 
     prompt: TokenIds
     action: str
-    """What the oracle does there."""
+    """The oracle's action there."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,13 @@ class ActionMetrics:
     ranks: Ranks
     seed: int
     demonstrated: Sequence[DemonstratedState] = ()
-    """This rank's; empty where there is no oracle that plays in this process."""
+    """This rank's demonstrated states; empty if no oracle plays in this process."""
 
     def __call__(self, trajectories: Sequence[Trajectory], step: int) -> dict[str, float]:
-        """Means over the states of all ranks; all of them call this.
+        """Means over the states of all ranks; all ranks call this.
 
         Args:
-            trajectories: this rank's of training step ``step``.
+            trajectories: this rank's trajectories of training step ``step``.
         """
         prompts = [turn.prompt_ids for t in trajectories for turn in t.steps if turn.response_ids]
         share = max(1, STATES // self.ranks.size)

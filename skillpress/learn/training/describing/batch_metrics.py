@@ -1,16 +1,16 @@
-"""What the rollouts of a training step looked like, over all ranks.
+"""Metrics of a training step's rollouts, over all ranks.
 
-Success, lengths and invalid actions are of everything that was played; a selection that keeps the
-instructive half must not make the policy look half as good. Returns and advantages are of what teaches, what
-is replayed included.
+Success, lengths and invalid actions describe all played episodes, because a selection that keeps the
+instructive half must not make the policy look worse. Returns and advantages describe the episodes that teach,
+including replayed ones.
 
-Where more is rewarded than success and valid actions, each such part has a column ``reward/<name>``: what it
-gave per step. ``response_tokens`` stands beside them; L0's Figure 3 shows these and the steps of an episode.
+If the reward has parts other than success and invalid actions, each has a column ``reward/<name>``: its mean
+per step. With ``response_tokens`` and the steps of an episode, these are the curves of L0's Figure 3.
 
-``advantage_of_all_won`` is how much of the teaching says *how* to succeed and not *whether*: the share of the
-sum of |A| over steps that falls to groups all of whose episodes succeeded. Only what shapes the reward of a
-success tells their episodes apart; divided by a group's deviation, their advantages are as large as any
-others, however small the penalty.
+``advantage_of_all_won`` is the part of the learning signal that says *how* to succeed and not *whether*:
+groups in which every episode succeeded have this share of the sum of |A| over steps. Only shaping
+distinguishes the episodes of such a group. Divided by the group's deviation, their advantages are as large as
+any others, however small the penalty.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from skillpress.play.workers.distributed import Ranks
 def batch_metrics(
     played: Sequence[Trajectory], batch: Batch, advantages: Floats, ranks: Ranks, replayed: int = 0
 ) -> dict[str, float]:
-    """One row of the training curve, as far as it describes episodes.
+    """The metrics of episodes for one row of the training curve.
 
     Args:
-        played: all episodes of this rank, those that were left out included.
-        batch: those that teach.
-        advantages: of the steps of ``batch``.
-        replayed: how many of ``batch`` were played for an earlier step.
+        played: all episodes of this rank, including those that were not selected.
+        batch: the episodes that teach.
+        advantages: those of the steps of ``batch``.
+        replayed: number of episodes of ``batch`` that were played for an earlier step.
     """
     won = [trajectory for trajectory in played if trajectory.won]
     teaching = np.zeros(len(batch.group), np.bool_)
@@ -87,13 +87,13 @@ def batch_metrics(
 
 
 def some_advantage(advantages: Floats) -> Flags:
-    """[steps] whether some token of each has an advantage other than 0."""
+    """[steps] whether any token of each has an advantage other than 0."""
     nonzero: Flags = advantages != 0
     return nonzero if nonzero.ndim == 1 else np.any(nonzero, axis=1)
 
 
 def _sizes(batch: Batch, advantages: Floats) -> Floats:
-    """[steps] |A|, where it differs from token to token its mean over them; 0 where nothing was asked."""
+    """[steps] |A|, or its mean over tokens if they differ; 0 where nothing was sampled."""
     sizes = np.abs(advantages)
     if sizes.ndim == 2:
         asked = np.arange(sizes.shape[1]) < batch.tokens[:, None]
@@ -103,15 +103,15 @@ def _sizes(batch: Batch, advantages: Floats) -> Floats:
 
 
 def _all_won(batch: Batch) -> NDArray[np.bool_]:
-    """[groups] whether all episodes of each succeeded."""
+    """[groups] True where all episodes of the group succeeded."""
     found: NDArray[np.bool_] = np.bincount(batch.group, ~batch.won) == 0
     return found
 
 
 def _rewarded(episodes: Iterable[Sequence[Step]]) -> dict[str, float]:
-    """Column to the sum of a part of the reward; success and invalid actions have columns of their own.
+    """Column to the sum of a part of the reward; success and invalid actions have their own columns.
 
-    Every step has all parts, so that all ranks find the same columns.
+    Every step has all parts, so all ranks find the same columns.
     """
     sums: dict[str, float] = defaultdict(float)
     for step in chain.from_iterable(episodes):

@@ -1,14 +1,14 @@
-"""What a training leaves of the episodes that it learns from: a few groups of a few steps.
+"""A sample of the episodes that a training learns from: a few groups of a few steps.
 
-All of them would be gigabytes. Ten steps of the run are enough to see a policy change, the first and the last
-among them, and of each step the four groups whose returns differ most: where every rollout of a task comes to
-the same, nothing was learned. Groups are kept whole, with the episodes that ``algorithm.select`` left out and
-the further attempts that ``experience`` asked for.
+All episodes would take gigabytes. Ten steps of the run, including the first and the last, are enough to see a
+policy change. Each leaves the four groups whose returns differ most, since nothing is learned from a task
+whose rollouts all have the same result. Groups are kept whole, with the episodes that ``algorithm.select``
+left out and the further attempts that ``experience`` asked for.
 
 A step's groups are written as soon as it has learned from them, into the folder of the checkpoints. A
-training that goes on from a checkpoint finds those before it, and writes those behind it again with the same
-bytes. At the end they are put together. Taking the sample draws nothing at random and changes nothing that
-training reads.
+training that resumes from a checkpoint finds the groups of earlier steps, and writes those of later steps
+again with the same bytes. At the end all are joined. Taking the sample draws no random numbers and changes
+nothing that training reads.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
 
 STEPS = 10
-"""Training steps that leave groups, at most."""
+"""The most training steps that leave groups."""
 GROUPS = 4
-"""Groups that such a step leaves, of all processes together."""
+"""Number of groups that such a step leaves, over all processes."""
 
 
 def sampled_steps(steps: int) -> list[int]:
-    """The training steps, of so many, that leave groups: evenly spaced, the first and the last among them."""
+    """The training steps that leave groups: evenly spaced, including the first and the last."""
     if steps <= STEPS:
         return list(range(1, steps + 1))
     return [1 + (steps - 1) * number // (STEPS - 1) for number in range(STEPS)]
@@ -45,17 +45,17 @@ class EpisodeSample:
     """One rank's part of taking the sample."""
 
     store: ResumeStore
-    """Where the groups of each step wait for the end."""
+    """Store of each step's groups until the end."""
     steps: Sequence[int]
     """The training steps that leave groups."""
     ranks: Ranks
 
     def take(self, step: int, collected: Collected, batch: Batch, advantages: Floats) -> None:
-        """Keep this step's most varied groups, if it is one of ``steps``; all ranks call it.
+        """Store this step's most varied groups, if it is one of ``steps``; all ranks call this.
 
         Args:
-            batch: what teaches of ``collected``, shaped.
-            advantages: of the decisions of ``batch``.
+            batch: the episodes of ``collected`` that teach, shaped.
+            advantages: those of the decisions of ``batch``.
         """
         if step not in self.steps:
             return
@@ -70,7 +70,7 @@ class EpisodeSample:
             self._part(step).write([each for part, _ in found for each in part], frame)
 
     def write(self, into: TrainedEpisodes) -> None:
-        """Put together what all steps have left; for one rank.
+        """Write the joined groups of all steps; one rank calls this.
 
         Raises:
             StorageError: the part of a step is missing or damaged.
@@ -81,7 +81,8 @@ class EpisodeSample:
         return TrainedEpisodes(self.store.part("training", step), self.store.part("advantages", step))
 
     def _most_varied(self, collected: Collected, batch: Batch) -> set[str]:
-        """This rank's own among the step's groups of highest variance; of equal ones, those played first."""
+        """This rank's groups among the step's groups of highest variance; of equal ones, those played
+        first."""
         returns, rank = _returns(batch), self.ranks.rank
         mine = [
             (-float(np.var(returns[batch.group == group])), rank, int(group))
@@ -93,7 +94,8 @@ class EpisodeSample:
 
 
 def _returns(batch: Batch) -> Floats:
-    """[trajectories] all rewards, those that count for their own step alone too, less the penalty."""
+    """[trajectories] the sum of all rewards, including those that count for their own step alone, minus the
+    penalty."""
     own = np.bincount(batch.trajectory, batch.own, minlength=len(batch.group))
     returns: Floats = batch.returns + own
     return returns
@@ -102,7 +104,7 @@ def _returns(batch: Batch) -> Floats:
 def _lessons(
     step: int, collected: Collected, batch: Batch, advantages: Floats, episodes: Sequence[Trajectory]
 ) -> list[tuple[Any, ...]]:
-    """The rows of :data:`ADVANTAGE_SCHEMA` of some episodes that this rank has played."""
+    """Rows of :data:`ADVANTAGE_SCHEMA` for some episodes that this rank has played."""
     number = {(each.group_id, each.rollout_index): row for row, each in enumerate(collected.trajectories)}
     first, returns = np.cumsum(batch.length) - batch.length, _returns(batch)
     taught = _per_decision(advantages, batch)
@@ -120,8 +122,8 @@ def _lessons(
 
 
 def _per_decision(advantages: Floats, batch: Batch) -> list[float | None]:
-    """[decisions] the advantage of each, None where nothing was sampled; their mean where tokens have their
-    own."""
+    """[decisions] the advantage of each, or the mean of its tokens' advantages; None where nothing was
+    sampled."""
     if advantages.ndim > 1:
         own = np.arange(advantages.shape[1]) < batch.tokens[:, None]
         advantages = np.where(own, advantages, 0.0).sum(axis=1) / np.maximum(batch.tokens, 1)

@@ -1,19 +1,19 @@
-"""Probes: what a policy can do while it learns, on tasks that it learns from and on a kind it never meets.
+"""Probes measure a policy while it learns, on tasks that it learns from and on a kind that it never meets.
 
-Does compression predict generalisation? To ask that of every policy that a training passes through, the start
-policy, that of every few steps and the last play ``training.probe.tasks`` training tasks and as many of the
-split ``unseen`` once each, sampled as in training. The tasks and their seeds are the same at every probe and
-derive from the experiment's seed, so that two probes differ in the policy alone and training draws nothing
-else for them.
+Does compression predict generalisation? Probes answer this for the policies of one training: the start
+policy, the policy after every few steps, and the last one. Each plays ``training.probe.tasks`` training tasks
+and as many of the split ``unseen``, once each, sampled as in training. The tasks and their seeds derive from
+the experiment's seed and are the same at every probe. So two probes differ only in the policy, and probes do
+not change the random numbers of training.
 
-A probe leaves rows of :data:`PROBE_SCHEMA`: of each split as a whole, and of each stratum in it. The
-dictionary is fitted to the successes on training tasks alone, as the experiment fits its own but without a
-buffer, and all rows are judged by it. With m of these successes
+A probe leaves rows of :data:`PROBE_SCHEMA`: one for each split as a whole, and one for each stratum in it.
+The dictionary is fitted to the successes on training tasks alone, like the experiment's own but without a
+buffer. It is used for all rows. With m of these successes
 
     description_length   L_BDL, bits per success (Eq. 3)
     certificate          the half-sample bound on it, in bits (``skillpress.skills.bounds``)
 
-and both fall with m, as the dictionary's own bits are spread over m successes; so m stands beside them.
+and both fall with m, because the dictionary's own bits are spread over m successes; so each row also has m.
 """
 
 from __future__ import annotations
@@ -56,26 +56,28 @@ PROBE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "certificate": pl.Float64,
     "certificate_singletons": pl.Float64,
 }
-"""One row per probed step, split and stratum; null where there is nothing to take a mean of.
+"""One row per probed step, split and stratum; means over nothing are null.
 
-- ``step``: the weights after this training step played; 0 are the start's.
-- ``split``: ``train`` or ``unseen``; ``stratum``: of the tasks, null for the split as a whole.
-- ``tasks``, each played once, and ``success``, the share of them that were won.
-- ``steps``, ``skills``: means over successes, of steps taken and of |s|.
-- ``segments``: the mean of seg(s, C) over successes; ``segments_per_skill``: the sum of it over that of |s|.
-- What follows is of the dictionary, on the row of all training tasks alone: ``corpus``, the successes with a
-  skill that it was fitted to; ``phrases`` learned, of two skills and more; ``description_length``;
-  ``certificate``, and ``certificate_singletons`` for no phrases at all, null of fewer than two successes.
+- ``step``: the training step after which the policy was probed; 0 is the start policy.
+- ``split``: ``train`` or ``unseen``; ``stratum`` of the tasks, null for the split as a whole.
+- ``tasks``: how many were played, once each; ``success``: the share of them that were won.
+- ``steps``, ``skills``: means over successes, of the steps taken and of |s|.
+- ``segments``: the mean of seg(s, C) over successes; ``segments_per_skill``: its sum divided by the sum of
+  |s|.
+- The other columns describe the dictionary and are set only in the row of all training tasks: ``corpus``, the
+  number of successes with a skill that it was fitted to; ``phrases``, how many of two or more skills it
+  learned; ``description_length``; ``certificate``; and ``certificate_singletons``, the bound without phrases.
+  Both certificates are null for fewer than two successes.
 """
 
 
 @dataclass(frozen=True)
 class ProbedEpisode:
-    """What a probe keeps of an episode."""
+    """The part of an episode that a probe stores."""
 
     split: str
     number: int
-    """Of its task, among those of the split that are played."""
+    """Position of its task among the split's probed tasks."""
     stratum: str
     won: bool
     steps: int
@@ -85,7 +87,7 @@ class ProbedEpisode:
 
 @dataclass(frozen=True)
 class Probe:
-    """One rank's part of probing; made where ``training.probe`` is set."""
+    """One rank's part of probing; exists only if ``training.probe`` is set."""
 
     tasks: Mapping[str, Sequence[Task]]
     """Split to the tasks that every probe plays."""
@@ -100,13 +102,13 @@ class Probe:
     seed: int
     ranks: Ranks
     store: ResumeStore
-    """Where the rows of each probe wait for the end."""
+    """Store of each probe's rows until the end."""
 
     def __call__(self, step: int) -> dict[str, float]:
-        """Probe the policy after ``step``, if that is due; all ranks call it, and nobody else may be playing.
+        """Probe the policy after ``step`` if a probe is due. All ranks call this, while nothing else plays.
 
         Returns:
-            The figures of both splits as metrics; nothing where no probe is due.
+            The figures of both splits as metrics; empty if no probe is due.
         """
         if not self._due(step):
             return {}
@@ -124,7 +126,7 @@ class Probe:
         return metrics_of(rows)
 
     def write(self, path: Path) -> None:
-        """Put together what all probes have left; for one rank.
+        """Write the joined rows of all probes; one rank calls this.
 
         Raises:
             StorageError: the part of a probe is missing or damaged.
@@ -136,7 +138,7 @@ class Probe:
         return step % self.every == 0 or step == self.last
 
     def _played(self, step: int) -> list[ProbedEpisode]:
-        """This rank's share."""
+        """This rank's share of the probe's episodes."""
         share = slice(self.ranks.rank, None, self.ranks.size)
         mine = [
             (split, number, task)
@@ -162,7 +164,7 @@ class Probe:
 
 
 def probed_tasks(tasks: Sequence[Task], count: int, seed: int, split: str) -> list[Task]:
-    """``count`` of a split's tasks, drawn by the experiment's seed."""
+    """``count`` of a split's tasks, drawn with the experiment's seed."""
     order = generator(seed, "probed tasks", split).permutation(len(tasks))
     return [tasks[index] for index in order[:count]]
 
@@ -175,7 +177,7 @@ def probe_rows(
     max_steps: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """The rows of one probe, whatever the order of its episodes."""
+    """The rows of one probe; the order of its episodes does not matter."""
     ordered = sorted(episodes, key=lambda episode: (episode.split, episode.number))
     corpus = [e.skills for e in ordered if e.split == TRAIN and e.won and e.skills]
     dictionary = None
@@ -208,7 +210,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def read_probes(path: str | Path) -> pl.DataFrame:
-    """The rows of all probes of a training; none where it had none.
+    """The rows of all probes of a training; empty if it had none.
 
     Raises:
         StorageError: missing, truncated, or of another schema.
@@ -217,7 +219,7 @@ def read_probes(path: str | Path) -> pl.DataFrame:
 
 
 def metrics_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """``probe/<split>/<figure>`` of whole splits."""
+    """Metrics ``probe/<split>/<figure>`` of whole splits."""
     return {
         f"probe/{row['split']}/{name}": float(row[name])
         for row in rows
@@ -228,7 +230,7 @@ def metrics_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _of_episodes(episodes: Sequence[ProbedEpisode], dictionary: SkillDictionary | None) -> dict[str, Any]:
-    """The figures of some tasks; those without a success have no means."""
+    """The figures of some tasks; means are null without a success."""
     won = [episode for episode in episodes if episode.won]
     counted = {"tasks": len(episodes), "success": len(won) / len(episodes)}
     if not won:

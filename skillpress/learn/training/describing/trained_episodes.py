@@ -1,13 +1,13 @@
-"""Episodes that a training has learned from, as files: a sample of them, for people to read.
+"""Files with a sample of the episodes that a training has learned from, for people to read.
 
-``data/rollouts/training.parquet`` is a rollout file as any other (``core/trajectory.py``). Beside it lies
+``data/rollouts/training.parquet`` is a rollout file like any other (``core/trajectory.py``). Next to it is
 ``data/rollouts/training_advantages.parquet`` (:data:`ADVANTAGE_SCHEMA`), with the same rows in the same
-order: its row i says what row i of the rollouts taught. A training without steps leaves both without a row.
-How the sample is chosen stands in ``describing/episode_sample.py``.
+order: its row i describes what row i of the rollouts taught. A training without steps leaves both files
+without rows. ``describing/episode_sample.py`` chooses the sample.
 
 An episode's ``group_id`` names the training step that learned from it (``train/17/<task>``), and so does
-``training_step``. Its ``policy_version`` names the weights that played it: those of the step before, or with
-``training.lag`` of the step before that.
+``training_step``. Its ``policy_version`` names the weights that played it: those after the previous step or,
+with ``training.lag``, after the step before that.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ ADVANTAGE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "penalty": pl.Float64,
     "segments": pl.Float64,
 }
-"""One row per decision of an episode, its summaries included.
+"""One row per decision of an episode, including its summaries.
 
 - ``task_id``, ``group_id``, ``rollout_index``: the episode (``core.rollout_files.TRAJECTORY_KEY``).
 - ``decision`` counts the episode's rows from 0. The rollouts' ``step`` does not count summaries.
 - ``training_step``, from 1, learned from it.
-- ``selected``: whether the episode taught, or was left out by ``algorithm.select``. What follows is null
-  where it was left out, and of the further attempts that ``experience`` asked for, which the algorithm does
-  not look at.
-- ``advantage`` is the decision's own, as the algorithm gave it; where it gave one per token, their mean over
-  the response. It is null where nothing was sampled, because the prompt did not fit.
-- ``return``, of the episode: the sum of all of its rewards less ``penalty``.
-- ``penalty``, of the episode: what shaping took off.
-- ``segments``, of the episode: seg(s, C), the phrases that its skills need under the step's dictionary; 0
-  without a dictionary.
+- ``selected``: True if the episode taught, False if ``algorithm.select`` left it out. The columns below are
+  null if it was left out, and for the further attempts that ``experience`` asked for, which the algorithm
+  does not use.
+- ``advantage``, of the decision: the algorithm's advantage, or the mean over the response if it gave one per
+  token. It is null where nothing was sampled because the prompt did not fit.
+- ``return``, of the episode: the sum of all its rewards minus ``penalty``.
+- ``penalty``, of the episode: the amount that shaping took off.
+- ``segments``, of the episode: seg(s, C), the number of phrases that its skills need under the step's
+  dictionary; 0 without a dictionary.
 """
 
 
 @dataclass(frozen=True)
 class TrainedEpisodes:
-    """The two files, of a training or of one step of it."""
+    """The two files of a training, or of one of its steps."""
 
     rollouts: Path
     advantages: Path
@@ -66,7 +66,7 @@ class TrainedEpisodes:
         write_table(self.advantages, lessons, KIND)
 
     def join(self, parts: Sequence[TrainedEpisodes]) -> None:
-        """Write what stands in the parts, one after the other.
+        """Write the rows of the parts, one part after another.
 
         Raises:
             StorageError: a part is missing, truncated, or of another schema.
@@ -79,7 +79,7 @@ class TrainedEpisodes:
 
 
 def scan_advantages(path: str | Path) -> pl.LazyFrame:
-    """What the rows of the rollouts beside it taught, lazily: rows of :data:`ADVANTAGE_SCHEMA`.
+    """Rows of :data:`ADVANTAGE_SCHEMA` as a lazy frame.
 
     Raises:
         StorageError: missing, truncated, or of another schema.

@@ -1,1 +1,1 @@
-"""What a training keeps on disk: checkpoints to go on from, and the weights that the run leaves."""
+"""Files of a training: checkpoints to resume from, and the weights that the run leaves."""

@@ -1,14 +1,13 @@
-"""Checkpoints that a killed run goes on from, bit for bit.
+"""Checkpoints from which a killed run resumes, bit for bit.
 
-One folder per experiment, named by its key (``skillpress.core.resume``) and replaced as a whole after every
-few steps. What is in it: the learner's state (weights, optimizer), the number of steps done, the rows of the
-training curve, and what the other parts with a state say of themselves (:class:`Stateful`): the success
-buffer, the phrases of every step's dictionary, the skill library. Beside it lie the policy of the best step
-where ``training.keep`` asks for that, what a library's teacher has answered, the episodes that the training
-leaves for people to read (``describing/episode_sample.py``), those that it may learn from again
-(``replay.py``), and what probes found (``describing/probes.py``). No generator's state: every random choice
-is a function of (seed, step), see ``core/seeds.py``. The same holds for the place in the task order and for
-the learning rate.
+There is one folder per experiment, named by its key (``skillpress.core.resume``) and replaced as a whole
+after every few steps. It has the learner's state (weights, optimizer), the number of steps done, the rows of
+the training curve, and the state of every other :class:`Stateful` part: the success buffer, the phrases of
+every step's dictionary, the skill library. Next to it are the policy of the best step if ``training.keep``
+asks for it, and the answers of a library's teacher. So are the episodes for people to read
+(``describing/episode_sample.py``), the replay buffer (``replay.py``), and the rows of probes
+(``describing/probes.py``). No generator's state is saved: every random choice is a function of (seed, step),
+see ``core/seeds.py``. The same holds for the place in the task order and for the learning rate.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ VERSION = 2
 
 
 class Stateful(Protocol):
-    """A part of a training that remembers something from step to step; it is the same on all ranks."""
+    """A part of a training with a state that lasts from step to step and is equal on all ranks."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs of it, as JSON can hold it."""
+        """The state that a resumed run needs, as JSON values."""
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``state_dict`` gave."""
+        """Restore the state that ``state_dict`` returned."""
         ...
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """How far training has come, beside what the learner itself keeps."""
+    """The progress of a training, without the state that the learner saves itself."""
 
     step: int
     """Training steps done."""
     parts: dict[str, dict[str, Any]]
-    """Name of each part with a state to that state."""
+    """Name of each stateful part to its state."""
     curve: list[dict[str, float]]
     """One row of metrics per step done."""
 
@@ -55,11 +54,11 @@ class Checkpoints(ResumeStore):
 
     @property
     def best(self) -> Path:
-        """The policy of the best step so far, where that is to be kept."""
+        """Folder of the policy of the best step so far, if that is to be kept."""
         return self.folder / "best"
 
     def step_folder(self, step: int) -> Path:
-        """Where the state after ``step`` goes; nothing points to it until :meth:`commit`."""
+        """Folder for the state after ``step``; nothing points to it until :meth:`commit`."""
         return self.folder / f"step-{step:06d}"
 
     def prepare(self, step: int) -> None:
@@ -68,14 +67,14 @@ class Checkpoints(ResumeStore):
         self.step_folder(step).mkdir(parents=True)
 
     def commit(self, state: TrainingState) -> None:
-        """Make the state at ``state.step`` the one to resume from, and drop older ones."""
+        """Make the state at ``state.step`` the one to resume from, and delete older ones."""
         write_json(self.folder / "latest.json", {"version": VERSION, "key": self.key, **asdict(state)})
         for folder in self.folder.glob("step-*"):
             if folder != self.step_folder(state.step):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def latest(self) -> tuple[TrainingState, Path] | None:
-        """The state to resume from and the learner's folder; None when there is none.
+        """The state to resume from and the learner's folder; None if there is no checkpoint.
 
         Raises:
             StorageError: the checkpoint is damaged or belongs to another experiment.

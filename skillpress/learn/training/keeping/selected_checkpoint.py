@@ -1,7 +1,7 @@
-"""Which of a training run's weights a policy has: those after the last step, or those of the best.
+"""Which weights a training run leaves: those after the last step, or those after the best.
 
-The best of many flatters: the luckiest looks better than it is. So the rule is a parameter
-(``training.keep``), it is written down beside the step that it chose, and stands in every table.
+The best of many measurements is too optimistic: part of it is luck. So the rule is a parameter
+(``training.keep``), and it is recorded with the chosen step and shown in every table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skillpress.core.storage import read_json, write_json
 
 Rule = Literal["last", "best"]
 VALIDATION = "validation_success"
-"""Metric of the training steps after which the validation tasks were played."""
+"""Metric name; only training steps after which the validation tasks were played have it."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class SelectedCheckpoint:
 
     rule: Rule
     step: int
-    """The training step after which they were the policy's; 0 are those of the start."""
+    """The training step after which the policy had these weights; 0 means the start policy."""
     validation_success: float | None
-    """Share of the validation tasks that they won; None where the rule did not ask."""
+    """Share of the validation tasks that they won; None if the rule does not use it."""
 
 
 def select_checkpoint(rule: Rule, curve: Sequence[Mapping[str, float]]) -> SelectedCheckpoint:
-    """What the rule chooses among the steps of a curve; of equally good ones the first.
+    """The step of a curve that the rule chooses; the first of equally good ones.
 
     Args:
-        curve: rows of metrics with ``step``, and with ``validation_success`` where that was measured.
+        curve: rows of metrics with ``step``, and with ``validation_success`` where it was measured.
     """
     if rule == "last" or not curve:
         return SelectedCheckpoint(rule, len(curve), None)
@@ -43,12 +43,12 @@ def select_checkpoint(rule: Rule, curve: Sequence[Mapping[str, float]]) -> Selec
 
 
 def write_selected(path: Path, selected: SelectedCheckpoint) -> None:
-    """Write down which weights were left."""
+    """Record which weights the run left."""
     write_json(path, asdict(selected))
 
 
 def read_selected(path: Path) -> SelectedCheckpoint:
-    """What :func:`write_selected` wrote.
+    """Read the record of :func:`write_selected`.
 
     Raises:
         StorageError: it is missing or damaged.

@@ -1,8 +1,8 @@
-"""Seeking the best checkpoint of a training run, where ``training.keep`` asks for its weights.
+"""Finds the best checkpoint of a training run, if ``training.keep`` asks for its weights.
 
-It is sought among the steps after which a checkpoint is due and the last one: there every validation
-task is played once, sampled as in training and from the same seeds each time. The test tasks have no
-say in it. ``skillpress.learn.training.keeping.selected_checkpoint`` says which step it is.
+The candidates are the steps after which a checkpoint is due, and the last step. After each of them every
+validation task is played once, sampled as in training and with the same seeds each time. The test tasks are
+not used. ``skillpress.learn.training.keeping.selected_checkpoint`` chooses the step.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from skillpress.play.workers.distributed import Ranks
 
 
 def validate(collector: Collector, tasks: Sequence[Task], seed: int, step: int, ranks: Ranks) -> float:
-    """The share of the tasks that the policy after ``step`` wins; the ranks play some each."""
+    """The share of the tasks that the policy after ``step`` wins. Each rank plays some of them."""
     wanted = requests(tasks[ranks.rank :: ranks.size], 1, seed, "validation")
     won = sum(trajectory.won for trajectory in collector.collect(wanted, step))
     return ranks.sum({"won": float(won)})["won"] / len(tasks)
 
 
 def copy_policy(source: Path, destination: Path) -> None:
-    """Copy a model folder, as a whole or not at all.
+    """Copy a model folder atomically.
 
     Raises:
-        StorageError: it is not there.
+        StorageError: the source does not exist.
     """
     if not source.is_dir():
         raise StorageError(f"{source}: missing, though the checkpoint counts on it; delete {source.parent}")
