@@ -1,9 +1,9 @@
-"""From an experiment's parameters to its parts, built once and handed over.
+"""Builds an experiment's parts from its parameters, each once.
 
-The jobs (imitation, collection, training) are described here and run by ranks; what a rank needs of
-torch is imported in the rank, so that a stage that only waits for its ranks starts in a second.
+The jobs (imitation, collection, training) are described here and run by ranks. Only a rank imports torch, so
+a stage that just waits for its ranks starts in a second.
 
-It imports ``learn`` and what is below.
+It imports ``learn`` and the wings below that.
 """
 
 from __future__ import annotations

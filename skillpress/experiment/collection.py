@@ -1,10 +1,9 @@
-"""Playing episodes as a job for ranks: described and started.
+"""Describes and starts a job in which ranks play episodes.
 
-What a rank does stands in ``collection_job.py``, which is imported in the ranks: the process that only waits
-for them starts without torch.
-Which rank plays an episode is decided by the episode's place among those requested, so the same
-``processes`` gives the same bytes on any machine. Ranks write what they play to disk, and the file of all
-episodes is made from there: no process ever holds them all.
+``collection_job.py`` has the work of one rank and is imported only there, so the process that waits for the
+ranks starts without torch. An episode's place in the request decides which rank plays it, so the same
+``processes`` gives the same bytes on any machine. Ranks write their episodes to disk, and the file of all
+episodes is made from these: no process ever holds all of them.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from skillpress.play.workers.ranks import Report, run_ranks
 
 @dataclass(frozen=True)
 class Play:
-    """Episodes of one policy."""
+    """Episodes to play with one policy."""
 
     policy: Path | None
-    """A model folder or name; None is the random explorer."""
+    """A model folder or name; None means the random explorer."""
     wanted: Sequence[EpisodeRequest]
     version: int = 0
-    """Recorded with each trajectory."""
+    """Version of the policy, recorded with each trajectory."""
 
 
 @dataclass(frozen=True)
@@ -40,26 +39,26 @@ class CollectionJob:
 
     params: Params
     sampling: Literal["training", "evaluation"]
-    """Whose temperature and cuts are used."""
+    """Sampling settings (temperature, top_p, top_k) to use."""
     plays: Sequence[Play]
     store: ResumeStore
-    """Where finished episodes are kept."""
+    """Store of finished episodes."""
 
 
 def play_episodes(
     job: CollectionJob, output: Path, on_finished: Callable[[int], None]
 ) -> CollectionStatistics:
-    """Play what is missing, and write the rollouts of all plays, each in the order requested.
+    """Play missing episodes, and write the rollouts of all plays, each in the requested order.
 
     Args:
-        output: the file.
-        on_finished: told how many more episodes are there: once per rank those of an interrupted
-            process, then each as it ends.
+        output: the file to write.
+        on_finished: receives the number of additional finished episodes: once per rank for those of an
+            interrupted process, then for each episode at its end.
 
     Returns:
-        What was done for them now, summed over the ranks.
+        Statistics of the play in this call, summed over the ranks.
     """
-    # An engine that all share holds one policy's weights, so one process asks it for everything.
+    # A shared engine holds one policy's weights, so one process sends all requests.
     size = 1 if job.params.engine.shared else job.params.processes
     found = run_ranks(partial(_play, job), size, lambda rank, count: on_finished(count))
     stores = [job.store.of_rank(rank) for rank in range(size)]
@@ -73,10 +72,11 @@ def share_of(
 ) -> Iterator[tuple[int, EpisodeRequest]]:
     """The episodes that a rank plays, with their numbers.
 
-    Groups are dealt out in turn and stay whole, since their prompts begin alike and are then computed once.
+    Ranks take groups in turn. Groups stay whole, because their prompts begin alike and that part is then
+    computed once.
 
     Args:
-        wanted: a group's episodes one after the other.
+        wanted: requests, with the episodes of each group in sequence.
         first: the number of the first of them.
     """
     groups, last = -1, None

@@ -1,4 +1,4 @@
-"""What one rank of a collection does: play its share of every policy's episodes, with a log of its own."""
+"""One rank of a collection: it plays its share of every policy's episodes and writes its own log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillpress.skills.library.library import FILE, read_library
 
 
 def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> CollectionStatistics:
-    """Play as one of ``size`` ranks; reports how many more episodes are there."""
+    """Play as one of ``size`` ranks; reports the number of additional finished episodes."""
     ranks = Ranks(rank, size)
     settle(ranks)
     experiment, total = Experiment(job.params), CollectionStatistics()
@@ -44,7 +44,7 @@ def play_rank(job: CollectionJob, rank: int, size: int, report: Report) -> Colle
 
 
 def _advice(play: Play, experiment: Experiment) -> SkillAdvice | None:
-    """From the library in the policy's folder; a policy without one has nothing to be told."""
+    """Advice from the library in the policy's folder; None if the policy has no library."""
     file = None if play.policy is None else play.policy / FILE
     if experiment.params.skills.library is None or file is None or not file.is_file():
         return None
@@ -53,7 +53,7 @@ def _advice(play: Play, experiment: Experiment) -> SkillAdvice | None:
 
 
 def _agent(job: CollectionJob, play: Play, experiment: Experiment, ranks: Ranks) -> Agent:
-    """Who plays; loaded when it is its turn, so that one model is in memory."""
+    """The playing agent. It is loaded when its turn comes, so that only one model is in memory."""
     if play.policy is None:
         return experiment.explorer()
     policy = load_pretrained(str(play.policy), job.params.policy.dtype)

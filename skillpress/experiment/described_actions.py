@@ -16,27 +16,28 @@ from skillpress.models.policy import Policy
 from skillpress.play.workers.distributed import Ranks
 
 COMPACT = "compact"
-"""The rendering whose responses are few words of a small vocabulary, so that they can be listed."""
+"""The rendering whose responses are a few words of a small vocabulary, so they can be listed."""
 CUT, BUDGET = 0.01, 65_536
-"""Branches of less probability are not followed, and no more tokens than this are computed in a call."""
+"""Branches of lower probability than ``CUT`` are not followed, and a call computes at most ``BUDGET``
+tokens."""
 DEMONSTRATIONS = 16
-"""Over all ranks."""
+"""Number of demonstrations over all ranks."""
 READ = 1 << 14
-"""Responses whose actions are remembered."""
+"""Number of responses whose actions are cached."""
 
 
 def action_metrics(
     experiment: Experiment, policy: Policy, tasks: Sequence[Task], whole: bool, ranks: Ranks
 ) -> ActionMetrics | None:
-    """What describes the policy's actions in each step.
+    """The metrics that describe the policy's actions in each step.
 
     Args:
-        policy: the one in training, with its weights in place.
-        tasks: of training; the first are demonstrated.
-        whole: whether every rank has all weights; under ZeRO-3 none has.
+        policy: the policy in training, with its weights in place.
+        tasks: the training tasks; the first of them are demonstrated.
+        whole: whether every rank has all weights; under ZeRO-3 no rank has.
 
     Returns:
-        None where responses are text, or the weights are not here.
+        None if responses are text, or if this rank does not have all weights.
     """
     params = experiment.params
     if params.policy.rendering != COMPACT or not whole:
@@ -65,8 +66,8 @@ def action_metrics(
 def _demonstrated(experiment: Experiment, policy: Policy, tasks: Sequence[Task]) -> list[DemonstratedState]:
     """The states and actions of one demonstration of each task, without detours.
 
-    None at all where an environment takes more than a moment to start, where it has no oracle, or where
-    prompts go on from responses that were sampled.
+    The list is empty if the environment is slow to start, if it has no oracle, or if prompts extend sampled
+    responses.
     """
     section = experiment.params.environment
     if experiment.bundle.hosting != "in_process" or not section.has_oracle or experiment.state_update.grows:

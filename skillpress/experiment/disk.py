@@ -1,6 +1,6 @@
-"""How much an experiment leaves on the disk at most, and how much its unfinished work takes meanwhile.
+"""The most disk space that an experiment's results take, and that its unfinished work takes meanwhile.
 
-Rollouts are counted before compression: 4 bytes of a prompt's token, 8 of a sampled one (with its
+Rollouts are counted before compression: 4 bytes for a prompt's token, 8 for a sampled token (with its
 log-probability), and the texts of a response and of an observation. Checkpoints of small models took 16.0
 bytes a weight in float32, and in bfloat16 14.0 (ZeRO-2) and 12.0 (ZeRO-3, counted as 14).
 """
@@ -14,16 +14,16 @@ from skillpress.experiment.work import work
 from skillpress.learn.training.describing.episode_sample import GROUPS, sampled_steps
 
 TEXT = 2 * 6
-"""Bytes of text per token of a response: six of the response itself, which is kept as thought and action, and
-as many of what the environment answers."""
+"""Bytes of text per token of a response: six for the response itself, which is stored as thought and action,
+and six for the environment's answer."""
 ROW = 256
-"""Bytes of a step beside its tokens and its texts: names, numbers, the parts of its reward."""
+"""Bytes of a step without its tokens and texts: names, numbers, the parts of its reward."""
 MASTER_AND_MOMENTS = 12
 """Bytes of an optimizer's state per weight: a float32 copy and AdamW's two moments."""
 
 
 def disk(params: Params, shape: ModelShape) -> dict[str, int]:
-    """Bytes, part by part. DVC keeps a copy of what stages leave, but not of checkpoints."""
+    """Bytes, part by part. DVC keeps a copy of stage outputs, but not of checkpoints."""
     dtype = 2 if params.policy.dtype == "bfloat16" else 4
     model, training = dtype * shape.parameters, params.training
     trained = shape.parameters if training.lora is None else shape.adapter(training.lora.rank)

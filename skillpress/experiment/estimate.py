@@ -1,44 +1,45 @@
-"""How much memory a process of an experiment takes, before it is run.
+"""Estimates how much memory a process of an experiment takes, before it runs.
 
-Everything is an upper bound from the parameters alone: every prompt fills its budget, every response its
-length. Counted is what grows with the model and the batch:
+Every figure is an upper bound from the parameters alone: every prompt fills its budget and every response its
+length. The estimate counts everything that grows with the model and the batch:
 
-    learner    weights and gradients in its type, in bfloat16 a float32 copy of both beside them, and
-               AdamW's two float32 moments; ZeRO stages 1, 2 and 3 share moments and float32 weights,
-               then gradients, then weights among the processes
-    engine     its own copy of the weights, whole whatever the ZeRO stage; keys and values of the rows
-               decoded at once, whose memory is bounded; where prompts grow, as much again for those that
-               wait for the next step's prompts. On a GPU the local engine rounds rows and columns up and
-               holds prefilled prompts beside them, within the same bound: where rows are few or short it
-               takes more than is said here, and CUDA's graphs are not counted. vLLM's cache has its full
-               size from the start, and a GPU has it and the weights back while the learner updates; vLLM's
-               own work space is not counted. Servers have memory of their own, of which nothing is counted
-    values     where the algorithm asks for them, a head of one weight per hidden unit and a bias: part of the
-               learner's, and next to nothing. Asking it before the updates keeps nothing for a way back
-    reference  a copy of the weights, where there is a KL term, whole at every stage too; on the CPU but
-               for the pass in which it scores a step's samples, which keeps nothing for a way back
-    comparing  before training the model is compared with its scorer: whole weights, not shared yet, and
-               where they are bfloat16 a float32 copy of them
+    learner    weights and gradients in its type, in bfloat16 also a float32 copy of both, and AdamW's two
+               float32 moments; ZeRO stage 1 shares moments and float32 weights among the processes, stage 2
+               also gradients, stage 3 also weights
+    engine     its own whole copy of the weights at every ZeRO stage; keys and values of the rows decoded at
+               once, whose memory is bounded; if prompts grow, the same amount for rows that wait for the next
+               step's prompts. On a GPU the local engine rounds rows and columns up and also holds prefilled
+               prompts, within the same bound: with few or short rows it takes more than this estimate, and
+               CUDA's graphs are not counted. vLLM's cache has its full size from the start; while the learner
+               updates, the GPU's memory for it and the weights is free. vLLM's own work space is not counted.
+               Servers have their own memory, which is not counted
+    values     if the algorithm asks for them, a head of one weight per hidden unit and a bias: it is part of
+               the learner and tiny. The pass that computes values before the updates keeps nothing for a
+               backward pass
+    reference  a copy of the weights if there is a KL term, whole at every stage too. It is on the CPU except
+               while it scores a step's samples; that pass keeps nothing for a backward pass
+    comparing  before training the model is compared with its scorer: whole weights, not shared yet, and for
+               bfloat16 a float32 copy of them
     handover   under ZeRO-3 the whole weights once more, gathered for the engine
-    LoRA       gradients, float32 copy and moments of the low-rank changes alone; no reference, since the
-               learner without its changes is one; and at the handover the weights of all linear layers once
-               more, with the changes in them
-    batch      what a pass keeps for its way back, attention matrices not among it: per token and layer
-               two norms in float32, the residuals, queries, keys, values and four times the
-               feed-forward width, and as much again for one layer's gradients; a shared prompt's keys
-               and values, fanned out to its responses (repeated for every head where heads share them),
-               and the mask over them; logits: for each response token of a chunk its vocabulary in
-               float32, four times (logits, log-softmax, and two for the entropy), once more in bfloat16
-               models, under a soft cap, and where there are several chunks; and a gradient of the output
-               embeddings, before it is added up, which several chunks sum in float32. With gradient
-               checkpointing every layer keeps its input alone, but for the one being computed again; no
-               prompt is shared then, and the mask is as wide as the longest sequence. Lessons that compare
-               distributions (``experience``) hold two whole ones for a chunk of tokens
+    LoRA       gradients, float32 copy and moments of the low-rank changes only; no reference, since the
+               learner without its changes serves as one; and at the handover the weights of all linear layers
+               once more, with the changes added
+    batch      the memory that a pass keeps for its backward pass, without attention matrices. Per token and
+               layer: two norms in float32, the residuals, queries, keys, values and four times the
+               feed-forward width, and the same amount for one layer's gradients. Further: a shared prompt's
+               keys and values, fanned out to its responses (repeated for every head if heads share them), and
+               the mask over them. Logits: for each response token of a chunk its vocabulary in float32, four
+               times (logits, log-softmax, and two for the entropy), once more each in bfloat16 models, under
+               a soft cap, and with several chunks. And a gradient of the output embeddings, before it is
+               added up, which several chunks sum in float32. With gradient checkpointing every layer keeps
+               only its input, except the one being computed again; then no prompt is shared, and the mask is
+               as wide as the longest sequence. Lessons that compare distributions (``experience``) hold two
+               whole distributions for a chunk of tokens
 
-    imitation  no stage shares anything: weights, float32 copy, gradients and moments, and where there are
-               several processes all gradients twice more, in one message; passes are bounded as in training
+    imitation  no stage shares anything: weights, float32 copy, gradients and moments, and with several
+               processes all gradients twice more, in one message; passes are bounded as in training
 
-``tests/skillpress/experiment/test_estimate.py`` holds the batch's part to the peak of real passes.
+``tests/skillpress/experiment/test_estimate.py`` compares the batch's part with the peak of real passes.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ __all__ = [
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
-"""Of a chunk's distributions, where lessons compare two: logits and log-softmax of both, what the KL is the
-sum of, and gradients."""
+"""Copies of a chunk's distributions when lessons compare two: logits and log-softmax of both, the terms of
+the KL, and gradients."""
 
 
 def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]) -> dict[str, int]:
-    """Bytes of one training process, part by part; :func:`memory_by_phase` says which are there together.
+    """Bytes of one training process, part by part; :func:`memory_by_phase` says which parts exist together.
 
     Args:
         deepspeed: the experiment's DeepSpeed configuration.
@@ -116,8 +117,7 @@ def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]
 
 
 def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
-    """Bytes of one process of imitation, part by part, all of them there together; none where nothing is
-    imitated."""
+    """Bytes of one process of imitation, part by part; all exist together. Empty if nothing is imitated."""
     if not params.imitation.demonstrations and params.imitation.thoughts is None:
         return {}
     half, count = params.policy.dtype == "bfloat16", shape.parameters
@@ -137,7 +137,7 @@ def imitation_memory(params: Params, shape: ModelShape) -> dict[str, int]:
 
 
 LEARNER = ("learner: ",)
-"""What a training process holds from its first update on."""
+"""Parts that a training process holds from its first update on."""
 PHASES = {
     "comparing the model with its scorer": ("comparing: ", "engine: weights"),
     "sampling": (*LEARNER, "engine: "),
@@ -145,20 +145,20 @@ PHASES = {
     "updating": (*LEARNER, "batch: "),
     "handing weights to the engine": (*LEARNER, "engine: weights", "handover: "),
 }
-"""Part of a training to what it needs beside what is there all the time."""
+"""Phase of a training to the parts it needs in addition to the permanent ones."""
 
 
 def memory_by_phase(
     parts: Mapping[str, int], sleeps: bool, on_gpu: bool, beside: bool = False
 ) -> dict[str, int]:
-    """Bytes that are there together in each part of a training, at most, and in imitation.
+    """The most bytes that exist together in each phase of a training, and in imitation.
 
     Args:
-        parts: what :func:`training_memory` found, and :func:`imitation_memory`.
-        sleeps: whether the engine holds its memory all the time, but for a GPU's (``EngineParameters``).
-        on_gpu: whether this is a GPU's memory; the reference's weights are elsewhere then while it does not
+        parts: the results of :func:`training_memory` and :func:`imitation_memory`.
+        sleeps: whether the engine holds its memory all the time, except a GPU's (``EngineParameters``).
+        on_gpu: whether this is a GPU's memory; then the reference's weights are elsewhere while it does not
             score.
-        beside: whether the engine samples beside all the rest (``training.lag`` 1).
+        beside: whether the engine samples at the same time as everything else (``training.lag`` 1).
     """
     always = []
     if not on_gpu:
@@ -176,18 +176,18 @@ def memory_by_phase(
 
 
 def longest(params: Params, shape: ModelShape) -> int:
-    """Tokens of a prompt and its response together, at most."""
+    """The most tokens of a prompt and its response together."""
     asked = params.policy.context_tokens + params.sampling.max_new_tokens
     return asked if shape.positions is None else min(asked, shape.positions)
 
 
 def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int]:
-    """Bytes of one microbatch; ``size`` is that of a number of the learner's type."""
+    """Bytes of one microbatch; ``size`` is the number of bytes of the learner's type."""
     tokens = max(params.training.microbatch_tokens, longest(params, shape))
     attention = (shape.heads + shape.kv_heads) * shape.head_size
     kept = size * (4 * shape.hidden + 4 * attention + 4 * shape.intermediate) + 4 * 4 * shape.hidden
     lora = params.training.lora
-    if lora is not None:  # A x of every linear layer, and its output apart from the change of it
+    if lora is not None:  # A x of every linear layer, and its output without the change
         kept += size * sum(lora.rank + output for _, output in shape.linear_layers)
     half = size if size < 4 else 0
     chunk = max(1, CHUNK_LOGITS // shape.vocabulary)
@@ -205,15 +205,15 @@ def _batch_memory(params: Params, shape: ModelShape, size: int) -> dict[str, int
 
 
 def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
-    """Where every layer keeps its activations, ``kept`` bytes per token, and prompts are shared."""
+    """Bytes if every layer keeps its activations, ``kept`` bytes per token, and prompts are shared."""
     limit, response = params.training.microbatch_tokens, params.sampling.max_new_tokens
     length = longest(params, shape)
     repeated = shape.heads if shape.heads > shape.kv_heads else 0
-    # Three more of one layer: what is being selected, joined, and given back by the gradient.
+    # Three more copies for one layer: the selected, the joined, and the gradient's.
     copies = shape.layers * (shape.kv_heads + repeated) + 3 * shape.heads
     grows = _grows(params)
     fanned_out = max(FAN_OUT * limit, length) if response > 1 or grows else 0
-    # As wide as a prompt and its response; as high as the response, or where prompts grow as an episode.
+    # As wide as a prompt and its response; as high as the response or, if prompts grow, as an episode.
     mask = (max(limit, length) * length if grows else fanned_out * (response - 1)) * (1 + size)
     return {
         "batch: activations": max(limit, length) * (shape.layers + 1) * kept,
@@ -222,12 +222,12 @@ def _kept(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, 
 
 
 def _grows(params: Params) -> bool:
-    """Whether a step's prompt goes on from the one before."""
+    """Whether a step's prompt extends the previous one."""
     return params.policy.make_state_update().grows
 
 
 def _checkpointed(params: Params, shape: ModelShape, size: int, kept: int) -> dict[str, int]:
-    """Where every layer keeps its input, and one at a time all else."""
+    """Bytes if every layer keeps its input, and one layer at a time everything."""
     length = longest(params, shape)
     tokens = max(params.training.microbatch_tokens, length)
     keys_and_values = 2 * shape.head_size * (shape.kv_heads + 4 * shape.heads) * size

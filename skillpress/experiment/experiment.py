@@ -1,7 +1,7 @@
 """An experiment's parts, made from its parameters.
 
-Each section makes the part that it describes; here they are put together. This is the one place where the
-whole parameters are read. Everything else is handed the parts it needs.
+Each section makes the part that it describes; here they are combined. Only this file reads all parameters.
+Everything else receives the parts it needs.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.advice import SkillAdvice
 from skillpress.skills.library.library import Skill
 
-if TYPE_CHECKING:  # training alone depends on the algorithms' files
+if TYPE_CHECKING:  # only training depends on the algorithms' files
     from skillpress.learn.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What one params file describes."""
+    """The experiment that one params file describes."""
 
     params: Params
 
@@ -78,7 +78,7 @@ class Experiment:
 
     @cached_property
     def domain_words(self) -> tuple[str, ...]:
-        """What ``policy.domain_tokens`` asks to make tokens of."""
+        """The words that ``policy.domain_tokens`` makes into tokens."""
         section, listed = self.params.policy, self.bundle.domain_words
         words: dict[str, Sequence[str]] = {"markers": MARKERS.get(section.parser_name(self.rendering), ())}
         if listed is not None:
@@ -87,12 +87,12 @@ class Experiment:
 
     @cached_property
     def parser(self) -> Parser:
-        """What reads the responses: the rendering's own parser, or the one that is asked for."""
+        """The parser of responses: the rendering's own, or the one that ``policy.parser`` names."""
         return self.params.policy.make_parser(self.rendering)
 
     @cached_property
     def state_update(self) -> StateUpdate:
-        """What the agent keeps of its past."""
+        """How the agent's state includes its past."""
         return self.params.policy.make_state_update()
 
     @cached_property
@@ -107,7 +107,8 @@ class Experiment:
 
     @cached_property
     def training_sampling(self) -> Sampling:
-        """How tokens are drawn while training: from all of them, or importance ratios would be biased."""
+        """How tokens are drawn while training: from the whole vocabulary, because otherwise importance ratios
+        would be biased."""
         return self.params.sampling.make()
 
     @cached_property
@@ -131,10 +132,10 @@ class Experiment:
         """The engine that samples from a policy.
 
         Args:
-            ranks: the processes that each make one; None is this process alone.
+            ranks: the processes that each make an engine; None means this process alone.
 
         Raises:
-            UserError: what the engine needs is not installed, not started, or does not fit the policy.
+            UserError: a requirement of the engine is not installed, not started, or does not fit the policy.
         """
         longest = self.params.policy.context_tokens + self.params.sampling.max_new_tokens
         return self.params.engine.make(
@@ -148,7 +149,7 @@ class Experiment:
         )
 
     def prompter(self, policy: Policy) -> Prompter:
-        """How prompts are made: within their budget, and within what the model can take."""
+        """How prompts are made, within their budget and within the model's context."""
         room = policy.context_length - self.params.sampling.max_new_tokens
         budget = min(self.params.policy.context_tokens, room)
         return Prompter(rendering=self.rendering, encode=policy.encode, budget=budget, extend=policy.extend)
@@ -159,7 +160,7 @@ class Experiment:
         """The policy as an agent in the environment.
 
         Args:
-            reflection: how it reflects on earlier attempts, where it is given any.
+            reflection: how it reflects on earlier attempts, if it receives any.
         """
         return LanguageAgent(
             prompter=self.prompter(policy),
@@ -180,16 +181,16 @@ class Experiment:
         """A collector for the environment, to be closed after use.
 
         Args:
-            sharing: processes that each have such a collector on this machine.
-            advise: what the agent is given in every episode; None is nothing.
+            sharing: number of processes on this machine with such a collector.
+            advise: gives the agent advice in every episode; None gives no advice.
         """
         return Collector(self._environments(sharing), agent, self.params.sampling.slots, advise=advise)
 
     def advice(self, skills: Callable[[int], Sequence[Skill]]) -> SkillAdvice | None:
-        """How an agent is told skills of a library; None where the experiment has none.
+        """How an agent receives a library's skills; None if the experiment has no library.
 
         Args:
-            skills: version of the weights that play to the library's skills.
+            skills: maps the version of the playing weights to the library's skills.
         """
         library = self.params.skills.library
         if library is None:

@@ -1,8 +1,8 @@
-"""Whether an experiment fits into the memory of some devices, and what makes one fit that does not.
+"""Whether an experiment fits into the memory of some devices, and which changes would make it fit.
 
-A remedy is one key of the parameters, or a few together, and is named only if the experiment with it fits by
-the same estimate. The harmless ones come first: what costs time alone, then what shares more, then what makes
-it another experiment.
+A remedy is one key of the parameters, or a few together. It is proposed only if the same estimate says that
+the changed experiment fits. Harmless remedies come first: those that cost only time, then those that share
+more, then those that change the experiment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from skillpress.experiment.params import Params, check_params, merge
 from skillpress.learn.training.learner import read_configuration
 
 MARGIN = 0.1
-"""Share of a device's memory that is left free: for the context and the graphs of CUDA, NCCL's buffers, the
-gaps of an allocator, and everything else that the estimate does not count."""
+"""Share of a device's memory that stays free for CUDA's context and graphs, NCCL's buffers, the allocator's
+gaps, and everything else that the estimate does not count."""
 STAGES = 4
 """Number of ZeRO's stages, from 0."""
 RANK = 32
@@ -32,36 +32,36 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Devices:
-    """Where processes of imitation and training are to run."""
+    """The devices on which processes of imitation and training run."""
 
     words: str
-    """What they are called."""
+    """Name of the devices in messages."""
     memory: int
-    """Bytes of each."""
+    """Bytes of memory of each."""
     count: int | None
-    """How many GPUs there are, one for each process; None where all processes share the memory of a machine
-    without any."""
+    """Number of GPUs, one for each process; None if all processes share the memory of a machine without
+    GPUs."""
     here: bool = False
-    """Whether they are this machine's."""
+    """Whether the devices are this machine's."""
 
     def suffice(self, processes: int) -> bool:
-        """Whether there is one for each of so many processes."""
+        """Whether there is a device for each of so many processes."""
         return self.count is None or processes <= self.count
 
     def room(self, processes: int) -> int:
-        """Bytes that each of so many processes may take."""
+        """Bytes that each of so many processes can use."""
         free = int(self.memory * (1 - MARGIN))
         return free // processes if self.count is None else free
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What one process asks for at most."""
+    """The most memory that one process asks for."""
 
     size: int
     """Bytes."""
     phase: str
-    """When it asks for them."""
+    """Phase in which the process asks for them."""
 
 
 def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
@@ -78,16 +78,16 @@ def demand(params: Params, shape: ModelShape, on_gpu: bool) -> Demand:
 
 
 def fits(params: Params, shape: ModelShape, devices: Devices) -> bool:
-    """Whether each process has the memory that it asks for, and a margin is left."""
+    """Whether each process has the memory that it asks for, and a margin stays free."""
     return _excess(params, shape, devices) <= 0
 
 
 def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> list[Changes]:
-    """What makes an experiment fit that does not: every single key that does, else a few keys together;
-    nothing where they do not suffice either.
+    """Changes that make an experiment fit: every single key that suffices, else a few keys together. Empty if
+    even those do not suffice.
 
     Args:
-        values: the whole parameters.
+        values: all parameters.
     """
     params = check_params(values, source="the parameters")
     levers = list(_levers(params, shape, devices))
@@ -99,7 +99,8 @@ def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> 
     single = [next((option for option in lever if excess(option) <= 0), None) for lever in levers]
     if fitting := [option for option in single if option is not None]:
         return fitting
-    # From every number of processes too: fewer of them share less, but all of a machine's memory is theirs.
+    # Start from every number of processes too: fewer processes share less, but each has more of a machine's
+    # memory.
     starts = [{}, *({"processes": number} for number in _numbers_of_processes(params, devices))]
     together = [found for start in starts if (found := _together(start, levers, excess)) is not None]
     return sorted(together, key=len)[:1]
@@ -108,7 +109,8 @@ def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> 
 def _together(
     start: Changes, levers: Sequence[Sequence[Changes]], excess: Callable[[Changes], float]
 ) -> Changes | None:
-    """One lever after the other, each as far as it is needed, until the experiment fits."""
+    """Pulls one lever after another, each as far as needed, until the experiment fits; None if it never
+    does."""
     held = start
     for lever in levers:
         tried = [{**held, **option} for option in lever if not start.keys() & option.keys()]
@@ -127,14 +129,14 @@ def _without_what_is_not_needed(changes: Changes, excess: Callable[[Changes], fl
 
 
 def _excess(params: Params, shape: ModelShape, devices: Devices) -> float:
-    """Bytes that a process asks for beyond what it may take; without end where one has no device."""
+    """Bytes that a process asks for beyond its limit; infinite if a process has no device."""
     if not devices.suffice(params.processes):
         return inf
     return demand(params, shape, devices.count is not None).size - devices.room(params.processes)
 
 
 def _levers(params: Params, shape: ModelShape, devices: Devices) -> Iterator[list[Changes]]:
-    """Each with its settings, from the one that changes least to the one that saves most."""
+    """Levers, each with its settings from the one that changes least to the one that saves most."""
     training, engine = params.training, params.engine.model_dump()
     stage, kind = int(training.deepspeed[len("zero")]), training.deepspeed.partition("_")[2]
     numbers: list[Changes] = [{"processes": each} for each in _numbers_of_processes(params, devices)]
@@ -157,7 +159,7 @@ def _levers(params: Params, shape: ModelShape, devices: Devices) -> Iterator[lis
         ]
     if training.lora is None:
         yield [{"training.lora": {"rank": RANK, "alpha": 2 * RANK}}]
-    if params.imitation.demonstrations:  # which no stage of ZeRO shares
+    if params.imitation.demonstrations:  # no stage of ZeRO shares imitation
         yield [{"imitation.demonstrations": 0}]
 
 
@@ -168,8 +170,8 @@ def _halves(number: int, least: int) -> Iterator[int]:
 
 
 def _numbers_of_processes(params: Params, devices: Devices) -> list[int]:
-    """Others that can share a step's tasks: fewer where all share one memory, or where there are not so many
-    devices; more where each brings its own."""
+    """Other numbers of processes that can share a step's tasks: fewer if all share one memory or if there are
+    too few devices; more if each has its own memory."""
     now, tasks = params.processes, params.training.tasks_per_step
     possible = [number for number in range(1, tasks + 1) if tasks % number == 0]
     if devices.count is None or now > devices.count:
@@ -179,7 +181,7 @@ def _numbers_of_processes(params: Params, devices: Devices) -> list[int]:
 
 
 def changed(values: Mapping[str, Any], changes: Changes) -> Params | None:
-    """The parameters with the changes; None where they are refused."""
+    """The parameters with the changes; None if they are refused."""
     overlay: dict[str, Any] = {}
     for key, value in changes.items():
         section, _, name = key.rpartition(".")

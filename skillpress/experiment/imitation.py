@@ -1,7 +1,7 @@
-"""The warm start of a policy as a job for ranks: described and started.
+"""Describes and starts a job in which ranks imitate: the warm start of a policy.
 
-What a rank does stands in ``imitation_job.py``, which is imported in the ranks: the process that only waits
-for them starts without torch.
+``imitation_job.py`` has the work of one rank and is imported only there, so the process that waits for the
+ranks starts without torch.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ class ImitationJob:
     output: Path
     """The imitating policy's folder."""
     store: ResumeStore
-    """Where an interrupted job goes on from."""
+    """Store from which an interrupted job resumes."""
 
 
 @dataclass(frozen=True)
 class ImitationResult:
-    """What an imitation leaves beside the policy."""
+    """The figures of an imitation."""
 
     losses: list[float]
-    """Nats per token, of every update."""
+    """Loss of every update, in nats per token."""
     parameters: int
-    """Weights of the policy."""
+    """Number of the policy's weights."""
     thoughts: int = 0
-    """Samples of ``imitation.thoughts`` among those that were imitated."""
+    """Number of imitated samples from ``imitation.thoughts``."""
     peak_rate: float = 0.0
     """The largest learning rate of an update."""
 
     def metrics(self) -> dict[str, float]:
-        """``loss`` is the mean over the last tenth of the updates; what an imitation lacks is left out."""
+        """``loss`` is the mean over the last tenth of the updates; figures that an imitation lacks are left
+        out."""
         found = {"parameters": float(self.parameters)}
         if self.losses:
             last = self.losses[-(len(self.losses) // 10 + 1) :]
@@ -57,19 +58,19 @@ class ImitationResult:
 
 @dataclass(frozen=True)
 class ImitationProgress:
-    """How far one rank has come."""
+    """Progress of one rank."""
 
     done: int
-    """Demonstrations of its own, or updates."""
+    """Number of its finished demonstrations, or of updates."""
     total: int
     loss: float | None = None
-    """Of the last update; None while demonstrations are made."""
+    """Loss of the last update; None while demonstrations are made."""
 
 
 def imitate_demonstrations(
     job: ImitationJob, on_progress: Callable[[int, ImitationProgress], None]
 ) -> ImitationResult:
-    """Run the job to its end; progress is told with the rank that it is of, updates by rank 0."""
+    """Run the job to its end. Progress is reported with its rank; only rank 0 reports updates."""
     return run_ranks(partial(_imitate, job, free_port()), job.params.processes, on_progress)[0]
 
 

@@ -1,7 +1,8 @@
-"""What one rank of an imitation does: demonstrate a block of tasks, then learn from everybody's.
+"""One rank of an imitation: it demonstrates a block of tasks, then learns from the demonstrations of all
+ranks.
 
-The demonstrations are dealt out in blocks and read back in their order, so the samples are the same
-whatever the number of ranks. Every update's batch is then shared out among them.
+Each rank makes one block of demonstrations. They are read back in order, so the samples do not depend on the
+number of ranks. The ranks then divide every update's batch.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from skillpress.play.workers.pool import cores
 from skillpress.play.workers.ranks import Report
 
 REPORT_SECONDS = 0.5
-"""Between two reports of demonstrations; Countdown's oracle makes a thousand in a second."""
+"""Seconds between two reports of demonstrations; Countdown's oracle makes a thousand per second."""
 
 
 def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Report) -> ImitationResult:
@@ -65,7 +66,7 @@ def imitate_rank(job: ImitationJob, port: int, rank: int, size: int, report: Rep
 
 
 def _thoughts(job: ImitationJob, policy: Policy) -> list[Sample]:
-    """The samples of reverse parsing, in their order; none where none are asked for."""
+    """The samples of reverse parsing, in order; empty without ``imitation.thoughts``."""
     params, experiment = job.params, Experiment(job.params)
     if params.imitation.thoughts is None:
         return []
@@ -75,7 +76,7 @@ def _thoughts(job: ImitationJob, policy: Policy) -> list[Sample]:
 
 
 def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) -> list[Sample]:
-    """The samples of all demonstrations, in their order; a block of them is made here."""
+    """The samples of all demonstrations, in order; this rank makes one block of them."""
     count = job.params.imitation.demonstrations
     if not count:
         return []
@@ -92,7 +93,7 @@ def _samples(job: ImitationJob, policy: Policy, ranks: Ranks, report: Report) ->
 def _block(
     job: ImitationJob, policy: Policy, block: int, edges: list[int], size: int, report: Report | None = None
 ) -> list[Sample]:
-    """One rank's samples: made where they are missing, otherwise read."""
+    """One rank's samples: read if they exist, otherwise made."""
     experiment, section = Experiment(job.params), job.params.imitation
     start, end = edges[block], edges[block + 1]
     show = partial(

@@ -1,4 +1,4 @@
-"""What of a transformer decides how much memory it takes, and these figures of models that params name."""
+"""The figures of a transformer that decide its memory, and these figures for models that params name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModelShape:
-    """What of a transformer decides its memory."""
+    """The figures of a transformer that decide its memory."""
 
     parameters: int
-    """Tied embeddings counted once."""
+    """Number of weights, with tied embeddings counted once."""
     layers: int
     hidden: int
     kv_heads: int
@@ -20,9 +20,9 @@ class ModelShape:
     intermediate: int
     """Width of the feed-forward layers."""
     soft_cap: bool = False
-    """Whether logits are capped, which keeps one more copy of them."""
+    """Whether logits are capped softly, which keeps one more copy of them."""
     positions: int | None = None
-    """Tokens of a prompt and its response together that it takes at most; None is any number."""
+    """The most tokens of a prompt and its response together; None means no limit."""
 
     @property
     def linear_layers(self) -> tuple[tuple[int, int], ...]:
@@ -33,7 +33,7 @@ class ModelShape:
         return (*attention, inner, inner, (self.intermediate, self.hidden))
 
     def adapter(self, rank: int) -> int:
-        """Weights of low-rank changes of all linear layers."""
+        """Number of weights of low-rank changes of all linear layers."""
         return rank * self.layers * sum(inner + outer for inner, outer in self.linear_layers)
 
 
@@ -79,4 +79,4 @@ KNOWN_SHAPES = {
         intermediate=1536,
     ),
 }
-"""Models that experiments name, for when their configuration is not at hand."""
+"""Models that experiments name, in case their configuration is not available."""

@@ -1,9 +1,9 @@
 """Every parameter of an experiment, one section of params.yaml to one class.
 
-A params file is read whole and checked before any work is done: unknown keys, wrong types, values
-out of range and combinations that cannot work are refused with the key's path, the value and what
-is allowed. What each key means stands beside it in params.yaml. The class of a section lives with what the
-section describes; what must hold between sections stands in ``rules.py``.
+A params file is read whole and checked before any work starts. Unknown keys, wrong types, values out of range
+and combinations that cannot work are refused with the key's path, the value and what is allowed. Comments in
+params.yaml explain each key. The class of a section is next to the code that the section describes; rules
+between sections are in ``rules.py``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EvaluationParameters(Section):
         """How tokens are drawn while evaluating.
 
         Args:
-            max_new_tokens: tokens of a response at most (``sampling.max_new_tokens``).
+            max_new_tokens: the most tokens of a response (``sampling.max_new_tokens``).
         """
         return Sampling(self.temperature, self.top_p, self.top_k, max_new_tokens)
 
@@ -89,7 +89,7 @@ class Params(Section):
 
 
 def load_params(path: str | Path = "params.yaml", *overlays: str | Path) -> Params:
-    """The experiment of a params file with overlays laid over it in order.
+    """The experiment of a params file, with overlays applied in order.
 
     Raises:
         ParamsError: a file is missing or not YAML, or a key, type or value is wrong.
@@ -129,10 +129,10 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with the overlay's keys laid over it, section by section.
+    """``base`` with the overlay's keys applied, section by section.
 
-    A section that gives another ``name`` than the one below replaces it whole: no key of Countdown's
-    means anything to another environment, none of GRPO's to another algorithm.
+    If the overlay's section has another ``name`` than the base's, it replaces that section whole: Countdown's
+    keys mean nothing to another environment, nor GRPO's to another algorithm.
     """
     merged = dict(base)
     for key, value in overlay.items():

@@ -1,6 +1,6 @@
-"""What is wrong with parameters, a line each: where, the value, and what would be right.
+"""Mistakes in parameters, one line each: the place, the value, and what would be right.
 
-Pydantic says what a key must be; what a misspelt key was meant to be follows from the keys of its section.
+Pydantic says what a key must be. The keys of a section show what a misspelt key was meant to be.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from skillpress.core.sections import ByName
 
 Model = type[BaseModel]
 MOST = 2**63 - 1
-"""No number is larger: files hold 64 bits."""
+"""The largest number allowed: files hold 64 bits."""
 LONGEST_SHOWN = 200
-"""Characters of a value in a message."""
+"""The most characters of a value in a message."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def mistakes(root: Model, values: Mapping[str, Any], error: ValidationError) -> list[str]:
-    """A line for each mistake that pydantic found in a whole experiment's values."""
+    """One line for each mistake that pydantic found in an experiment's values."""
     return [_describe(root, values, dict(detail)) for detail in error.errors(include_url=False)]
 
 
 def unwritable(values: Any, path: str = "") -> Iterator[str]:
-    """A line for each number, key or text that no file of ours can hold."""
+    """One line for each number, key or text that our files cannot hold."""
     if isinstance(values, Mapping):
         for key, value in values.items():
             place = f"{path}.{key}" if path else str(key)
@@ -49,7 +49,7 @@ def unwritable(values: Any, path: str = "") -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, in a line that can be read."""
+    """A value for a message, as one readable line."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 20]} ... {text[-15:]}"
 
@@ -73,7 +73,7 @@ def _describe(root: Model, values: Mapping[str, Any], detail: dict[str, Any]) ->
 
 
 def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> list[str]:
-    """The keys of the section at a path; none where no section is known there."""
+    """The keys of the section at a path; empty if no section is known there."""
     found: Model | None = root
     at: Any = values
     for key in path:
@@ -84,7 +84,7 @@ def _keys(root: Model, values: Mapping[str, Any], path: Sequence[int | str]) -> 
 
 
 def _section(field: FieldInfo, values: Any) -> Model | None:
-    """The section that a field holds, also where it may be None or where its values name its class."""
+    """The section that a field holds, even if it may be None or if its values name its class."""
     by_name = next((part for part in field.metadata if isinstance(part, ByName)), None)
     name = values.get("name") if isinstance(values, Mapping) else None
     if by_name is not None and isinstance(name, str) and name in by_name.registry:

@@ -1,8 +1,8 @@
-"""What must hold between the sections of params.yaml.
+"""Rules between the sections of params.yaml.
 
 A section checks its own keys. A rule looks at several sections and raises a ``ValueError`` that names the
-keys, their values and what would be right. Rules are checked in the order of ``RULES``, and the first that is
-broken is reported.
+keys, their values and what would be right. Rules are checked in the order of ``RULES``, and the first broken
+one is reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skillpress.experiment.params import Params
 
 TAGGED_PARSERS = frozenset({"tagged", "lenient"})
-"""They read the same answers, so one may stand in for the other."""
+"""Parsers that read the same answers, so one may replace the other."""
 NOTES = frozenset({"observations", "notepad", "summarize"})
 """The state updates that write notes."""
 
@@ -36,7 +36,7 @@ def check_rules(params: Params) -> None:
     """Check every rule.
 
     Raises:
-        ValueError: one is broken.
+        ValueError: a rule is broken.
     """
     for rule in RULES:
         rule(params)

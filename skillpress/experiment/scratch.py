@@ -1,4 +1,5 @@
-"""A policy made from nothing: the words of its prompts and answers, from every section that adds some."""
+"""A policy from scratch: its vocabulary has the words of all sections that add words to prompts or
+answers."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from skillpress.skills.library.advice import with_advice_words
 
 
 def scratch_policy(params: Params) -> Policy:
-    """A policy of fresh weights, whose vocabulary is the environment's with the words of memory and library.
+    """A policy with fresh weights. Its vocabulary is the environment's, plus the words of memory and library.
 
     Raises:
         ParamsError: the environment has no compact vocabulary, or one that lacks what prompts need.
@@ -42,10 +43,10 @@ def scratch_policy(params: Params) -> Policy:
 
 
 def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabulary:
-    """The words with those of the memory, which also stand in every prompt.
+    """The vocabulary plus the words of the memory, which are also in every prompt.
 
     Raises:
-        ParamsError: the environment has such words itself.
+        ParamsError: the environment already has such words.
     """
     memory = params.policy.make_memory()
     if not isinstance(memory, MemoryWords):
@@ -63,10 +64,10 @@ def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabu
 
 
 def _context_words(vocabulary: ScratchVocabulary, params: Params) -> int:
-    """Words in the longest prompt of a scratch policy.
+    """Number of words of a scratch policy's longest prompt.
 
     Raises:
-        ParamsError: prompts are to grow, and the rendering has no continuations.
+        ParamsError: prompts must grow, but the rendering has no continuations.
     """
     section = params.policy
     first = vocabulary.state_words + section.knowledge_words

@@ -1,7 +1,8 @@
-"""Who writes a library's skills, from ``skills.library.teacher``; imported where an experiment has a teacher.
+"""The teacher that writes a library's skills (``skills.library.teacher``); imported only by experiments that
+have one.
 
-The teacher is asked as a judge is: greedily, each question with a seed of its own, until it answers or its
-time is up.
+The teacher answers like a judge: greedily, with a separate seed for each question. A question is repeated
+until the teacher answers or its time is up.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from skillpress.skills.library.parameters import TeacherParameters
 from skillpress.skills.library.teacher import remembering
 
 AT_ONCE = 4
-"""Requests under way at most."""
+"""The most requests at the same time."""
 
 
 def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
     """A model behind a chat-completions server.
 
     Args:
-        folder: where its answers are kept until the training has ended, and what they cost.
+        folder: stores its answers and their cost until the training has ended.
 
     Raises:
-        ChatError: the address is none, or the key's variable is not set.
+        ChatError: the address is invalid, or the key's variable is not set.
     """
     server = ChatServer(
         section.url, section.model, key_variable=section.key_variable, omit=tuple(section.omit)
@@ -52,6 +53,6 @@ def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
 
 
 def _whole_lines(client: ChatClient, prompt: str, seed: int, what: str) -> str:
-    """The teacher's answer; half a rule is none, so that a line that was cut off is left out."""
+    """The teacher's answer without a line that was cut off, because half a rule is useless."""
     answer = client.ask(prompt, seed, what)
     return answer.text.rpartition("\n")[0] if answer.ended == "cut_off" else answer.text

@@ -1,4 +1,4 @@
-"""How many tokens an action takes, before and after domain words became tokens of their own."""
+"""Number of tokens of an action, before and after domain words became single tokens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skillpress.models.policy.domain_tokens import mean_tokens
 from skillpress.models.policy.pretrained import load_pretrained
 
 TASKS = 32
-"""Whose demonstrations are counted, at most."""
+"""The most tasks whose demonstrations are counted."""
 
 
 def token_counts(experiment: Experiment, after: str, tasks: Sequence[Task]) -> dict[str, float]:
     """Mean tokens of the actions that an oracle takes in these tasks, by the tokenizer of ``policy.model``
-    and by that of the folder ``after``. Nothing where nobody demonstrates, or no word becomes a token."""
+    and by that of the folder ``after``. Empty if there is no oracle, or if no word becomes a token."""
     section, some = experiment.params.environment, tasks[:TASKS]
     if not (experiment.domain_words and section.has_oracle):
         return {}

@@ -1,7 +1,7 @@
 """A whole training run as a job for ranks: from a start policy and tasks to a trained policy.
 
-What a rank does stands in ``training_job.py``, which is imported in the ranks: the process that only waits
-for them starts without torch.
+``training_job.py`` has the work of one rank and is imported only there, so the process that waits for the
+ranks starts without torch.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from skillpress.play.workers.ranks import Report, free_port, run_ranks
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What to train on and where everything lies."""
+    """The inputs of a training run and the places of its outputs."""
 
     params: Params
     tasks: Path
     """The training tasks."""
     validation: Path
-    """The tasks by which the best step is found; played where ``training.keep`` is ``best``."""
+    """The tasks that decide the best step; played only if ``training.keep`` is ``best``."""
     unseen: Path
-    """The tasks of a kind that training never meets, for ``training.probe``; no file where there are none."""
+    """The tasks of a kind that training never meets, for ``training.probe``; the file is missing if there are
+    no such tasks."""
     start: Path
     """The model folder to start from."""
     output: Path
@@ -37,18 +38,19 @@ class TrainingJob:
     history: Path
     """The file for the dictionaries of all steps."""
     library: Path
-    """The file for the skill library with its history; empty where the experiment has none."""
+    """The file for the skill library with its history; empty if the experiment has no library."""
     episodes: TrainedEpisodes
-    """The files for a sample of the episodes that were learned from."""
+    """The files for a sample of the episodes that training learned from."""
     probes: Path
-    """The file for what ``training.probe`` finds."""
+    """The file for the rows of ``training.probe``."""
     checkpoints: Checkpoints
-    """Where an interrupted run goes on from; its key names all that decides the result."""
+    """Checkpoints from which an interrupted run resumes; their key covers everything that decides the
+    result."""
 
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Told (step, metrics) after every training step; of a resumed run, only the steps still to do. Of step 0,
-the start, it is told where that is probed."""
+"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
+is the start policy, which is reported if it is probed."""
 
 
 def train(
@@ -59,20 +61,21 @@ def train(
 ) -> list[dict[str, float]]:
     """Run the job to its end, from its last checkpoint if it has one; rank 0 reports.
 
-    Where a launcher started this process it is one of the ranks, and the others' launcher starts them;
-    otherwise the ranks are started from here.
+    If a launcher started this process, the process is one of the ranks, and the launcher starts the others.
+    Otherwise this function starts the ranks.
 
     Args:
-        gang: the cluster that the ranks are spread over; this machine where there is none.
-        on_loss: told which rank of the gang was lost, before all go on from the last checkpoint.
+        gang: the cluster that the ranks are spread over; without one they run on this machine.
+        on_loss: receives the number of a lost rank of the gang, before all ranks resume from the last
+            checkpoint.
 
     Returns:
-        The training curve, one row of metrics per step, those before a resumption included.
+        The training curve: one row of metrics per step, including steps before a resumption.
 
     Raises:
         LaunchError: the launcher started another number of ranks than ``processes``.
-        ClusterError: the gang finds no room.
-        RankError: a rank was lost; of a gang, once too often.
+        ClusterError: the cluster has no room for the gang.
+        RankError: a rank was lost; in a gang, more often than is allowed.
     """
     processes, silence = job.params.processes, job.params.training.timeout
     launch = launch_of_environment()
@@ -89,7 +92,7 @@ def train(
 
 
 class _OnceEach:
-    """Tells of every step once; a gang that starts again repeats those since its checkpoint, bit for bit."""
+    """Reports every step once. A gang that restarts repeats the steps since its checkpoint, bit for bit."""
 
     def __init__(self, on_step: OnStep) -> None:
         self._on_step, self._last = on_step, -1

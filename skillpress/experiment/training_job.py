@@ -1,4 +1,4 @@
-"""What one rank of a training run does: build its parts, here and once, and hand them to the loop."""
+"""One rank of a training run: it builds its parts once and passes them to the loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from skillpress.skills.history import write_history
 from skillpress.skills.library.library import SkillLibrary, write_library
 
 ACCOUNT_CHARACTERS = 2
-"""Per token of a prompt's budget: so long may the account of an earlier attempt be, about half a prompt."""
+"""Characters of an earlier attempt's account per token of a prompt's budget; this is about half a prompt."""
 
 
 def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report) -> list[dict[str, float]]:
@@ -47,13 +47,13 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
     (step, metrics).
 
     Returns:
-        The training curve, those rows before a resumption included.
+        The training curve, including rows before a resumption.
     """
     params, section, experiment = job.params, job.params.training, Experiment(job.params)
     join_ranks(ranks, port, section.timeout)
     policy = load_policy(job.start, params.policy.dtype)
     torch.nn.Module.to(policy.model, ranks.device)
-    engine = experiment.engine(policy, ranks)  # of the whole policy, before an adapter is put into it
+    engine = experiment.engine(policy, ranks)  # it takes the whole policy, before an adapter is inserted
     further = experience(params, policy)
     learner = _learner(experiment, policy, ranks, further)
     tasks, evolution = read_tasks(job.tasks), _evolution(job, experiment, ranks)
@@ -104,7 +104,8 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
 
 
 def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
-    """Write what a training leaves beside its policy; a file of each kind, where it had none an empty one."""
+    """Write a training's other outputs: one file of each kind, which is empty if there is nothing to
+    write."""
     write_history(job.history, step.history.steps)
     write_library(job.library, step.evolution.library if step.evolution else SkillLibrary())
     step.sample.write(job.episodes)
@@ -115,7 +116,7 @@ def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
 
 
 def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Experience | None) -> Learner:
-    """The policy in training; an adapter is put into it where one is trained in its place."""
+    """The learner of the policy; if an adapter is trained in its place, the adapter is inserted."""
     params, section = experiment.params, experiment.params.training
     adapter = None
     if section.lora is not None:
@@ -149,7 +150,7 @@ def _groups(
     ranks: Ranks,
     further: Experience | None,
 ) -> GroupCollector:
-    """What plays a step's groups."""
+    """The collector that plays a step's groups."""
     params = experiment.params
     return GroupCollector(
         tasks=tasks,
@@ -165,7 +166,7 @@ def _groups(
 
 
 def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:
-    """What the dictionary does to rewards."""
+    """The part that fits the dictionary and shapes rewards."""
     params = experiment.params
     return RewardShaper(
         projection=experiment.bundle.projection_of(params.environment),
@@ -178,7 +179,7 @@ def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:
 
 
 def _mismatch(params: Params, learner: Learner, engine: Engine, ranks: Ranks) -> MismatchCheck:
-    """What compares engine and learner."""
+    """The comparison of engine and learner."""
     return MismatchCheck(
         learner=learner,
         ranks=ranks,
@@ -191,7 +192,7 @@ def _mismatch(params: Params, learner: Learner, engine: Engine, ranks: Ranks) ->
 def _probe(
     job: TrainingJob, experiment: Experiment, tasks: Sequence[Task], collector: Collector, ranks: Ranks
 ) -> Probe | None:
-    """What looks at the policy every few steps; None where nothing does."""
+    """The probe of the policy every few steps; None without ``training.probe``."""
     params, section = job.params, job.params.training.probe
     if section is None:
         return None
@@ -214,14 +215,14 @@ def _probe(
 
 
 def _value_head(params: Params, policy: Policy) -> ValueHead | None:
-    """What tells states' worth; None where the algorithm does not ask."""
+    """The value head; None if the algorithm does not ask for values."""
     if not params.algorithm.needs_values:
         return None
     return ValueHead(policy.model, params.environment.max_steps, params.algorithm.head_rate)
 
 
 def _replay(job: TrainingJob, tasks: Sequence[Task], ranks: Ranks) -> ReplayBuffer | None:
-    """The groups that may be learned from again; None where nothing is."""
+    """The buffer of groups to learn from again; None without ``training.replay``."""
     section = job.params.training.replay
     if section is None:
         return None
@@ -236,7 +237,7 @@ def _replay(job: TrainingJob, tasks: Sequence[Task], ranks: Ranks) -> ReplayBuff
 
 
 def _evolution(job: TrainingJob, experiment: Experiment, ranks: Ranks) -> LibraryEvolution | None:
-    """How the skill library grows; None where the experiment has none."""
+    """The evolution of the skill library; None if the experiment has none."""
     section = job.params.skills.library
     if section is None:
         return None
@@ -251,7 +252,7 @@ def _evolution(job: TrainingJob, experiment: Experiment, ranks: Ranks) -> Librar
 
 
 def experience(params: Params, policy: Policy) -> Experience | None:
-    """What is learned beside the algorithm's rollouts; None where that is nothing."""
+    """The method of further attempts; None if the experiment has no such method."""
     section = params.policy
     return params.experience.make(
         Setting(

@@ -1,7 +1,7 @@
-"""How much an experiment does at most: episodes, their steps, and the tokens that pass through the model.
+"""The most work of an experiment: episodes, their steps, and the tokens that pass through the model.
 
-Everything comes from the parameters alone: every episode and every demonstration lasts T steps, every prompt
-fills its budget, every response its length.
+Every figure comes from the parameters alone: every episode and every demonstration lasts T steps, every
+prompt fills its budget, and every response its length.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skillpress.learn.training.mismatch import RESPONSES
 
 @dataclass(frozen=True)
 class Work:
-    """What one part of an experiment asks for at most."""
+    """The most work of one part of an experiment."""
 
     episodes: int
     environment_steps: int
@@ -25,7 +25,7 @@ class Work:
 
     @property
     def tokens(self) -> int:
-        """Tokens that pass through the model."""
+        """Number of tokens that pass through the model."""
         return self.prompt_tokens + self.sampled_tokens
 
 
@@ -53,7 +53,7 @@ def work(params: Params) -> dict[str, Work]:
 
 
 def replayed(params: Params) -> Work:
-    """What training learns from once more; nobody samples it or acts again."""
+    """The episodes that training learns from again; they need no sampling and no environment."""
     training = params.training
     if training.replay is None:
         return Work(episodes=0, environment_steps=0, prompt_tokens=0, sampled_tokens=0)
@@ -67,13 +67,13 @@ def _work(params: Params, episodes: int) -> Work:
 
 
 def imitated(params: Params) -> Work:
-    """The demonstrations, from which imitation learns in each of its epochs. The thoughts of
+    """Imitation's demonstrations, from which it learns in each of its epochs. The thoughts of
     ``imitation.thoughts`` are not counted: no parameter says how many there are."""
     return _work(params, params.imitation.demonstrations)
 
 
 def scored(params: Params) -> dict[str, int]:
-    """Passes that training makes through the model without a way back, by their reason, in tokens."""
+    """Tokens of training's passes through the model without a backward pass, by the reason for the pass."""
     training, algorithm = params.training, params.algorithm
     learned = work(params)["train_policy"].tokens + replayed(params).tokens
     longest = params.policy.context_tokens + params.sampling.max_new_tokens
