@@ -44,11 +44,11 @@ class SuccessBuffer:
         self._sequences.extend(tuple(sequence) for sequence in batch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the sequences, oldest first, as JSON can hold them."""
+        """The sequences for a checkpoint, oldest first, as JSON values."""
         return {"sequences": [list(sequence) for sequence in self._sequences]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``state_dict`` gave.
+        """Restore the sequences that ``state_dict`` returned.
 
         Raises:
             ValueError: there are more sequences than the capacity.

@@ -1,10 +1,10 @@
 """A dictionary laid over a corpus, kept up to date while phrases are added and removed.
 
 For every place i of a sequence the cover stores which phrases start there (one bit per length), and the
-fewest phrases that cover the skills before it (forward) and from it on (backward). That tells what a new
-phrase p would save without cutting anything again. If p occurs once, at i, the best cut that uses it costs
+fewest phrases that cover the skills before it (forward) and from it on (backward). From these the saving of a
+new phrase p follows without a new segmentation. If p occurs once, at i, the best cut that uses it costs
 forward(i) + 1 + backward(i + |p|). If it occurs often, only the stretch between its first and last occurrence
-is worked through. Sequences without p are not touched.
+is computed again. Sequences without p are not touched.
 """
 
 from __future__ import annotations

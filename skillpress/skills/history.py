@@ -1,8 +1,8 @@
 """The learned phrases of every training step's dictionary, on disk.
 
-Every step fits its own dictionary. A history keeps the phrases of each with their uses, and nothing else; the
-training curve has the bits. The file lists every phrase once and steps refer to it by number, so that
-hundreds of steps take some ten kilobytes.
+Every step fits its own dictionary. A history stores only its phrases and their uses; the training curve has
+the bits. The file lists every phrase once and steps refer to it by number, so that hundreds of steps take
+about ten kilobytes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class PhraseHistory:
         self.steps: dict[int, dict[Skills, int]] = {}
 
     def record(self, step: int, dictionary: SkillDictionary) -> None:
-        """Keep the learned phrases of a step's dictionary."""
+        """Store the learned phrases of a step's dictionary."""
         self.steps[step] = dictionary.learned_counts
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as JSON can hold it."""
+        """The history for a checkpoint, as JSON values."""
         return _content(self.steps)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``state_dict`` gave."""
+        """Restore the history that ``state_dict`` returned."""
         self.steps = _history(state)
 
 

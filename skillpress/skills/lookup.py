@@ -33,7 +33,7 @@ class Trie(NamedTuple):
 
 
 class PhraseTable(NamedTuple):
-    """The phrases of a dictionary, laid out for :func:`costs` and :func:`uses`."""
+    """The phrases of a dictionary, in the form that :func:`costs` and :func:`uses` need."""
 
     phrases: int
     """|𝒞|."""
@@ -46,7 +46,7 @@ class PhraseTable(NamedTuple):
 
 
 def make_table(phrases: Sequence[Phrase], alphabet_size: int, max_phrase_length: int) -> PhraseTable:
-    """Lay out a dictionary that holds every singleton."""
+    """The table of a dictionary that holds every singleton."""
     bits = alphabet_size.bit_length()
     if bits * max_phrase_length > WINDOW_BITS:
         bits = 0

@@ -91,7 +91,7 @@ def example_pairs(model: PreTrainedModel) -> list[Pair]:
     """Responses to prompts of different lengths, one of them longer than the model's sliding window if it has
     one.
 
-    Their tokens are drawn from the vocabulary, since there may be no text yet that the model has seen.
+    Their tokens are drawn from the vocabulary, since the model may not have seen any text yet.
     """
     config = model.config.get_text_config()
     room = int(getattr(config, "max_position_embeddings", None) or 1 << 20) - max(RESPONSES)

@@ -1,12 +1,12 @@
-"""Which steps are one sequence: those whose prompts go on from one another.
+"""Chains: steps whose prompts extend one another, so that they are one sequence.
 
-A step's prompt *extends* an earlier step where it begins with that step's prompt and response, token by
-token. Such steps are a chain. Its last prompt and response hold all of its tokens, and the responses before
-are spans of it, each predicted from exactly what it was sampled from. Steps in between may be missing: their
-tokens are still there, as part of the later prompts.
+A step's prompt *extends* an earlier step if it begins with that step's prompt and response, token by token.
+Such steps are a chain. Its last prompt and response hold all its tokens. Earlier responses are spans of this
+sequence, and each is predicted from exactly the tokens that it was sampled from. Steps in between may be
+missing: their tokens are still part of the later prompts.
 
-Code that takes the same steps several times, in parts or in another order, finds their chains once and passes
-:class:`Pairs` on. A part of it compares only neighbours that were not neighbours before.
+Code that uses the same steps several times, in parts or in another order, finds their chains once and keeps
+:class:`Pairs`. A selection from it compares only neighbours that were not neighbours before.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def extends(after: TokenIds, before: Pair) -> bool:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs in their order, and which of them go on from the one before."""
+    """Pairs in order, and whether each extends the previous one."""
 
     rows: tuple[Pair, ...]
     goes_on: NDArray[np.bool_]
-    """[pairs] whether each extends the one before it; False for the first."""
+    """[pairs] whether each extends the previous one; False for the first."""
 
     @classmethod
     def of(cls, pairs: Sequence[Pair] | Pairs) -> Pairs:
-        """The pairs, each compared with the one before it; the same object where that has been done."""
+        """The pairs, each compared with the previous one; the same object if this was already done."""
         if isinstance(pairs, Pairs):
             return pairs
         rows = tuple(pairs)
@@ -51,7 +51,7 @@ class Pairs:
 
     @classmethod
     def joined(cls, parts: Sequence[Pairs]) -> Pairs:
-        """All pairs of the parts, one part behind the other."""
+        """All pairs of the parts, one part after another."""
         found = np.concatenate([np.zeros(0, np.bool_), *(part.goes_on for part in parts)])
         rows = tuple(pair for part in parts for pair in part.rows)
         for first in np.cumsum([len(part.rows) for part in parts[:-1]]):
@@ -65,7 +65,8 @@ class Pairs:
     def select(self, wanted: NDArray[np.int64]) -> Pairs:
         """The pairs in these rows, in this order.
 
-        A later pair of a chain extends every earlier one, whatever was between them, so these need no look.
+        A later pair of a chain extends every earlier one, whatever was between them, so such pairs are not
+        compared again.
         """
         rows = tuple(self.rows[row] for row in wanted)
         chain = np.cumsum(~self.goes_on)[wanted]
@@ -77,13 +78,14 @@ class Pairs:
 
     @cached_property
     def chains(self) -> list[range]:
-        """Rows of neighbours that extend one another, in order; a pair that extends nothing begins one."""
+        """Rows of neighbours that extend one another, in order. A pair that extends no other begins a
+        chain."""
         edges = [*np.flatnonzero(~self.goes_on).tolist(), len(self.rows)]
         return [range(first, last) for first, last in pairwise(edges)]
 
     @cached_property
     def response_lengths(self) -> NDArray[np.int64]:
-        """[pairs] tokens of each response."""
+        """[pairs] number of tokens of each response."""
         return np.array([len(response) for _, response in self.rows], np.int64)
 
     def behind(self, chain: range) -> TokenIds:

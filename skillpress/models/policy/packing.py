@@ -1,16 +1,15 @@
 """Scoring without a cache: whole sequences, packed end to end without padding between them.
 
-Every response passes through the model with its prompt before it, and steps whose prompts go on from one
-another as one sequence (``chains.py``). A prompt that several sequences begin with is computed again, but
-it needs nothing of the model that training may not have: gradient
-checkpointing drops the cache that ``scoring.py`` counts on, and FlashAttention's kernels take no mask
-over prompts padded on the right.
+Every response passes through the model after its prompt; steps whose prompts extend one another pass as one
+sequence (``chains.py``). A prompt that several sequences share is computed several times. In return this
+scorer works where ``scoring.py`` does not: gradient checkpointing drops the cache that ``scoring.py`` needs,
+and FlashAttention's kernels accept no mask over prompts padded on the right.
 
-Position ids start again at 0 with every sequence. By that transformers tells sequences apart: sdpa,
-eager and flex attention get a mask that is block-diagonal and causal, FlashAttention the lengths
-(``cu_seqlens``), for which it wants a single row. A mask grows with the square of a row's width, so
-with the others a row is as wide as the longest sequence, and the ends of rows that nothing fits into
-stay empty: sequences of one token each, which are ignored.
+Position ids start at 0 with every sequence. From these, transformers recognises sequences: sdpa, eager and
+flex attention receive a block-diagonal causal mask, and FlashAttention the lengths (``cu_seqlens``), for
+which it needs a single row. A mask grows with the square of a row's width. So for the other kernels a row is
+as wide as the longest sequence; ends of rows into which nothing fits stay empty. Empty places are sequences
+of one token each, which are ignored.
 """
 
 from __future__ import annotations
@@ -59,20 +58,20 @@ class PackedScorer(nn.Module):
 
 
 def needs_one_row(model: PreTrainedModel) -> bool:
-    """Whether the model's attention finds packed sequences only where they stand in a single row."""
+    """Whether the model's attention recognises packed sequences only in a single row."""
     return "flash" in str(model.config._attn_implementation)
 
 
 @dataclass(frozen=True)
 class PackedSequences:
-    """Prompts with what follows them, all but the last token of each, in rows of one width."""
+    """Prompts with their continuations, without the last token of each, in rows of one width."""
 
     tokens: torch.Tensor
-    """[rows, width] token ids; 0 where nothing stands."""
+    """[rows, width] token ids; 0 at empty places."""
     positions: torch.Tensor
-    """[rows, width] place in the own sequence; 0 where nothing stands."""
+    """[rows, width] position within each token's sequence; 0 at empty places."""
     predicting: torch.Tensor
-    """[tokens] where each response token is predicted, counted through all rows."""
+    """[tokens] place that predicts each response token, counted through all rows."""
 
     @classmethod
     def of(cls, responses: Responses, one_row: bool) -> PackedSequences:
@@ -110,9 +109,10 @@ class PackedSequences:
 
 
 def first_fit(sizes: Sequence[int], width: int) -> tuple[list[int], list[int]]:
-    """The row of each piece and where it begins: the longest first, each into the first row with room.
+    """The row of each piece and its beginning there. The longest piece is first; each goes into the first row
+    with room.
 
-    At most 11/9 of the fewest rows, and one more (Johnson 1973).
+    This takes at most 11/9 of the minimum number of rows, plus one (Johnson 1973).
     """
     rows, starts, filled = [0] * len(sizes), [0] * len(sizes), [0]
     for piece in sorted(range(len(sizes)), key=lambda index: -sizes[index]):

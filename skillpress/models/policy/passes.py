@@ -1,7 +1,7 @@
-"""Which responses share a forward pass, so that no pass holds more tokens than memory is promised for.
+"""Divides responses into forward passes, so that no pass has more tokens than memory allows.
 
-Whatever scores many responses cuts them into such passes: the updates of training and of imitation, the
-reference policy, comparisons of two policies.
+All code that scores many responses uses such passes: the updates of training and of imitation, the reference
+policy, and comparisons of two policies.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from skillpress.models.policy.scorers import Scorer
 from skillpress.models.policy.scoring import pack_responses
 
 FAN_OUT = 4
-"""Tokens of keys and values that one pass may fan out to its responses, per token of its limit."""
+"""The most tokens of keys and values that a pass may fan out to its responses, per token of its limit."""
 PASS_TOKENS = 16_384
-"""Tokens in a pass at most, where no parameter sets a limit and nothing is kept for a way back."""
+"""The most tokens of a pass if no parameter sets a limit and nothing is kept for a backward pass."""
 
 
 @dataclass(frozen=True)
@@ -32,28 +32,30 @@ class _Sequence:
     prompt: TokenIds
     """The first pair's prompt."""
     width: int
-    """Tokens that follow the prompt, without the last."""
+    """Number of tokens that follow the prompt, without the last."""
 
     @property
     def octave(self) -> int:
-        """A class of widths for sequences of several pairs: those of one octave differ less than twofold."""
+        """A class of widths for sequences of several pairs; widths of one octave differ by less than a factor
+        of two."""
         return self.width.bit_length() if len(self.rows) > 1 else 0
 
 
 def pass_rows(
     pairs: Sequence[Pair] | Pairs, token_limit: int, shared: bool = True
 ) -> Iterator[NDArray[np.int64]]:
-    """Which pairs share a forward pass of at most ``token_limit`` tokens (or of one that is longer).
+    """Rows of pairs that share a forward pass of at most ``token_limit`` tokens; a longer sequence has its
+    own pass.
 
     Neighbours that extend one another are one sequence (``chains.py``) and stay together. Sequences are
-    sorted by the length of their prompts and by the prompts, so that equal prompts meet in one pass and
-    little is padded; sequences of several pairs meet those of their octave alone. A shared prompt costs its
-    tokens once, but its keys and values and the logits of all its responses take memory for each: both are
-    bounded too. Where prompts are not ``shared``, each sequence costs its prompt.
+    sorted by the length of their prompts and by the prompts, so equal prompts share a pass and there is
+    little padding. Sequences of several pairs share a pass only with those of the same octave. A shared
+    prompt's tokens count once, but its keys and values and the logits take memory for each of its responses:
+    both are limited too. If prompts are not ``shared``, each sequence counts its prompt.
     """
     held: list[_Sequence] = []
     prompts = longest = 0
-    # Those of one octave beside each other, then those of one length and one prompt; else in order.
+    # Sort by octave, then by length and prompt; otherwise keep the order.
     for each in sorted(_sequences(pairs), key=lambda one: (one.octave, len(one.prompt), one.prompt)):
         more = int(not shared or not held or each.prompt != held[-1].prompt)  # equal prompts are neighbours
         if held and (
@@ -76,7 +78,7 @@ def pass_rows(
 
 
 def fit_one_pass(pairs: Sequence[Pair] | Pairs, token_limit: int, shared: bool = True) -> bool:
-    """Whether all pairs fit into one pass of at most ``token_limit`` tokens, in the order given."""
+    """Whether all pairs fit into one pass of at most ``token_limit`` tokens, in the given order."""
     found = _sequences(pairs)
     return _fits(
         prompts=len({each.prompt for each in found}) if shared else len(found),
@@ -91,7 +93,7 @@ def fit_one_pass(pairs: Sequence[Pair] | Pairs, token_limit: int, shared: bool =
 def response_logprobs(
     scorer: Scorer, pairs: Sequence[Pair], temperature: float, token_limit: int, device: torch.device
 ) -> list[torch.Tensor]:
-    """Per pair the log-probabilities [response tokens] in nats of its response, in float32."""
+    """For each pair the log-probabilities [response tokens] of its response in nats, in float32."""
     known = Pairs.of(pairs)
     found = [torch.empty(0)] * len(known)
     for rows in pass_rows(known, token_limit, scorer.shares_prompts):
@@ -112,7 +114,7 @@ def _rows_of(sequences: Sequence[_Sequence]) -> NDArray[np.int64]:
 
 
 def _fits(prompts: int, prompt_width: int, rows: int, width: int, limit: int) -> bool:
-    """Whether one pass may hold so many prompts and sequences; ``width`` leaves out the last tokens."""
+    """Whether one pass can hold this many prompts and sequences; ``width`` does not count last tokens."""
     fanned_out = rows * (prompt_width + width) if width else 0
     return (
         prompts * prompt_width + rows * width <= limit

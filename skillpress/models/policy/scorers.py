@@ -1,8 +1,9 @@
-"""Which scorer a model needs, and how its layers are made to forget their activations.
+"""Chooses a model's scorer, and turns on gradient checkpointing in its layers.
 
-    cached   every different prompt once, with its keys and values fanned out to its responses (scoring.py)
-    packed   whole sequences end to end, for gradient checkpointing and for attention kernels that take
-             no mask over padding (packing.py)
+    cached   computes every different prompt once; keys and values are fanned out to its responses
+    (scoring.py)
+    packed   computes whole sequences end to end, for gradient checkpointing and for attention kernels without
+             a mask over padding (packing.py)
 
 Both take responses in the same form and give the same log-probabilities, up to rounding.
 """

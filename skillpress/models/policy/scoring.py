@@ -1,10 +1,10 @@
-"""log-probabilities of given responses under a model, with nothing computed twice.
+"""Log-probabilities of given responses under a model, without computing anything twice.
 
-The steps of a group often share their prompt (all rollouts of a task begin alike), so every
-different prompt runs through the model once, and its keys and values are fanned out to the responses
-that follow it; gradients flow back through them and add up. Steps whose prompts go on from one another are
-one sequence: the first prompt, then responses and what was said between them (``chains.py``). Logits, the
-larger part of a small model's work, are computed only where a response token is predicted.
+The steps of a group often share their prompt, since all rollouts of a task begin alike. So every different
+prompt runs through the model once, and its keys and values are fanned out to the responses that follow it;
+gradients flow back through them and add up. Steps whose prompts extend one another are one sequence: the
+first prompt, then responses and the texts between them (``chains.py``). Logits are the larger part of a small
+model's work, so they are computed only where a response token is predicted.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ class Responses:
     prompts: torch.Tensor
     """[prompts, prompt width] token ids of the different prompts."""
     prompt_lengths: torch.Tensor
-    """[prompts]."""
+    """[prompts] number of tokens of each."""
     owner: torch.Tensor
-    """[sequences] which prompt each sequence begins with."""
+    """[sequences] row of the prompt that each sequence begins with."""
     continuations: torch.Tensor
-    """[sequences, width] what follows the prompt, without its last token: a response, or several with what
-    was said between them; the width may be 0."""
+    """[sequences, width] the tokens after the prompt, without the last one: a response, or several with the
+    texts between them. The width may be 0."""
     continuation_lengths: torch.Tensor
-    """[sequences]."""
+    """[sequences] number of continuation tokens of each."""
     predicting: torch.Tensor
-    """[tokens] where each response token is predicted: s for the first token of sequence s (from the
-    end of its prompt), sequences + s x width + j for the token after continuation token j."""
+    """[tokens] place that predicts each response token: s for the first token of sequence s (from the end of
+    its prompt), and sequences + s x width + j for the token after continuation token j."""
     targets: torch.Tensor
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
-    """[responses] the place of each one's first token among these; it is predicted from the whole prompt."""
+    """[responses] position of each one's first token in ``targets``; it is predicted from the whole
+    prompt."""
 
     @property
     def size(self) -> int:
-        """Tokens in the forward pass, padding included."""
+        """Number of tokens in the forward pass, including padding."""
         return self.prompts.numel() + self.continuations.numel()
 
     def with_continuations(self) -> Responses:
-        """The same responses for a second pass through the model, even where none has a second token.
+        """The same responses for a second pass through the model, even if no response has a second token.
 
-        ZeRO-3's ranks gather every layer together, so all must pass through the model equally often.
+        Under ZeRO-3 all ranks gather every layer together, so all must make the same number of passes.
         """
         if self.continuations.shape[1]:
             return self
@@ -67,7 +68,7 @@ class Responses:
 def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "cpu") -> Responses:
     """(prompt, response) pairs as one padded batch with every different prompt once.
 
-    A pair whose prompt goes on from the pair before it is of the same sequence.
+    A pair whose prompt extends the previous pair belongs to the same sequence.
     """
     known = Pairs.of(pairs)
     firsts = [known.rows[chain.start][0] for chain in known.chains]
@@ -96,7 +97,7 @@ def _predicting(pairs: Pairs, width: int) -> NDArray[np.int64]:
     counts, joined, rows = pairs.response_lengths, pairs.chains, pairs.rows
     sequence = np.repeat(np.arange(len(joined)), [len(chain) for chain in joined])
     begins = [len(rows[row][0]) - len(rows[chain.start][0]) for chain in joined for row in chain]
-    # From the end of its sequence's first prompt, the place of each response token.
+    # Place of each response token, counted from the end of its sequence's first prompt.
     place = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
     sequence = np.repeat(sequence, counts)
     return np.where(place == 0, sequence, len(joined) + sequence * width + place - 1)
@@ -114,7 +115,7 @@ class ResponseScorer(nn.Module):
 
     name: ClassVar[str] = "cached"
     shares_prompts: ClassVar[bool] = True
-    """Whether responses to one prompt cost its tokens once."""
+    """Whether a shared prompt's tokens are computed once for all its responses."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
@@ -128,7 +129,7 @@ class ResponseScorer(nn.Module):
 
         Args:
             temperature: divides the logits, as it did in sampling.
-            whole: give whole distributions, see ``TokenScores``.
+            whole: return whole distributions, see ``TokenScores``.
 
         Returns:
             ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
@@ -198,19 +199,19 @@ class _Prompts:
     tokens: torch.Tensor
     """[prompts, prompt width]."""
     visible: torch.Tensor
-    """[prompts, prompt width] which of them are no padding."""
+    """[prompts, prompt width] True for tokens, False for padding."""
     ends: torch.Tensor
     """[prompts] the column of each prompt's last token."""
     mask: torch.Tensor | None
-    """For the attention; None where no token sees padding anyway."""
+    """The attention mask; None if no token sees padding anyway."""
     positions: torch.Tensor | None
-    """[prompts, prompt width]; None where they are the columns."""
+    """[prompts, prompt width]; None if they are equal to the columns."""
 
     @classmethod
     def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
-        """Padded on the right, where causality hides the padding; or on the left.
+        """The prompts, padded on the right, where causality hides the padding, or on the left.
 
-        A sliding window counts columns, so it needs a prompt's end beside its continuation.
+        A sliding window counts columns, so it needs a prompt's end next to its continuation.
         """
         tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
         width = tokens.shape[1]

@@ -1,11 +1,10 @@
-"""log-probabilities and entropies of tokens, from the hidden states before them, by chunks of tokens.
+"""Log-probabilities and entropies of tokens, from the hidden states before them, by chunks of tokens.
 
-A vocabulary of 150,000 words makes a token's logits a hundred times larger than its hidden state, and
-their softmax, its gradient and the entropy are as large again. So they never exist for all tokens at
-once: chunk after chunk is scored and forgotten, and scored again on the way back, where only the
-gradients of hidden states and of the output embeddings remain. That costs the output embeddings' share
-of the forward pass once more. A batch whose logits fit one chunk is scored in one piece, and nothing
-twice.
+A vocabulary of 150,000 words makes a token's logits a hundred times larger than its hidden state. Their
+softmax, its gradient and the entropy are each as large again. So they never exist for all tokens at once:
+each chunk is scored and dropped. The backward pass scores it again and keeps only the gradients of hidden
+states and of the output embeddings. This repeats the output embeddings' share of the forward pass. A batch
+whose logits fit one chunk is scored in one piece, and nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from transformers import PretrainedConfig, PreTrainedModel
 from skillpress.models.policy.logits import scaled_logits
 
 CHUNK_LOGITS = 1 << 25
-"""Logits in a chunk at most: 128 MiB of float32, 223 tokens of a vocabulary of 150,000."""
+"""The most logits of a chunk: 128 MiB of float32, 223 tokens of a vocabulary of 150,000."""
 
 
 class TokenScores(nn.Module):
-    """What follows a model's final hidden states, down to log-probabilities.
+    """The part of a model after its final hidden states, up to log-probabilities.
 
-    It owns the output embeddings' weight beside the model (the same parameter, not a copy): under
-    ZeRO-3 a weight is gathered for the module that owns it, here once for all chunks, so that ranks
-    with different numbers of chunks still meet.
+    Like the model, it owns the output embeddings' weight (the same parameter, not a copy). Under ZeRO-3 a
+    weight is gathered for the module that owns it, here once for all chunks, so ranks may have different
+    numbers of chunks.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
         """Take the model's output embeddings.
 
-        Any that are more than a matrix and a bias (LoRA on them, for one) are called as they are, and
-        then logits do exist whole.
+        If they are more than a matrix and a bias (such as with LoRA), they are called as they are, and then
+        all logits exist at once.
         """
         super().__init__()
         self._config: PretrainedConfig = model.config
@@ -55,11 +54,11 @@ class TokenScores(nn.Module):
             hidden: [tokens, width] final hidden states that predict them.
             targets: [tokens].
             temperature: divides the logits.
-            whole: give whole distributions, for few tokens: all of their logits are there at once.
+            whole: return whole distributions; only for few tokens, since all their logits exist at once.
 
         Returns:
-            ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the
-            entropies carry no gradient. Where ``whole``, the first is [tokens, vocabulary].
+            ([tokens] log-probabilities in nats, [tokens] entropies in nats), both float32; the entropies
+            carry no gradient. With ``whole``, the first is [tokens, vocabulary].
         """
         if whole:
             raw = functional.linear(hidden, self.weight, self.bias) if self._plain else self.head(hidden)
@@ -79,7 +78,7 @@ class TokenScores(nn.Module):
 def _scores(
     config: PretrainedConfig, raw: torch.Tensor, targets: torch.Tensor, temperature: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies from what the output embeddings gave."""
+    """Log-probabilities and entropies from the result of the output embeddings."""
     logprobs = _distribution(config, raw, temperature)
     return _of(targets, logprobs), _entropies(logprobs)
 
@@ -128,7 +127,7 @@ class _Chunked(torch.autograd.Function):
         hidden, weight, bias, targets = ctx.saved_tensors
         of_hidden, of_weight, of_bias = ctx.needs_input_grad[:3]
         hidden_gradient = torch.empty_like(hidden) if of_hidden else None
-        # A sum over chunks in bfloat16 would round at every one of them.
+        # A sum over chunks in bfloat16 would round at every chunk.
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if of_weight else None
         bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if of_bias else None
         for part in _parts(len(targets), ctx.rows):

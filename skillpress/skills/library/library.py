@@ -122,12 +122,12 @@ def read_library(path: str | Path) -> SkillLibrary:
 
 
 def library_state(library: SkillLibrary) -> dict[str, Any]:
-    """A library with its history as JSON can hold it."""
+    """A library with its history as JSON values."""
     return {"versions": [asdict(version) for version in library.versions]}
 
 
 def library_of(state: Mapping[str, Any]) -> SkillLibrary:
-    """The library of which :func:`library_state` was taken."""
+    """The library that :func:`library_state` described."""
     return SkillLibrary(tuple(map(_version, state["versions"])))
 
 

@@ -44,20 +44,20 @@ class TeacherParameters(Section):
 
 
 class LibraryParameters(Section):
-    """``skills.library``."""
+    """The section ``skills.library``."""
 
     retrieval: Annotated[str, registered(RETRIEVALS)]
     """Which skills a prompt shows."""
     top_k: PositiveInt
     """The most skills that a prompt shows."""
     every: PositiveInt
-    """Training steps from one evolution of the library to the next."""
+    """Number of training steps between evolutions of the library."""
     new: PositiveInt
     """The most skills that an evolution adds: this many general ones, and this many per class that failed."""
     teacher: TeacherParameters | None
     """None uses phrases of the dictionary."""
 
     def make_retrieval(self) -> Retrieval:
-        """What chooses the skills that a task is shown."""
+        """The retrieval, which chooses the skills that a task's prompts show."""
         chosen: Retrieval = lookup(RETRIEVALS, self.retrieval, "skills.library.retrieval")
         return chosen

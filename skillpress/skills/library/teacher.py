@@ -1,4 +1,4 @@
-"""New skills by a teacher: a model that sees failures beside a success and answers with rules.
+"""New skills by a teacher: a model that sees failures and a success and answers with rules.
 
 The teacher gets one question for each class of tasks that has failed. A question shows what the agent wrote
 and what the environment answered, as JSON strings, so that the text of an episode cannot end the question.
@@ -24,7 +24,8 @@ FAILURES_SHOWN = 3
 LONGEST_RULE = 300
 """The most characters of a rule; longer lines are left out."""
 STEPS_TOLD, CHARACTERS_TOLD = 30, 300
-"""What a question shows of an episode: its last steps, and the beginning of each action and observation."""
+"""A question shows an episode's last ``STEPS_TOLD`` steps, and the first ``CHARACTERS_TOLD`` characters of
+each action and observation."""
 
 PROMPT = """\
 You teach an agent that acts in an environment step by step. It failed at tasks of the class {task_class}.
