@@ -1,1 +1,1 @@
-"""What tests in several folders share; packages are named as the wings whose tests they serve."""
+"""Code that tests in several folders share; each package has the name of the wing whose tests use it."""

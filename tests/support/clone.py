@@ -1,4 +1,4 @@
-"""A clone of the repository as it stands, for tests that run the real pipeline."""
+"""A clone of the repository in its present state, for tests that run the real pipeline."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from skillpress.pipeline.settings import read
 class Clone:
     """A fresh ``git clone`` (uncommitted changes included) with the smoke overlay as its params.yaml.
 
-    A folder that is one already stays as it is.
+    If the folder is already a clone, it is not changed.
     """
 
     def __init__(self, repository: Path, folder: Path) -> None:
         self.folder = folder
         known = read(repository / "infra" / "settings.env", repository)
         ours = {k: v for k, v in os.environ.items() if k not in known}
-        # Without traces, which take seconds; tests that look at them ask for some.
+        # Runs have no traces, because these take seconds; tests that need traces turn them on.
         self.environment = ours | {"HF_HUB_OFFLINE": "1", "SKILLPRESS_TRACES": "0"}
         if not (folder / ".git").exists():
             self._make(repository)
@@ -43,12 +43,12 @@ class Clone:
             subprocess.run([*git, *command], cwd=self.folder, check=True)
 
     def cloned(self, folder: Path) -> Clone:
-        """What another machine would have: the same commit, and a cache of its own."""
+        """A clone as another machine would have it: the same commit and its own cache."""
         subprocess.run(["git", "clone", "--quiet", str(self.folder), str(folder)], check=True)
         return self._at(folder)
 
     def copied(self, folder: Path) -> Clone:
-        """All of it in another folder: the cache, what was made and MLflow's runs, whose files stay here."""
+        """A copy in another folder with the cache, all outputs and MLflow's runs, whose files stay here."""
         shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
         return self._at(folder)
 
@@ -58,7 +58,7 @@ class Clone:
         return other
 
     def set_params(self, overlay: dict) -> None:
-        """Lay an overlay over the clone's params.yaml."""
+        """Apply an overlay to the clone's params.yaml."""
         path = self.folder / "params.yaml"
         path.write_text(yaml.safe_dump(merge(read_yaml(path), overlay), sort_keys=False))
 
@@ -70,9 +70,10 @@ class Clone:
         )  # fmt: skip
 
     def start(self, *arguments: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
-        """The same without waiting, in a process group of its own; errors go to its stdout.
+        """The same without waiting, in a new process group; errors go to its stdout.
 
-        Who writes much must be given a file for it: a pipe without a reader stops it when it is full.
+        A process with much output needs a file for it: when a pipe without a reader is full, the process
+        stops.
         """
         return subprocess.Popen(
             [sys.executable, "-m", *arguments],
@@ -81,21 +82,21 @@ class Clone:
         )  # fmt: skip
 
     def ran(self, output: str) -> list[str]:
-        """The stages that DVC said it ran, except the one that always runs."""
+        """The stages that DVC reported as run, except the one that always runs."""
         ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
         return [stage for stage in ran if stage != "pin_inputs"]
 
 
 SECONDS = 600.0
-"""What reproducing the small experiment may take, and how long another process waits for it."""
+"""The most seconds to reproduce the small experiment; another process waits as long for it."""
 SAID = "said.txt"
 
 
 def reproduced_clone(repository: Path, folder: Path) -> Clone:
     """A clone in which the small experiment has been reproduced once, traces of its episodes included.
 
-    The first process that asks makes it under ``folder``, for all that do; who wants to change anything
-    takes a copy. The command's output is in ``said.txt`` beside it.
+    The first process that asks makes it under ``folder``, and the others use it. Tests that change it take a
+    copy. The command's output is in ``said.txt`` next to it.
     """
     folder.mkdir(exist_ok=True)
     with exclusive(folder / "lock", "the reproduced clone", SECONDS):

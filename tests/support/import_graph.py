@@ -1,4 +1,4 @@
-"""What a file imports, and what that imports, as the source says it: nothing is imported to find out."""
+"""The direct and indirect imports of a file, read from source files without importing anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("skillpress", "tasks", "flows", "benchmarks", "docs", "tests")
-"""Of the repository; every other name is a distribution's."""
+"""Packages of the repository; every other name belongs to a distribution."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Import:
     """One name that a file imports."""
 
     module: str
-    """In full, with the name that is taken from it: ``skillpress.core.errors.UserError``."""
+    """The full module name with the imported name: ``skillpress.core.errors.UserError``."""
     at_once: bool
-    """When the file is imported, and not when one of its functions is called."""
+    """True for an import when the file is imported, False for one when a function is called."""
 
 
 class ImportGraph:
-    """The files of a repository and what they import; imports for type checkers alone do not count."""
+    """The files of a repository and their imports, without imports for type checkers."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -31,10 +31,10 @@ class ImportGraph:
         self.files = cache(self._files)
 
     def reached(self, files: Iterable[Path], functions: bool) -> set[Path]:
-        """These files of the repository and all that run when they are imported.
+        """These files and all files of the repository that run when these are imported.
 
         Args:
-            functions: follow what functions import, too.
+            functions: also follow imports within functions.
         """
         found: set[Path] = set()
         waiting = [file for each in files for file in (each, *self._packages(each))]
@@ -48,7 +48,7 @@ class ImportGraph:
         return found
 
     def foreign(self, files: Iterable[Path], functions: bool) -> set[str]:
-        """The top-level packages of others that these files import themselves."""
+        """The third-party top-level packages that these files import directly."""
         names = {
             each.module.partition(".")[0]
             for file in files
@@ -65,7 +65,7 @@ class ImportGraph:
                 yield folder / "__init__.py"
 
     def _files(self, module: str) -> tuple[Path, ...]:
-        """A module's file, its packages' first; a name at the end may be one that the module defines."""
+        """A module's file, after its packages' files; the last part may be a name that the module defines."""
         if module.partition(".")[0] not in PACKAGES:
             return ()
         found: list[Path] = []

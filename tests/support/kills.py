@@ -1,7 +1,7 @@
-"""Kills a real experiment at random moments, at any level of its processes, and starts it again.
+"""Kills a real experiment at random times, at any level of its processes, and starts it again.
 
-A chain is a number of kills, each followed by a new start that goes on from what is there, and a last
-start that is left alone. Which process dies and when comes from a seed.
+A chain is a number of kills. After each kill the experiment starts again from its files, and the last start
+runs to the end. A seed decides which process dies, and when.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ import psutil
 from tests.support.clone import Clone
 
 LEVELS = ("tree", "make", "reproduce", "stage", "rank", "worker", "recorder")
-"""What can be killed; DVC runs in the process of ``reproduce``."""
+"""Kinds of processes to kill; DVC runs in the process of ``reproduce``."""
 END_SECONDS = 120.0
-"""By then nothing is left of a run after its end, or after the end of what started the rest."""
+"""All processes of a run must be gone this long after its end, or after the end of the process that started
+them."""
 RUN_SECONDS = 900.0
-"""For a whole run, and until a stage notices that its recorder or a rank is gone: when it next reports."""
+"""The most seconds for a whole run, and until a stage notices, at its next report, that its recorder or a
+rank is gone."""
 MARK = "SKILLPRESS_KILL_TEST"
-"""In the environment of everything that a run starts, whoever its parent is now."""
+"""Environment variable of all processes that a run starts, whichever process is their parent now."""
 
 
 class Killed:
@@ -41,13 +43,13 @@ class Killed:
         self._log = clone.folder.parent / "run.log"
 
     def undisturbed(self) -> float:
-        """Run to the end; returns the seconds that it took."""
+        """Run to the end; returns its seconds."""
         started = time.monotonic()
         self._finish(self._start())
         return time.monotonic() - started
 
     def chain(self, kills: int, longest: float) -> None:
-        """Kill so many runs, each within ``longest`` seconds of its start, and let the next one end."""
+        """Kill ``kills`` runs, each within ``longest`` seconds of its start, and let the next one end."""
         run = self._start()
         for _ in range(kills):
             try:
@@ -57,13 +59,13 @@ class Killed:
             else:
                 return self._finish(run)  # this one was fast enough
             level = self._kill(run)
-            if level != "worker":  # a worker is replaced, and the run goes on
+            if level != "worker":  # a worker is replaced, and the run continues
                 self._gone(run, RUN_SECONDS if level in ("recorder", "rank") else END_SECONDS)
                 run = self._start()
         return self._finish(run)
 
     def wipe(self) -> None:
-        """Remove all that runs have made, as a fresh clone would."""
+        """Remove all outputs of runs, as in a fresh clone."""
         for made in ("data", "models", "results", "checkpoints", ".dvc/cache", ".dvc/tmp"):
             shutil.rmtree(self.clone.folder / made, ignore_errors=True)
         (self.clone.folder / "dvc.lock").unlink(missing_ok=True)
@@ -80,7 +82,7 @@ class Killed:
         return found
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """``make run`` without its set-up, since this environment has everything."""
+        """Start ``make run`` without its set-up, since this environment has everything."""
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 ["make", "run", f"PYTHON={sys.executable}", "-o", "setup", "-o", "mlruns/mlflow.db"],
@@ -89,7 +91,7 @@ class Killed:
             )  # fmt: skip
 
     def _kill(self, run: subprocess.Popen[bytes]) -> str:
-        """Kill one level of what runs now; returns which."""
+        """Kill one level of the running processes; returns its name."""
         there: dict[str, list[psutil.Process]] = {}
         for process in self.processes():
             try:
@@ -121,12 +123,12 @@ class Killed:
         self._gone(run)
 
     def said(self) -> str:
-        """The end of what the runs printed."""
+        """The end of the runs' output."""
         return self._log.read_text(errors="replace")[-6000:]
 
 
 def level_of(process: psutil.Process, make: int) -> str:
-    """Which part of a run of several ranks a process is; workers, where there are any, are the ranks'."""
+    """The level of a process in a run of several ranks; workers, if any, belong to ranks."""
     if process.pid == make:
         return "make"
     command = " ".join(process.cmdline())
@@ -140,12 +142,13 @@ def level_of(process: psutil.Process, make: int) -> str:
 
 
 def stage_of(process: psutil.Process | None) -> str:
-    """The name of the stage that a process runs, or nothing."""
+    """The name of the stage that a process runs, or an empty text."""
     command = process.cmdline() if process else []
     return command[command.index("tasks") + 1] if "tasks" in command[:-1] else ""
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
-    """Path to content of all that a run leaves, hidden files too; results/ aside, which tells times."""
+    """Path to content of all files that a run leaves, including hidden ones, without results/, which has
+    times."""
     made = [path for name in ("data", "models", "checkpoints") for path in (folder / name).rglob("*")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in made if path.is_file()}

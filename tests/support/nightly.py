@@ -1,7 +1,7 @@
-"""``make nightly``: what a day's changes are tried on at night, one after the other, and a table at the end.
+"""``make nightly``: runs long tests of a day's changes, one after another, and prints a table at the end.
 
-``python -m tests.support.nightly FOLDER [TARGET ...]`` runs targets of make, goes on after one that fails and
-keeps what each says in FOLDER. Its exit code is 1 if any failed.
+``python -m tests.support.nightly FOLDER [TARGET ...]`` runs targets of make, continues after a failure, and
+stores each target's output in FOLDER. Its exit code is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TARGETS = ("test-thorough", "test-vllm", "kill-test", "docs", "wheel-test")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one target ended."""
+    """The result of one target."""
 
     target: str
     code: int
@@ -28,7 +28,7 @@ class Outcome:
 
 
 def run(target: str, folder: Path) -> Outcome:
-    """Run ``make TARGET``; all that it says is in its log."""
+    """Run ``make TARGET``, with all its output in a log."""
     log = folder / f"{target}.log"
     begun = time.monotonic()
     with log.open("w") as said:

@@ -1,8 +1,8 @@
 """Test programs that train, started from a process that has imported torch, transformers and DeepSpeed.
 
 The imports take ten seconds of processor time and a small training takes two, so a test that starts three
-programs would spend its time on imports. One process per pytest worker imports, and forks each program
-(``programs/nursery_program.py``), whose memory and end are its own.
+programs would spend its time on imports. So one process per pytest worker imports once and forks each program
+(``programs/nursery_program.py``), which has its own memory and ends by itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pathlib import Path
 from tests.support.programs import PROGRAMS, importing
 
 SECONDS = 300.0
-"""What a program may take, and for the first one the imports too."""
+"""The most seconds of a program, and of the imports for the first one."""
 
 
 class Nursery:
-    """One program at a time: after each ``start`` comes a ``wait``."""
+    """Runs one program at a time: each ``start`` is followed by a ``wait``."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -39,16 +39,16 @@ class Nursery:
         self._socket, self._answers = ours, ours.makefile()
 
     def start(self, command: list[str], output: int, errors: int) -> int:
-        """The process number of a program that writes to these open files."""
+        """Start a program that writes to these open files; returns its process number."""
         socket.send_fds(self._socket, [json.dumps(command).encode()], [output, errors])
         return int(self._answers.readline())
 
     def wait(self) -> int:
-        """The program's return code, as ``subprocess`` counts it."""
+        """Wait for the program; returns its return code, as ``subprocess`` defines it."""
         return int(self._answers.readline())
 
     def end(self) -> None:
-        """Without a program that runs."""
+        """End the nursery while it runs no program."""
         self._answers.close()
         self._socket.close()
         self._server.wait(60)
@@ -56,14 +56,14 @@ class Nursery:
 
 @cache
 def nursery() -> Nursery:
-    """This process's, made when it is first asked for."""
+    """The nursery of this process, made at the first call."""
     made = Nursery()
     atexit.register(made.end)
     return made
 
 
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; its output and its errors are text."""
+    """Run a program to its end; output and errors are text."""
     command = [str(program), *arguments]
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = nursery().start(command, output.fileno(), errors.fileno())
@@ -88,7 +88,7 @@ def killed(program: Path, *arguments: str) -> Iterator[Iterator[str]]:
 
 
 def ended(process: int) -> int:
-    """Wait for a program; what does not end in time is killed, and its nursery is not used again."""
+    """Wait for a program. If it does not end in time, it is killed, and its nursery is not used again."""
     try:
         return nursery().wait()
     except BaseException:  # a test's own deadline, too

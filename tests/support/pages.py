@@ -1,4 +1,4 @@
-"""The pages that the tests of this folder look at: those at the root and every page of docs/."""
+"""The pages that tests of documentation read: those at the root and every page of docs/."""
 
 from __future__ import annotations
 

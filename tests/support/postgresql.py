@@ -1,4 +1,4 @@
-"""A cluster of Debian's PostgreSQL, for tests that must not be fooled by SQLite."""
+"""A cluster of Debian's PostgreSQL, for tests where SQLite would hide mistakes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STOP_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where it listens, and who it runs as."""
+    """A running cluster: its address, and the user it runs as."""
 
     programs: Path
     port: int
 
     def create(self, database: str) -> str:
-        """Make an empty database; returns its address without the scheme."""
+        """Make an empty database; returns its address without a scheme."""
         subprocess.run([self.programs / "createdb", *self._connection(), database], check=True, timeout=60)
         return f"{USER}@127.0.0.1:{self.port}/{database}"
 
@@ -41,7 +41,7 @@ class Cluster:
         return found.stdout.splitlines()
 
     def ready(self) -> bool:
-        """Whether it accepts connections."""
+        """Whether the cluster accepts connections."""
         command = [self.programs / "pg_isready", "--quiet", *self._connection()]
         return subprocess.run(command, check=False, timeout=60).returncode == 0
 
@@ -51,9 +51,10 @@ class Cluster:
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    """A new cluster on loopback that ends, files and all, with the block.
+    """A new cluster on loopback. It ends with the block, and its files are deleted.
 
-    PostgreSQL refuses to be root: it is then Debian's user ``postgres``, who cannot enter pytest's folders.
+    PostgreSQL refuses to run as root. It then runs as Debian's user ``postgres``, who cannot enter pytest's
+    folders.
     """
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     initdb = installed[-1] if installed else Path(shutil.which("initdb") or "initdb is not installed")
@@ -86,7 +87,7 @@ def cluster() -> Iterator[Cluster]:
                 time.sleep(0.1)
             yield made
         finally:
-            server.send_signal(signal.SIGINT)  # "fast": connections are closed, nothing is waited for
+            server.send_signal(signal.SIGINT)  # "fast": connections are closed without waiting
             try:
                 server.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What MLflow holds of a clone's experiments."""
+"""MLflow's records of a clone's experiments."""
 
 from __future__ import annotations
 

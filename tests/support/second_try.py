@@ -1,7 +1,7 @@
 """A second try for tests marked ``kills``, which kill processes and wait for others on a busy machine.
 
-Every other test that fails has failed. The end of a run names the tests that needed their second try,
-whether they passed it or not.
+No other test has a second try. The end of a run names the tests that needed a second try, whether they passed
+it or not.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 SECOND_TRY = "second try"
-"""A property of the reports of a test that was tried again; the value says what failed first."""
+"""Property of the reports of a repeated test; its value says what failed first."""
 DEADLINE = pytest.StashKey[Any]()
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """Keeps a test's deadline, which the second try has for itself."""
+    """Stores a test's deadline, which the second try has again."""
     item.stash[DEADLINE] = settings
 
 
@@ -31,7 +31,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     failed = next((report for report in reports if report.failed), None)
     if failed is not None:
-        item.session._setupstate.teardown_exact(item.session)  # the module's fixtures may be what failed
+        item.session._setupstate.teardown_exact(item.session)  # the module's fixtures may have failed
         if DEADLINE in item.stash:
             hook.pytest_timeout_cancel_timer(item=item)
             hook.pytest_timeout_set_timer(item=item, settings=item.stash[DEADLINE])

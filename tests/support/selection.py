@@ -1,12 +1,13 @@
-"""pytest's options ``--quick`` and ``--changed``: which files of tests are collected, by what they import.
+"""pytest's options ``--quick`` and ``--changed``, which choose test files by their imports.
 
 ``--quick``: files that import neither torch nor an orchestrator, directly or not, and start no process and no
-browser. ``--changed``: files that import what differs from the branch ``main``, and those of its room, since
-registries find a part by its name alone. Both read the source and import nothing.
+browser. ``--changed``: files that import a file that differs from the branch ``main``, and those in the
+folder that mirrors it, since registries find a part by its name alone. Both read the source and import
+nothing.
 
-They do not see what a test finds at run time, by a name or on a page. With ``--quick`` a test that imports
-something heavy or starts a process all the same fails, and says that it needs the marker ``heavy``, which
-keeps it out.
+They do not see dependencies at run time, such as a name in a registry or a page. If a test under ``--quick``
+nevertheless imports something heavy or starts a process, it fails. The message says that it needs the marker
+``heavy``, which excludes it.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ HEAVY = frozenset(
         "vllm",
     }
 )
-"""Imports of seconds: models and orchestrators."""
+"""Imports that take seconds: models and orchestrators."""
 STARTING = frozenset({"subprocess", "multiprocessing", "playwright"})
-"""What a test imports that starts something."""
+"""Modules with which a test starts processes."""
 
 
 def test_files(root: Path) -> list[Path]:
-    """All files of tests."""
+    """All test files."""
     return sorted((root / "tests").rglob("test_*.py"))
 
 
@@ -57,17 +58,17 @@ def conftests(file: Path, root: Path) -> list[Path]:
 
 
 def quick(root: Path) -> set[Path]:
-    """Files of tests that import nothing heavy and start nothing."""
+    """Test files that import nothing heavy and start nothing."""
     graph = ImportGraph(root)
     return {file for file in test_files(root) if not _burden(graph, file)}
 
 
 def changed(root: Path, files: Iterable[Path]) -> set[Path]:
-    """Files of tests that these files may decide.
+    """Test files whose results may depend on these files.
 
-    A Python file decides the tests that import it, and those in the folder that mirrors its own. Another
-    file decides the tests of its package, those of the documentation where it lies in ``docs``, and those
-    that say its name, themselves or in what they share.
+    A Python file affects the tests that import it, and those in the folder that mirrors its own. Any other
+    file affects the tests of its package, those of the documentation if it is in ``docs``, and those that
+    mention its name, in their own file or in shared code.
     """
     graph, touched = ImportGraph(root), set(files)
     code = {file for file in touched if file.suffix == ".py"}
@@ -83,7 +84,7 @@ def changed(root: Path, files: Iterable[Path]) -> set[Path]:
 
 
 def differing(root: Path, base: str = "main") -> set[Path]:
-    """Files that differ from the branch ``base``, committed or not, and new ones."""
+    """Files that differ from the branch ``base``, committed or not, and new files."""
 
     def git(*words: str) -> list[str]:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
@@ -97,10 +98,11 @@ def differing(root: Path, base: str = "main") -> set[Path]:
 
 
 def _burden(graph: ImportGraph, file: Path) -> set[str]:
-    """What makes a file of tests slow: what is heavy or starts something among all that is imported with it.
+    """The reasons why a test file is slow: heavy modules, and modules that start processes, among all its
+    imports.
 
-    What the library imports when it is called does not count. What the fixtures of conftest.py start, only
-    those tests start that ask for them.
+    Imports within the library's functions do not count. Processes of conftest.py's fixtures count only for
+    tests that use these fixtures.
     """
     own = {
         each for each in graph.reached([file], functions=True) if each.is_relative_to(graph.root / "tests")
@@ -119,7 +121,7 @@ def _says(file: Path, names: set[str]) -> bool:
 
 CHOSEN = pytest.StashKey[set[Path]]()
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn"})
-"""Python's audit events of processes that begin."""
+"""Python's audit events for new processes."""
 
 
 class Lightness:
@@ -169,14 +171,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """xdist's workers do not search once more."""
+    """Spare xdist's workers a second search."""
     chosen = node.config.stash.get(CHOSEN, None)
     if chosen is not None:
         node.workerinput["chosen"] = [str(file.relative_to(ROOT)) for file in chosen]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files that were not chosen, and folders without one, whose conftest.py need not be imported."""
+    """Ignore files that were not chosen, and folders without a chosen file, whose conftest.py need not be
+    imported."""
     chosen = config.stash.get(CHOSEN, None)
     if chosen is None or collection_path in chosen:
         return None
@@ -201,6 +204,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A change that no test imports is not a failure."""
+    """A change that no test depends on is not a failure."""
     if session.config.option.changed and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK

@@ -1,6 +1,6 @@
 """Every algorithm of the registry, with every selection and every shaping, trains a small policy end to end.
 
-A new algorithm is tried here by its line in the registry and its overlay ``params/<name>.yaml``.
+A new algorithm is tested here through its line in the registry and its overlay ``params/<name>.yaml``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SMALL = {
     "imitation": {"epochs": 4},
 }
 OTHERS = [name for name in ALGORITHMS if name != "grpo"]
-"""Those with an overlay; GRPO is the default experiment's."""
+"""Algorithms with an overlay; GRPO is in the default experiment."""
 BY_TWO = {"reinforce_pp": "slow"}
-"""Tried by two ranks with the slow tests: its baseline is a mean over the episodes of both."""
+"""Algorithms whose test with two ranks is slow: the baseline is a mean over the episodes of both."""
 STEPWISE = {"reward": {"invalid_credit": "step", "invalid_counts": "format"}}
 
 
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nothing(step: int, metrics: dict[str, float]) -> None:
-    """A report without a reader."""
+    """A report that does nothing."""
 
 
 def trained(
@@ -55,13 +55,13 @@ def trained(
 
 
 def moved(folder: Path, name: str, from_name: str = "start") -> float:
-    """The largest change of a weight."""
+    """The largest change of any weight."""
     weights, start = (load_file(folder / each / "model.safetensors") for each in (name, from_name))
     return max(float((weights[key] - start[key]).abs().max()) for key in start)
 
 
 def interrupted(step: int, metrics: dict[str, float]) -> None:
-    """The report of a training that dies before the checkpoint of its second step."""
+    """A report that ends the training before the checkpoint of its second step."""
     if step == 2:
         raise KeyboardInterrupt
 
@@ -87,7 +87,7 @@ def test_an_algorithms_overlay_trains_and_goes_on_bit_for_bit(folder: Path, name
     [pytest.param(name, marks=getattr(pytest.mark, BY_TWO.get(name, "thorough"))) for name in OTHERS],
 )
 def test_two_ranks_make_the_update_of_one(folder: Path, name: str) -> None:
-    """From the same episodes, in one update: what differs is the order in which sums are added up."""
+    """They learn from the same episodes, in one update: only the order of summation differs."""
     same = {"algorithm": {"select": {"name": "none"}}, "training": {"minibatches": 1, "steps": 1}}
     overlay = read_yaml(ROOT / "params" / f"{name}.yaml")
     (one,), (two,) = (
@@ -134,7 +134,7 @@ def test_any_algorithm_goes_with_any_selection(folder: Path, name: str, selectio
 def test_ratios_over_turns_and_trajectories_train_and_do_so_again_bit_for_bit(
     folder: Path, level: str
 ) -> None:
-    """With importance weights, which stand beside the ratios whatever these are over."""
+    """The training uses importance weights, which work with ratios at every level."""
     overlay = {"algorithm": {"ratio": level, "importance": "token"}}
     curve = trained(folder, level, overlay)
     assert all(math.isfinite(value) for row in curve for value in row.values())
@@ -144,7 +144,7 @@ def test_ratios_over_turns_and_trajectories_train_and_do_so_again_bit_for_bit(
 
 
 def test_strictly_on_policy_all_levels_of_the_ratio_take_the_same_first_step(folder: Path) -> None:
-    """With one update per step and ratios against the learner's own probabilities, which are exactly 1."""
+    """There is one update per step, and ratios against the learner's own probabilities are exactly 1."""
     one = {"training": {"minibatches": 1}}
     curves = {
         level: trained(folder, f"on-{level}", one, {"algorithm": {"ratio": level, "importance": "token"}})
@@ -195,14 +195,15 @@ def test_an_engine_in_float32_beside_a_learner_in_bfloat16_differs_and_is_weight
 
 
 def test_a_training_whose_engine_differs_by_more_than_the_limit_stops(folder: Path) -> None:
-    """In float32 engine and learner may agree to the last bit, so the learner computes in half precision."""
+    """The learner computes in half precision, because in float32 engine and learner may agree to the last
+    bit."""
     narrow = {"training": {"deepspeed": "zero1_bf16", "mismatch_limit": 1e-6}}
     with pytest.raises(MismatchError, match=r"training\.mismatch_limit is 1e-06: in training step \d "):
         trained(folder, "stopped", narrow)
 
 
 def test_a_penalty_of_the_step_alone_trains_another_policy(folder: Path) -> None:
-    """verl-agent's mechanism beside the default one; nothing else differs."""
+    """Only the mechanism differs: verl-agent's and the default one."""
     plain, stepwise = trained(folder, "plain"), trained(folder, "stepwise", STEPWISE)
     assert plain[0]["success"] == stepwise[0]["success"], "both played the same first batch"
     assert moved(folder, "plain", "stepwise") > 0

@@ -1,4 +1,4 @@
-"""Methods that are tried alone elsewhere, together: they train, and what each adds is there."""
+"""Combinations of methods that other tests try alone: they train, and each method's results are there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def with_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its policy has the words of a library."""
+    """A folder whose policy has the words of a library."""
     return prepared(tmp_path_factory, "library", LIBRARY)
 
 
@@ -99,7 +99,7 @@ def test_a_library_goes_with_other_algorithms_and_low_rank_changes(
 
 @pytest.mark.timeout(900)
 def test_two_ranks_replay_under_zero_3(folder: Path) -> None:
-    """All ranks must make equally many passes, whichever of them replays more."""
+    """All ranks must make the same number of passes, whichever of them replays more."""
     check(
         folder, "zero-3", "replay/groups", REPLAY, {"processes": 2, "training": {"deepspeed": "zero3_fp32"}}
     )

@@ -1,4 +1,4 @@
-"""The memory that a batch is said to take at most, against the peak of real passes."""
+"""The estimated maximum memory of a batch, compared with the peak of real passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.programs.memory_program import CASES
 PROGRAM = PROGRAMS / "memory_program.py"
 
 USUAL = {"vocabulary in chunks", "fan-out", "activations", "checkpointed", "imitation"}
-"""Cases of every run; the others, of which bfloat16 takes a CPU minutes, are thorough."""
+"""Cases of every run. The others are marked thorough: bfloat16 takes a CPU minutes."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Experiments fit into the devices of which that is said, and with the parameters that are named."""
+"""Experiments fit into the devices that the estimate accepts, and with the changes that it proposes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ TOO_SMALL = [
     (("paper_notebook_qa",), 24 * GB),
     (("paper_notebook_qa",), 40 * GB),
 ]
-"""Devices on which a float32 copy of seven billion weights and the engine's own do not fit."""
+"""Devices on which a float32 copy of seven billion weights does not fit together with the engine's
+weights."""
 EIGHT = Devices("eight cards", 80 * GB, 8)
 
 
@@ -109,7 +110,8 @@ def test_nothing_is_said_where_nothing_helps() -> None:
 
 
 def test_imitation_is_counted_whole_in_every_process_and_bounded_as_training_is() -> None:
-    """By hand, SmolLM2 in bfloat16: 2 bytes of weight, 4 of copy, 2 + 4 of gradient, 8 of moments."""
+    """SmolLM2 in bfloat16, calculated by hand: 2 bytes of weight, 4 of copy, 2 + 4 of gradient, 8 of
+    moments."""
     _, params, shape = experiment("smollm2")
     parts, count = imitation_memory(params, shape), shape.parameters
     state = {"weights": 2, "float32 copy": 4, "gradients": 6, "moments": 8}
@@ -132,7 +134,7 @@ def test_without_training_steps_the_memory_is_that_of_playing_and_imitating() ->
 
 
 def test_a_file_of_rollouts_takes_no_more_than_is_said_and_not_far_less(tmp_path: Path) -> None:
-    """Steps that fill their budgets with tokens that no compression shortens."""
+    """Steps fill their budgets with tokens that cannot be compressed."""
     _, params, shape = experiment("smollm2")
     random = np.random.default_rng(0)
 

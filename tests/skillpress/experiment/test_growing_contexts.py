@@ -1,4 +1,4 @@
-"""Countdown with prompts that grow, from the parameters through agent, engine and scorer."""
+"""Countdown with growing prompts, from the parameters through agent, engine and scorer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_steps_prompt_is_the_last_one_its_response_and_the_new_pool(played: Pl
 
 
 def test_each_step_prefills_its_new_tokens_and_one_that_is_fed_again(played: Played) -> None:
-    """Rollouts of a task that are in flight together share what they have in common."""
+    """Rollouts of a task that are played at the same time share their common tokens."""
     _, trajectories, statistics = played
     shared = len({trajectory.steps[0].prompt_ids for trajectory in trajectories})
     first = len(trajectories[0].steps[0].prompt_ids)

@@ -1,4 +1,4 @@
-"""An experiment's environments live where their bundle says."""
+"""An experiment's environments run where their bundle says."""
 
 from __future__ import annotations
 

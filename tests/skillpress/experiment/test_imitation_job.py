@@ -1,4 +1,4 @@
-"""A rank's imitation as the parameters ask for it."""
+"""A rank imitates as the parameters ask."""
 
 from __future__ import annotations
 

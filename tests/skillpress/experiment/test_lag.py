@@ -1,4 +1,4 @@
-"""Trainings whose rollouts are one step behind: which weights played what, in this process."""
+"""Trainings whose rollouts are one step behind, in this process: the weights that played each step."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_importance_weights_count_what_older_weights_sampled_otherwise(folder: P
     curve = trained(folder, "weighted", {"importance": "token"}, lag=1)
     old = {row["staleness"]: [] for row in curve}
     for row in curve:
-        if "importance/token_ratio_p99" in row:  # something was to be learned
+        if "importance/token_ratio_p99" in row:  # there was something to learn
             old[row["staleness"]].append(
                 row["importance/token_ratio_p99"] - row["importance/token_ratio_p01"]
             )
@@ -67,10 +67,10 @@ def test_importance_weights_count_what_older_weights_sampled_otherwise(folder: P
 
 @pytest.mark.timeout(300)
 def test_an_error_of_the_learner_ends_the_rollouts_beside_it(folder: Path) -> None:
-    """A learner in bfloat16 differs from its engine, here by more than it may, in the first step."""
+    """The learner is in bfloat16 and differs from its engine in the first step by more than the limit."""
     with pytest.raises(MismatchError, match="in training step 1 "):
         trained(folder, "stopped", {}, lag=1, mismatch_limit=1e-5, deepspeed="zero1_bf16")
     for thread in threading.enumerate():
-        if thread.name.startswith("plays ahead"):  # in its last moments
+        if thread.name.startswith("plays ahead"):  # it is about to end
             thread.join(30)
             assert not thread.is_alive()

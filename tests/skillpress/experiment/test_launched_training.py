@@ -1,5 +1,5 @@
-"""A training whose ranks torchrun starts, or a cluster's nodes, ends with the bytes of one that starts them
-itself."""
+"""A training whose ranks are started by torchrun or by a cluster's nodes writes the same bytes as one that
+starts them itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A learned memory in training: the advantages reach it, and a killed run goes on to the same weights."""
+"""A learned memory in training: advantages reach it, and a killed run resumes and ends with the same
+weights."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_what_a_policy_writes_stands_in_its_next_prompt(folder: Path) -> None:
 
 
 def test_an_advantage_moves_the_memory_that_was_written(folder: Path) -> None:
-    """Judged better, its words become likelier; judged worse, less likely; each in its own prompt."""
+    """Words with a positive advantage become likelier and words with a negative one less likely, each in its
+    own prompt."""
     policy = load_policy(folder / "start")
     steps = [step for episode in played(folder, policy) for step in episode.steps]
     step = next(step for step in steps if len(step.thought.split()) == 2 and not step.invalid)

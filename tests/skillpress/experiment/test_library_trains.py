@@ -1,4 +1,5 @@
-"""Trainings with a skill library: it grows from training failures, prompts show it, a kill loses nothing."""
+"""Trainings with a skill library: it grows from training failures, prompts show it, and a kill loses
+nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Model folders of others through the pipeline: they are shown demonstrations, play, learn, and are saved.
+"""Other programs' model folders in the pipeline: they imitate demonstrations, play, learn, and are saved.
 
-Where an algorithm makes one update a step, the ratio of its first pass is that of learner and engine.
+If an algorithm makes one update per step, its ratio is that of learner and engine.
 """
 
 from __future__ import annotations

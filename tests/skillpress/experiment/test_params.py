@@ -378,7 +378,7 @@ def test_an_overlay_of_another_algorithm_or_selection_replaces_its_section_whole
 
 
 def test_parameters_are_checked_without_torch() -> None:
-    """A mistake in params.yaml is told in a second, whatever algorithm it names."""
+    """A mistake in params.yaml is reported within a second, whatever algorithm it names."""
     program = (
         "import sys; from skillpress.experiment.params import load_params; "
         "[load_params('params.yaml', f'params/{name}.yaml') for name in sys.argv[1:]]; "

@@ -1,4 +1,4 @@
-"""Probes of a real training: they change nothing in it, and a killed run leaves the same ones."""
+"""Probes of a real training do not change it, and a killed run leaves the same probes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHOUT = OVERLAY.replace(", probe: {every: 3, tasks: 20}", "")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With an undisturbed training and its probes."""
+    """A folder with an undisturbed training and its probes."""
     path = tmp_path_factory.mktemp("probed")
     prepare(path, OVERLAY)
     run(path, "whole")
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(folder: Path, to: Path, overlay: str) -> Path:
-    """Another overlay's folder, with the same tasks and start."""
+    """A folder for another overlay, with the same tasks and start policy."""
     variant(folder, to, overlay)
     shutil.copy(folder / "unseen.parquet", to)
     return to
@@ -74,7 +74,7 @@ def test_a_killed_run_leaves_the_same_probes_and_each_is_told_of_with_its_step(
     folder: Path, tmp_path: Path
 ) -> None:
     of(folder, tmp_path, OVERLAY)
-    run_and_kill(tmp_path, "killed", after=4)  # behind the probe of step 3, before the checkpoint of step 4
+    run_and_kill(tmp_path, "killed", after=4)  # after the probe of step 3, before the checkpoint of step 4
     told: list[tuple[int, dict[str, float]]] = []
     train(job(tmp_path, "killed"), lambda step, metrics: told.append((step, metrics)))
     assert (tmp_path / "probes-killed.parquet").read_bytes() == (folder / "probes-whole.parquet").read_bytes()
@@ -95,7 +95,7 @@ def test_a_killed_run_leaves_the_same_probes_and_each_is_told_of_with_its_step(
     ],
 )
 def test_with_ranks_a_lag_or_the_best_step_too(change: tuple[str, str], folder: Path, tmp_path: Path) -> None:
-    """The same weights as without probes, the same probes after a kill; and the start is what it was."""
+    """The weights equal those without probes, the probes are the same after a kill, and so is the start."""
     of(folder, tmp_path, WITHOUT.replace(*change))
     run(tmp_path, "plain")
     (tmp_path / "overlay.yaml").write_text(OVERLAY.replace(*change))

@@ -1,4 +1,4 @@
-"""Imitation and episodes over two ranks: the same bytes on any machine, and nothing lost with a kill."""
+"""Imitation and episodes over two ranks give the same bytes on any machine, and a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ OVERLAY = {
     "processes": 2,
     "environment": {"max_steps": 8, "max_numbers": 3},
     "imitation": {"demonstrations": 600, "batch_size": 32},
-    "training": {"microbatch_tokens": 100},  # several passes to an update of imitation
+    "training": {"microbatch_tokens": 100},  # an update of imitation takes several passes
 }
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
-    """Tasks and parameters, with what two ranks make of them on all cores."""
+    """Tasks and parameters, with the results of two ranks on all cores."""
     path = tmp_path_factory.mktemp("ranks")
     (path / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
     params = load_params(

@@ -1,4 +1,4 @@
-"""Trainings that learn from groups of earlier steps again: their ages, and what corrects for them."""
+"""Trainings that learn again from groups of earlier steps: the groups' ages, and the correction for these."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_step_learns_from_new_groups_and_some_of_the_last_steps(folder: Path) 
 
 
 def _times(row: dict[str, float]) -> dict[str, float]:
-    """What differs from run to run."""
+    """The metrics of time, which differ from run to run."""
     return {name: value for name, value in row.items() if "second" in name or name.startswith("time_share")}
 
 
@@ -65,7 +65,7 @@ def test_importance_weights_correct_for_the_age_of_what_is_replayed(folder: Path
     curve = trained(folder, "weighted", {"importance": "token"}, replay={"groups": 3, "staleness": 1})
     new, mixed = [], []
     for row in curve:
-        if "importance/token_ratio_p99" in row:  # something was to be learned
+        if "importance/token_ratio_p99" in row:  # there was something to learn
             spread = row["importance/token_ratio_p99"] - row["importance/token_ratio_p01"]
             (mixed if row["staleness"] else new).append(spread)
     assert max(new, default=0.0) < 1e-4 < 0.01 < max(mixed)
@@ -73,8 +73,8 @@ def test_importance_weights_correct_for_the_age_of_what_is_replayed(folder: Path
 
 def test_with_a_lag_a_groups_age_counts_from_the_weights_that_played_it(folder: Path) -> None:
     """A checkpoint follows step 3, so the weights that play are 0, 0, 1, 3, 3. In step 4 the learner has
-    weights 3, and what weights 0 have played (steps 1 and 2) is too old: three groups of step 3 are left. In
-    step 5, with weights 4, those of step 3 are too old as well."""
+    weights 3, and groups that weights 0 played (steps 1 and 2) are too old, so three groups of step 3 are
+    left. In step 5, with weights 4, the groups of step 3 are too old as well."""
     curve = trained(folder, "behind", {}, lag=1, replay={"groups": 3, "staleness": 2})
     assert column(curve, "replay/groups") == [0, 3, 3, 3, 3]
     assert curve[0]["staleness"] == 0 and all(row["staleness"] <= 2 for row in curve)

@@ -1,8 +1,8 @@
-"""A real pretrained language model through the whole of it: sampling, acting, learning.
+"""A real pretrained language model in all parts: sampling, acting, learning.
 
-SmolLM2-135M-Instruct plays Countdown by text (chat template, <think>/<action>) and is updated by
-DeepSpeed. A CPU trains it at about a hundred tokens a second, so this shows that it works, not that
-it learns.
+SmolLM2-135M-Instruct plays Countdown by text (chat template, <think>/<action>) and is updated by DeepSpeed. A
+CPU trains it at about a hundred tokens per second, so this shows that training runs, not that the model
+learns.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def params(folder: Path) -> Params:
 
 @pytest.fixture(scope="module")
 def policy(params: Params, folder: Path) -> Policy:
-    """The package's weights, through our own model folder."""
+    """The package's weights, saved to and loaded from our own model folder."""
     save_policy(Experiment(params).starting_policy(), folder / "start")
     return load_policy(folder / "start")
 
@@ -128,7 +128,7 @@ def test_an_update_makes_the_better_of_two_rollouts_likelier(
 
 
 def test_the_training_loop_runs_with_a_kl_term(policy: Policy, tasks: list[Task], folder: Path) -> None:
-    """Untrained at this task, all its rollouts may fail alike: what they teach is tested above."""
+    """The model is not trained for this task, so all rollouts may fail; the test above covers learning."""
     program = PROGRAMS / "training_program.py"
     command = [sys.executable, str(program), str(folder), "trained"]
     finished = subprocess.run(

@@ -1,4 +1,4 @@
-"""A policy that sums up its own past is trained on its summaries too, and nothing else counts them."""
+"""A policy that summarises its past is also trained on its summaries, and no other figure counts them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ training: {steps: 1, learning_rate: 0.01}
 
 @dataclass(frozen=True)
 class Wordless(Summarize):
-    """For a policy made from nothing, which knows no words to be asked with: what it says is a summary."""
+    """Summaries for a scratch policy, which has no words for a question: anything it says is a summary."""
 
     request = ""
 
@@ -39,6 +39,6 @@ def test_summaries_are_trained_and_cost_no_step(tmp_path: Path) -> None:
         1 + row["summaries"] / row["episode_length"]
     )
     assert np.isfinite(row["loss"]) and row["tokens_sampled"] > row["episode_length"]
-    # The learner scores every decision in its own prompt, so it agrees with what the engine sampled.
+    # The learner scores every decision in its own prompt, so it agrees with the engine.
     assert row["mismatch/largest"] < 1e-3
     assert 0 < row["reward/format"] <= 0.1 and row["response_tokens"] > 0

@@ -1,4 +1,4 @@
-"""Whole trainings: reproducible, and indifferent to being killed."""
+"""Whole trainings are reproducible, and a kill does not change them."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_rollouts_beside_the_updates_give_the_same_weights_killed_or_not_and_on_
         run(tmp_path, "one-core", prefix=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
         == lines
     )
-    run_and_kill(tmp_path, "killed", after=2)  # before any checkpoint, with the third batch played already
-    run_and_kill(tmp_path, "killed", after=5)  # behind the checkpoint of step 3
+    run_and_kill(tmp_path, "killed", after=2)  # before any checkpoint, when the third batch is already played
+    run_and_kill(tmp_path, "killed", after=5)  # after the checkpoint of step 3
     assert run(tmp_path, "killed")[0].startswith("step 4 ")
     for name in ("one-core", "killed"):
         assert same_weights(tmp_path, "behind", name) and same_files(tmp_path, "behind", name)
@@ -98,7 +98,7 @@ def test_a_run_that_replays_groups_is_killed_and_ends_with_the_same_weights(
 ) -> None:
     variant(folder, tmp_path, REPLAYING.replace("processes: 1", f"processes: {processes}"))
     run(tmp_path, "replaying")
-    run_and_kill(tmp_path, "killed", after=3)  # behind the checkpoint of step 2
+    run_and_kill(tmp_path, "killed", after=3)  # after the checkpoint of step 2
     resumed = run(tmp_path, "killed")
     assert not resumed[0].startswith("step 1 ") and resumed[-2] == "curve 1 2 3 4 5"
     assert same_weights(tmp_path, "replaying", "killed") and same_files(tmp_path, "replaying", "killed")

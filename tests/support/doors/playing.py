@@ -15,7 +15,7 @@ WORDS = ["<start>", "<end>", "you", "see", "a", "door", "open", "it", "think", "
 
 
 def write_tokenizer(folder: Path) -> Path:
-    """The policy's folder, as far as it is the tokenizer's."""
+    """The policy's folder, with only the tokenizer's files."""
     tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}))
     tokenizer.add_special_tokens(["<start>", "<end>"])
     folder.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def ids(text: str) -> tuple[int, ...]:
 
 
 def step(said: str, action: str, observation: str, **changes: object) -> Step:
-    """A decision that was asked with all words that there are."""
+    """A decision whose prompt has all words."""
     values: dict[str, object] = {
         "prompt_ids": ids("<start> you see a door"),
         "response_ids": ids(said),
@@ -44,7 +44,7 @@ def step(said: str, action: str, observation: str, **changes: object) -> Step:
 
 
 def episode(number: int = 0, task: str = "door") -> Trajectory:
-    """One that thinks, is not understood, sums up its past, and wins."""
+    """An episode with a thought, an unreadable answer, a summary and a win."""
     return Trajectory(
         task_id=task,
         group_id=f"trained/run-0/{task}",
@@ -72,7 +72,7 @@ def episode(number: int = 0, task: str = "door") -> Trajectory:
 
 
 def unsampled(number: int = 0) -> Trajectory:
-    """One by an agent without tokens."""
+    """An episode by an agent without tokens."""
     steps = (
         Step(
             prompt_ids=(),
@@ -103,6 +103,6 @@ def unsampled(number: int = 0) -> Trajectory:
 
 
 def failing() -> Iterator[Trajectory]:
-    """Episodes of a file that turns out to be damaged."""
+    """Episodes from a file that is damaged."""
     yield episode()
     raise OSError("the disk is gone")

@@ -57,11 +57,11 @@ class Served:
 
     @property
     def connections(self) -> int:
-        """Open now."""
+        """Number of open connections."""
         return len(self.server.server_state.connections)
 
     def cut(self) -> None:
-        """Every connection is gone, as when a cable is pulled."""
+        """Close every connection, as if a cable were pulled."""
         for connection in list(self.server.server_state.connections):
             connection.loop.call_soon_threadsafe(connection.transport.abort)
 
@@ -74,7 +74,7 @@ def served(
     seconds: float = 60.0,
     port: int = 0,
 ) -> Iterator[Served]:
-    """A server of these tasks; a step may take ``seconds``."""
+    """A server of these tasks, whose steps may take ``seconds``."""
     host = EnvironmentHost(ThreadVectorEnv(make, seconds))
     app = make_app(Offer("countdown", TaskBook(tasks), REWARD), host, About("toy", "A toy.", "1"), limits)
     with listen("127.0.0.1", port) as listening:

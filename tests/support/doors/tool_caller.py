@@ -21,7 +21,7 @@ Messages = list[dict[str, Any]]
 
 
 def demonstration(environments: ToolEnvironments, row: dict[str, Any]) -> Messages:
-    """The conversation of an episode that wins."""
+    """The conversation of a winning episode."""
     environment = environments()
     seen = environment.reset(**row)
     told: Messages = [{"role": "user", "content": row["prompt"][0]["content"] + seen}]
@@ -36,7 +36,8 @@ def demonstration(environments: ToolEnvironments, row: dict[str, Any]) -> Messag
 
 
 LEARNED = 0.01
-"""Nats a token: from there on it calls its tool in nearly every episode, however a processor rounds."""
+"""Loss in nats per token at which the model calls its tool in nearly every episode, however a processor
+rounds."""
 
 
 def save_tool_caller(environments: ToolEnvironments, folder: Path) -> None:

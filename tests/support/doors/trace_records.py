@@ -7,7 +7,7 @@ from typing import Any
 
 
 def atif(**changes: Any) -> dict[str, Any]:
-    """ATIF 1.7, after its specification."""
+    """A record of ATIF 1.7, as in its specification."""
     return {
         "schema_version": "ATIF-v1.7",
         "session_id": "run-1",
@@ -35,7 +35,7 @@ def atif(**changes: Any) -> dict[str, Any]:
 
 
 def chat(**changes: Any) -> dict[str, Any]:
-    """A line of chat completions."""
+    """A line of a chat completions log."""
 
     def call(number: str, name: str, **arguments: Any) -> dict[str, Any]:
         function = {"name": name, "arguments": json.dumps(arguments)}
@@ -59,7 +59,7 @@ def chat(**changes: Any) -> dict[str, Any]:
 
 
 def mlflow_trace(**changes: Any) -> dict[str, Any]:
-    """MLflow 3, as ``Trace.to_dict`` gives it."""
+    """A trace of MLflow 3, as ``Trace.to_dict`` returns it."""
 
     def span(name: str, kind: str, start: int, inputs: Any, outputs: Any, **more: Any) -> dict[str, Any]:
         attributes = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
@@ -95,7 +95,7 @@ def mlflow_trace(**changes: Any) -> dict[str, Any]:
 
 
 def our_atif() -> dict[str, Any]:
-    """A rollout of ours as ``skillpress export --format atif`` writes it: an edit, a refusal, a summary."""
+    """One of our rollouts as ``skillpress export --format atif`` writes it: an edit, a refusal, a summary."""
 
     def step(number: int, action: str, said: str, **extra: Any) -> dict[str, Any]:
         call = {"tool_call_id": str(number), "function_name": "act", "arguments": {"action": action}}

@@ -1,4 +1,4 @@
-"""Trainings in processes of their own (``training_program.py``), some of them killed, and what they left."""
+"""Trainings in separate processes (``training_program.py``), some of them killed, and their outputs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run(folder: Path, output: str, prefix: Sequence[str] = ()) -> list[str]:
 
 
 def run_and_kill(folder: Path, output: str, after: int) -> None:
-    """Start the training and ``kill -9`` it once it has reported step ``after``."""
+    """Start the training and ``kill -9`` it after it has reported step ``after``."""
     with nursery.killed(PROGRAM, str(folder), output, "--smoke", "--pause-after", str(after)) as lines:
         assert any(line.startswith(f"step {after} ") for line in lines), "it ended before"
 
 
 def variant(folder: Path, to: Path, overlay: str) -> None:
-    """The same tasks and start policy for a training with another overlay."""
+    """A folder with the same tasks and start policy for a training with another overlay."""
     for made in ("train.parquet", "validation.parquet"):
         shutil.copy(folder / made, to)
     shutil.copytree(folder / "start", to / "start")
@@ -49,7 +49,7 @@ def same_weights(folder: Path, first: str, second: str) -> bool:
 
 
 def same_files(folder: Path, first: str, second: str) -> bool:
-    """Whether they left the same dictionaries, and the same sample of their episodes."""
+    """Whether both trainings left the same dictionaries and the same sample of episodes."""
     names = ("dictionaries-{}.json", "training-{}.parquet", "advantages-{}.parquet")
     return all(
         (folder / name.format(first)).read_bytes() == (folder / name.format(second)).read_bytes()

@@ -1,4 +1,4 @@
-"""Checkpoints that hold a training up, so that a test can kill it at a known place."""
+"""Checkpoints that pause a training, so that a test can kill it at a known place."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingSt
 
 
 class PausingCheckpoints(Checkpoints):
-    """After the checkpoint of step N: where the folder above holds a file ``pause-N``, rank 0 leaves one
-    named ``paused-N`` there and goes no further."""
+    """If the parent folder has a file ``pause-N``, rank 0 writes ``paused-N`` there after the checkpoint of
+    step N and stops."""
 
     def commit(self, state: TrainingState) -> None:
         super().commit(state)

@@ -1,4 +1,4 @@
-"""A small training of the smoke experiment in this process, which may be stopped on its way."""
+"""A small training of the smoke experiment in this process, which a test can stop early."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Curve = list[dict[str, float]]
 
 
 class StoppedError(Exception):
-    """Replaces anything that ends a training."""
+    """Stops a training, in place of any real cause."""
 
 
 def train_small(folder: Path, name: str, *overlays: Mapping[str, Any], stop_after: int = 0) -> Curve:
-    """Train with these overlays, one over the other, to the model folder ``name``; returns the curve.
+    """Train with these overlays, applied in order, to the model folder ``name``; returns the curve.
 
     Args:
-        folder: prepared, see ``training_program.py``.
-        stop_after: the step behind which the training is stopped; 0 is none.
+        folder: a prepared folder, see ``training_program.py``.
+        stop_after: the step after which the training is stopped; 0 means that it is not stopped.
 
     Raises:
-        StoppedError: it was stopped.
+        StoppedError: the training was stopped.
     """
     overlay: dict[str, Any] = {}
     for each in overlays:

@@ -60,7 +60,7 @@ def step(
     observation: str = "",
     tokens: int = 2,
 ) -> Step:
-    """So many tokens, in the state of this name, answered with this observation."""
+    """A step with this many tokens, in the state of this name, whose answer is this observation."""
     return Step(
         prompt_ids=(1,), response_ids=(2,) * tokens, logprobs=(-1.0,) * tokens, thought="", action="",
         observation=observation, invalid=None, reward_parts=tuple(RewardPart(*part) for part in parts),
@@ -82,8 +82,8 @@ def batch(
     core_maximum: float = 10.0,
     states: Sequence[str] | None = None,
 ) -> Batch:
-    """Trajectories with these core rewards at their steps, and parts that count for a step alone; a letter
-    names the state of each step."""
+    """Trajectories with these core rewards at their steps, and parts that count for a step alone. A letter
+    names each step's state."""
     own = own if own is not None else [[0.0] * len(steps) for steps in rewards]
     states = states if states is not None else ["s" * len(steps) for steps in rewards]
     return batch_of(
@@ -102,7 +102,7 @@ def batch(
 
 
 def of_returns(returns: Sequence[float], groups: Sequence[int], lengths: Sequence[int]) -> Batch:
-    """Trajectories with these returns, all given at their last step."""
+    """Trajectories with these returns, all at their last step."""
     return batch([[0.0] * (n - 1) + [r] for r, n in zip(returns, lengths, strict=True)], groups)
 
 

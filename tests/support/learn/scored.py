@@ -1,4 +1,4 @@
-"""Tokens for a loss, written in one line."""
+"""Makes tokens for a loss in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def scored(
     reference_logprobs: torch.Tensor | None = None,
     lengths: list[int] | None = None,
 ) -> ScoredTokens:
-    """``lengths`` of the responses; None is a single one."""
+    """Tokens of responses of these ``lengths``; None means a single response."""
     counts = torch.tensor([len(logprobs)] if lengths is None else lengths)
     return ScoredTokens(
         logprobs=logprobs,

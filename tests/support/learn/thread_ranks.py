@@ -1,4 +1,4 @@
-"""Ranks that are threads of one process: what they tell each other, without processes to start."""
+"""Ranks that are threads of one process: they communicate without starting processes."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def recorded(run: PlannedRun, seconds: float = 60.0, resumed: bool = False) -> R
 
 
 def outcomes(*won_at: list[int]) -> pl.DataFrame:
-    """Test tasks a, b ... that every policy won at these steps."""
+    """Test tasks a, b ... and the numbers of steps in which every policy won them."""
     lists = pl.Series(list(won_at), dtype=pl.List(pl.UInt8))
     tasks = [chr(ord("a") + place) for place in range(len(won_at))]
     kinds = ["easy"] * len(tasks)

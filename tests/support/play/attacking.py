@@ -88,7 +88,7 @@ def attack(code: str, limits: Limits | None = None) -> Execution:
 
 
 def assert_ended(execution: Execution, *words: str) -> None:
-    """The agent was told that its state is lost, and why."""
+    """The execution tells the agent that its state is lost, and why."""
     assert execution.error is not None
     assert "variables, files and processes are lost" in execution.error
     for word in words:

@@ -1,4 +1,5 @@
-"""Programs that tests start as processes of their own, and what they need to import ``tests.support``."""
+"""Programs that tests start as separate processes, and the variables they need to import
+``tests.support``."""
 
 from __future__ import annotations
 
@@ -11,6 +12,6 @@ PROGRAMS = Path(__file__).parent
 
 
 def importing() -> dict[str, str]:
-    """This process's variables, with the repository first where Python looks for modules."""
+    """This process's variables, with the repository first in Python's module path."""
     elsewhere = os.environ.get("PYTHONPATH", "")
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), elsewhere]))}

@@ -1,4 +1,4 @@
-"""One rank as started by a launcher: it sums ones for ever, and marks its first sum in the folder ARGV[1]."""
+"""One rank as started by a launcher: it sums ones forever, and marks its first sum in the folder ARGV[1]."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a learner reports, beside the same figures by plain autograd: prints JSON.
+"""Prints a learner's figures and the same figures by plain autograd, as JSON.
 
-Sampled were six responses, two of them without advantage; the four others make three minibatches,
-of which one is empty. The model is a GPT-2 with dropout. The learning rate is so small that all
-minibatches see the same weights.
+There are six sampled responses, two of them without advantage. The other four make three minibatches, one of
+which is empty. The model is a GPT-2 with dropout. The learning rate is so small that all minibatches see the
+same weights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = [np.array([4, 0, 2]), np.array([], dtype=np.int64), np.array([5])]
 
 
 def samples() -> Samples:
-    """Responses of 1 to 6 tokens, a weight per sequence, the weights of all summing to the parts."""
+    """Responses of 1 to 6 tokens with a weight per sequence; all weights sum to the number of parts."""
     random = np.random.default_rng(0)
     steps = []
     for length in range(1, 7):
@@ -68,7 +68,7 @@ def expected(model: GPT2LMHeadModel, batch: Samples) -> dict[str, float]:
 
 
 def main() -> None:
-    """Compare; then two passes of the learner over the same responses."""
+    """Print the comparison, and the results of two passes of the learner over the same responses."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     config = GPT2Config(

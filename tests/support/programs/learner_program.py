@@ -1,11 +1,11 @@
 """Trains a tiny policy for three updates and saves what changed: ``learner_program.py NAME RANKS OUT``.
 
-NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With
-``restore`` the last update is made by a second learner that loads the first one's checkpoint; with
-``chunks`` tokens are scored three at a time; with ``checkpointing`` layers forget their
-activations and the packed scorer is taken; with ``lora`` low-rank changes alone are trained. With ``turn``
-or ``trajectory`` ratios are taken over these; a trajectory is three samples. With ``values`` a value head is
-trained too, and what it says of the first samples is saved beside the weights.
+NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch. With ``restore`` a
+second learner loads the first one's checkpoint and makes the last update. With ``chunks`` tokens are scored
+three at a time. With ``checkpointing`` layers drop their activations and the packed scorer is used. With
+``lora`` only low-rank changes are trained. With ``turn`` or ``trajectory`` ratios are taken over these; a
+trajectory is three samples. With ``values`` a value head is trained too, and its values of the first samples
+are saved with the weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ADAMW = AdamW(1e-2, weight_decay=0.1, betas=(0.8, 0.95), gradient_clipping=0.5, 
 def samples(update: int, level: str = "token") -> Samples:
     """Twelve samples of different lengths; the weights of all sum to 1.
 
-    Products of ratios would all be far outside the clip if the old log-probabilities were far off.
+    If the old log-probabilities were far off, all products of ratios would be far outside the clip.
     """
     old = -3.5 if level == "token" else -4.0
     random = np.random.default_rng(update)
@@ -57,7 +57,7 @@ def samples(update: int, level: str = "token") -> Samples:
 
 
 def with_targets(batch: Samples, update: int) -> Samples:
-    """What the value of each state is to learn; old values such that some are clipped."""
+    """The batch with targets of values, and old values such that some are clipped."""
     random = np.random.default_rng([update, 1])
     old, returns = random.normal(scale=0.3, size=SAMPLES), random.normal(size=SAMPLES)
     made = random.integers(0, 30, SAMPLES).astype(float)
@@ -65,11 +65,11 @@ def with_targets(batch: Samples, update: int) -> Samples:
 
 
 Score = Callable[[Responses], torch.Tensor]
-"""Responses to log-probabilities."""
+"""Maps responses to log-probabilities."""
 
 
 def train_plain(policy: Policy, level: str) -> dict[str, torch.Tensor]:
-    """All weights, trained without DeepSpeed; returns what they are in the end."""
+    """Train all weights without DeepSpeed; returns the final weights."""
     scorer = ResponseScorer(policy.model)
     update_plainly(policy, lambda responses: scorer(responses, 1.0)[0], list(scorer.parameters()), level)
     return policy.model.state_dict()
@@ -99,8 +99,8 @@ def train_plain_lora(policy: Policy, level: str) -> dict[str, torch.Tensor]:
 
 
 def train_plain_values(policy: Policy, level: str) -> dict[str, torch.Tensor]:
-    """All weights and, five times as fast, a head on the time and on the hidden state that the model itself
-    gives at the end of each prompt."""
+    """Train all weights and, with five times the learning rate, a head on the time and on the model's own
+    hidden state at the end of each prompt."""
     scorer = ResponseScorer(policy.model)
     head, bias, time = torch.zeros(policy.model.config.hidden_size), torch.zeros(1), torch.zeros(3)
 
@@ -133,7 +133,7 @@ def update_plainly(
     more: Callable[[int], torch.Tensor | float] = lambda update: 0.0,
     fast: Sequence[torch.Tensor] = (),
 ) -> None:
-    """One batch, one process, no DeepSpeed; the loss written out again."""
+    """One batch in one process without DeepSpeed, with the loss written out again."""
     reference = ResponseScorer(copy_model(policy.model))
     groups = [{"params": part} for part in (trained, list(fast)) if part]
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.8, 0.95), weight_decay=0.1)
@@ -165,7 +165,7 @@ def level_of(options: list[str]) -> str:
 
 
 def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
-    """This rank's share of the same updates, in microbatches of at most twenty tokens."""
+    """Make this rank's share of the same updates, in microbatches of at most twenty tokens."""
     torch.set_num_threads(1)
     if "chunks" in options:
         token_scores.CHUNK_LOGITS = 3 * tiny_policy().model.config.vocab_size
@@ -201,7 +201,7 @@ def train(rank: int, size: int, port: int, configuration: str, output: str, opti
 
 
 def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
-    """Before any update the learner scores as the model itself does, whatever its weights lie on."""
+    """Before any update the learner scores like the model itself, on whatever devices its weights are."""
     scorer, tolerance = ResponseScorer(tiny_policy().model), 1e-5 if "fp32" in configuration else 0.1
     own = np.split(learner.own_logprobs(mine), mine.lengths.cumsum()[:-1])
     for pair, found in zip(mine.pairs.rows, own, strict=True):
@@ -211,7 +211,7 @@ def check_scores(learner: Learner, mine: Samples, configuration: str) -> None:
 
 
 def save(weights: dict[str, torch.Tensor], output: str, rank: int) -> None:
-    """How far each weight has moved, and each value, which was 0."""
+    """Save how far each weight has moved, and each value, which was 0."""
     start = tiny_policy().model.state_dict()
     if rank == 0:
         torch.save({name: value.float() - start.get(name, 0.0) for name, value in weights.items()}, output)
@@ -225,6 +225,6 @@ if __name__ == "__main__":
         save(plainly(tiny_policy(), level_of(sys.argv[4:])), out, 0)
     elif count == 1:
         train(0, 1, free_port(), name, out, sys.argv[4:])
-    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+    else:  # ranks are forked, as this program itself (nursery.py), so that they need no imports
         arguments = (count, free_port(), name, out, sys.argv[4:])
         torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

@@ -1,8 +1,8 @@
 """Trains a tiny policy on samples and lessons together: ``lesson_program.py NAME RANKS OUT [OPTION ...]``.
 
 NAME is a DeepSpeed configuration, or ``plain`` for an independent loop in plain torch, which passes every
-sequence through the model by itself. With ``checkpointing`` the packed scorer is taken; with ``distill``
-there is no KL; with ``uneven`` all lessons are the first rank's and all samples the last one's.
+sequence through the model alone. With ``checkpointing`` the packed scorer is used; with ``distill`` there is
+no KL; with ``uneven`` the first rank has all lessons and the last rank all samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UPDATES, LESSONS, ALPHA, ETA, TEMPERATURE = 3, 6, 0.7, 0.9, 1.25
 
 
 def lessons(update: int) -> Samples:
-    """Six lessons; what stands above a plain prompt is of any length, and some responses are one token."""
+    """Six lessons, with knowledge of any length above the plain prompt; some responses have one token."""
     random = np.random.default_rng(100 + update)
 
     def tokens(least: int, most: int) -> TokenIds:
@@ -81,7 +81,8 @@ def _taken(logprobs: torch.Tensor, response: TokenIds) -> torch.Tensor:
 
 
 def train(rank: int, size: int, port: int, configuration: str, output: str, options: list[str]) -> None:
-    """This rank's share of the same updates, in passes of twenty tokens and a few whole distributions."""
+    """Make this rank's share of the same updates, in passes of twenty tokens and a few whole
+    distributions."""
     torch.set_num_threads(1)
     ranks, policy = Ranks(rank, size), tiny_policy()
     token_scores.CHUNK_LOGITS = 4 * policy.model.config.vocab_size
@@ -113,6 +114,6 @@ if __name__ == "__main__":
         save(train_plain(tiny_policy(), 0.0 if "distill" in chosen else ETA), out, 0)
     elif count == 1:
         train(0, 1, free_port(), name, out, chosen)
-    else:  # forked, as this program itself is (nursery.py), so that ranks have nothing to import
+    else:  # ranks are forked, as this program itself (nursery.py), so that they need no imports
         arguments = (count, free_port(), name, out, chosen)
         torch.multiprocessing.start_processes(train, arguments, count, start_method="fork")

@@ -1,7 +1,7 @@
-"""The peak memory of one microbatch's way there and back: ``memory_program.py CASE``, prints JSON.
+"""Prints the peak memory of one microbatch's forward and backward pass as JSON: ``memory_program.py CASE``.
 
-CASE is a key of ``CASES``. Measured is the process's resident set: its highest value during the pass
-less its value before.
+CASE is a key of ``CASES``. The figure is the process's resident set: its highest value during the pass minus
+its value before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CASES = {
     "imitation": (508, 4, 16, 1024, 64, 256, "float32"),
 }
 BATCH = ("activations", "keys and values fanned out", "logits")
-"""Parts of imitation's memory that a pass takes; the others are there before."""
+"""Parts of imitation's memory that a pass takes; the others exist before."""
 
 
 LORA = LoraParameters(rank=16, alpha=16)
@@ -68,13 +68,13 @@ def experiment(prompt: int, response: int, tokens: int, dtype: str, case: str) -
 
 
 def resident() -> int:
-    """Bytes of this process in memory now."""
+    """Resident bytes of this process now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
 
 def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
-    """One pass and its gradients, as the learner makes them."""
+    """Make one pass and its gradients, like the learner."""
     (packed,) = microbatches(batch, tokens, "cpu", scorer.shares_prompts)
     logprobs, _ = scorer(packed.responses, 1.0)
     loss, _ = ClippedSurrogate(0.2, 0.2, 0.0)(
@@ -84,14 +84,14 @@ def there_and_back(scorer: Scorer, batch: Samples, tokens: int) -> None:
 
 
 def imitated(model: LlamaForCausalLM, prompt: int, response: int, rows: int, tokens: int) -> None:
-    """The gradients of a batch of imitation, whose prompts all differ."""
+    """Compute the gradients of a batch of imitation whose prompts all differ."""
     scorer = choose_scorer(model.train())
     batch = [((1 + row, *(1,) * (prompt - 1)), (2,) * response) for row in range(rows)]
     add_gradients(scorer, MasterWeights(scorer.parameters()), batch, rows * response, tokens)
 
 
 def samples(prompt: int, response: int, rows: int) -> Samples:
-    """So many responses to one prompt."""
+    """``rows`` responses to one prompt."""
     step = Step((1,) * prompt, (2,) * response, (-1.0,) * response, "", "", "", None, ())
     return Samples.of((step,) * rows, np.ones(rows), np.ones(rows))
 
@@ -129,7 +129,7 @@ def main() -> None:
     else:
         estimate = training_memory(params, shape, read_configuration(name))
         scorer = choose_scorer(model)
-        there_and_back(scorer, samples(2, 2, 1), tokens)  # gradients and work space have their memory
+        there_and_back(scorer, samples(2, 2, 1), tokens)  # then gradients and work space have memory
         before = resident()
         there_and_back(scorer, samples(prompt, response, rows), tokens)
     print(json.dumps({"measured": most_resident() - before, **estimate}))

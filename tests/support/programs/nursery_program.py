@@ -1,8 +1,9 @@
-"""Imports what trainings need, then forks the programs that a test orders: ``nursery_program.py SOCKET``.
+"""Imports all modules that trainings need, then forks the programs that a test orders: ``nursery_program.py
+SOCKET``.
 
 SOCKET is the number of an open Unix socket. An order is a JSON list, program and arguments, with two open
-files for its output and its errors. The answers are the process's number at once, and its return code, as
-``subprocess`` counts it, when it has ended. The end of the socket ends the program.
+files for its output and its errors. The first answer, at once, is the process's number; the second, at its
+end, is its return code as ``subprocess`` defines it. When the socket closes, this program ends.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def main() -> None:
 def become(command: list[str], output: int, errors: int) -> NoReturn:
     """Run a program as if this process had been started with it.
 
-    It ends without what Python does last: that visits all the memory that was inherited, for three seconds.
+    It ends without Python's clean-up, which would visit all inherited memory and take three seconds.
     """
     os.dup2(output, 1)
     os.dup2(errors, 2)

@@ -1,4 +1,4 @@
-"""Plays at an address with OpenEnv's own client, in the environment that has it; prints what it saw as JSON.
+"""Plays at an address with OpenEnv's own client, in the environment that has it; prints the results as JSON.
 
 python openenv_client_program.py URL
 """
@@ -33,7 +33,7 @@ class TextObservation(Observation):
 
 
 class TextEnv(EnvClient[TextAction, TextObservation, State]):
-    """A typed client, as the package's documentation has its subclasses write it."""
+    """A typed client, written as a subclass like in the package's documentation."""
 
     def _step_payload(self, action: TextAction) -> dict[str, Any]:
         return action.model_dump()
@@ -49,7 +49,7 @@ class TextEnv(EnvClient[TextAction, TextObservation, State]):
 
 
 def generic(url: str) -> dict[str, Any]:
-    """Dictionaries, one call after the other."""
+    """Plays with dictionaries, one call after another."""
     with GenericEnvClient(base_url=url) as client:
         first = client.reset(seed=0, episode_id="mine")
         rewards = [client.step({"message": action}).reward for action in WINS]
@@ -68,7 +68,7 @@ def generic(url: str) -> dict[str, Any]:
 
 
 async def typed(url: str) -> dict[str, Any]:
-    """Records, two sessions at once."""
+    """Plays with records, in two sessions at once."""
     async with TextEnv(base_url=url) as one, TextEnv(base_url=url) as other:
         await asyncio.gather(one.reset(seed=0), other.reset(seed=1))
         answers = await asyncio.gather(

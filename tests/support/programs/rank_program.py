@@ -1,6 +1,6 @@
 """Imitates and plays in a folder that ``training_program.prepare`` made: ``rank_program.py FOLDER OUTPUT``.
 
-Prints a line per report of a rank. With ``--cores 1`` it is confined to one core, and with ``--pause-at
+Prints a line for each report of a rank. With ``--cores 1`` it uses only one core. With ``--pause-at
 imitation|episodes`` it waits to be killed at the first update or at the eighth episode.
 """
 

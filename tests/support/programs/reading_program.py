@@ -1,4 +1,4 @@
-"""What transformers, in any version, makes of saved policies: ``reading_program.py FOLDER ...``.
+"""Reads saved policies with any version of transformers: ``reading_program.py FOLDER ...``.
 
 Prints as JSON, for each folder, the tokens of its prompt, the likeliest following tokens, and the logits
 after the prompt.

@@ -1,4 +1,4 @@
-"""What vLLM makes of saved policies by itself: ``reading_with_vllm_program.py FOLDER ...``.
+"""Reads saved policies with vLLM alone: ``reading_with_vllm_program.py FOLDER ...``.
 
 Prints as JSON, for each folder, the tokens of its prompt and the likeliest following tokens. Only the folder
 says what texts begin with, how a chat is written and where responses end.

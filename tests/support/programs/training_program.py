@@ -1,9 +1,9 @@
 """Trains in a folder that holds an overlay, tasks and a policy: ``training_program.py FOLDER OUTPUT``.
 
-With ``--smoke`` the overlay is laid over the smoke experiment instead of the default one, and with
-``--pause-after STEP`` the program waits to be killed there. Prints one line per step done, before
-the checkpoint that is due after it. With ``--cluster ADDRESS`` the ranks run on two nodes there, and the
-first one waits to be killed after the checkpoint of every step N for which FOLDER holds a file ``pause-N``.
+With ``--smoke`` the overlay applies to the smoke experiment instead of the default one, and with
+``--pause-after STEP`` the program waits there to be killed. It prints one line after each step, before the
+checkpoint that follows the step. With ``--cluster ADDRESS`` the ranks run on two nodes there, and the first
+rank waits to be killed after the checkpoint of every step N for which FOLDER has a file ``pause-N``.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ ROOT = Path(__file__).parents[3]
 
 
 def parameters(folder: Path, smoke: bool) -> Params:
-    """The default or the smoke experiment, with what ``overlay.yaml`` in the folder changes."""
+    """The default or the smoke experiment, with the changes of the folder's ``overlay.yaml``."""
     small = [ROOT / "params" / "smoke.yaml"] if smoke else []
     return load_params(ROOT / "params.yaml", *small, folder / "overlay.yaml")
 
 
 def prepare(folder: Path, overlay: str, demonstrations: int = 4000) -> None:
-    """Tasks, the parameters of a small training, and a policy that so many demonstrations were shown to; one
-    made from nothing wins now and then after 4000."""
+    """Write tasks, the parameters of a small training, and a policy that imitated ``demonstrations``
+    demonstrations. A scratch policy sometimes wins after 4000."""
     (folder / "overlay.yaml").write_text(overlay)
     params = parameters(folder, smoke=True)
     experiment = Experiment(params)

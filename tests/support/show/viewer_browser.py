@@ -1,4 +1,4 @@
-"""A page in a real browser that is watched: what it complains of, what it asks for, what it tries to open."""
+"""A watched page in a real browser: its errors, its requests, and the pages it tries to open."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import time
 from playwright.sync_api import Browser, Dialog, Page
 
 PATIENCE = 120_000
-"""Milliseconds: how long a page takes says something of the machine's other work, not of the page."""
+"""Milliseconds to wait for a page. It is long, because a page's time depends on the machine's other work."""
 SIZES = {1280: 900, 400: 860}
-"""Widths that the page is made for, each with a height."""
+"""Widths that the page supports, each with a height."""
 
 
 class Watched:
-    """An opened page, and all that went wrong with it so far."""
+    """An open page, and its errors so far."""
 
     def __init__(self, browser: Browser, address: str, width: int = 1280, scheme: str = "light") -> None:
         """
         Args:
-            address: of the document, without the part after ``#``.
+            address: address of the document, without the part after ``#``.
         """
         self.address = address
         self.wrong: list[str] = []
@@ -35,7 +35,7 @@ class Watched:
         self.page.on("framenavigated", lambda frame: self._asked(frame.url))
 
     def go(self, place: str) -> Page:
-        """Show what stands at ``#/place``, and wait until it does."""
+        """Go to ``#/place``, and wait until it is shown."""
         self.page.goto(f"{self.address}#/{place}")
         self.settled()
         return self.page
@@ -53,10 +53,10 @@ class Watched:
             self.page.wait_for_timeout(20)
 
     def press(self, *keys: str, to: str | None = None) -> None:
-        """One after the other, each with what it sets going.
+        """Press keys one after another, and wait for the effect of each.
 
         Args:
-            to: the place where the last one leads, which may first have to be asked for.
+            to: the place to which the last key leads, which may have to be loaded first.
         """
         for key in keys:
             self.page.keyboard.press(key)
@@ -72,11 +72,11 @@ class Watched:
 
     @property
     def width(self) -> int:
-        """Of all that the page draws, also beside the screen."""
+        """Width of everything that the page draws, including parts outside the screen."""
         return self.page.evaluate("document.documentElement.scrollWidth")
 
     def texts(self, selector: str) -> list[str]:
-        """What stands in the elements that are seen."""
+        """The texts of the visible elements."""
         return self.page.locator(selector).locator("visible=true").all_inner_texts()
 
     def _dialog(self, dialog: Dialog) -> None:

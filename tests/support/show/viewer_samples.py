@@ -34,7 +34,7 @@ HOSTILE = (
     "\udcff".encode("utf-8", "replace").decode() + " \ufffd \ufffe \U000e0041",
     "A" * 1_048_576,
 )
-"""What a page must show and never run."""
+"""Texts that a page must show and never run."""
 
 
 def tasks(count: int = 12) -> list[Task]:
@@ -64,7 +64,7 @@ def ordinary(seed: int = 0, count: int = 12, rollouts: int = 4) -> list[Trajecto
 
 
 def hostile() -> list[Trajectory]:
-    """One episode for each text of ``HOSTILE``, which stands in every field that can hold a text."""
+    """One episode for each text of ``HOSTILE``, with that text in every field that can hold one."""
     return [
         Trajectory(
             task_id=f"task-{number:03}",
@@ -85,7 +85,7 @@ def hostile() -> list[Trajectory]:
 
 
 def dictionary() -> SkillDictionary:
-    """Fitted to what the ordinary episodes did."""
+    """A dictionary fitted to the ordinary episodes."""
     by_id, environment = {task.task_id: task for task in tasks()}, bundle("countdown")
     labels = (environment.projection(by_id[t.task_id], t) for t in ordinary())
     corpus = [tuple(label for label in found if label) for found in labels]

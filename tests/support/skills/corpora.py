@@ -1,4 +1,4 @@
-"""What the tests of the skills share: strategies for corpora, and brute force to compare with."""
+"""Shared by tests of the skills: strategies for corpora, and brute-force results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillpress.skills.segmentation import segmentation_cost
 
 
 def sequences(alphabet_size: int, max_size: int = 12) -> st.SearchStrategy[Phrase]:
-    """Sequences of skill numbers, the empty one among them."""
+    """Sequences of skill numbers, including the empty sequence."""
     return st.lists(st.integers(0, alphabet_size - 1), max_size=max_size).map(tuple)
 
 
@@ -36,7 +36,7 @@ def repetitive(alphabet_size: int, parts: int = 6) -> st.SearchStrategy[list[Phr
 
 
 def markov_chains(alphabet_size: int, sequences: int) -> list[Phrase]:
-    """Each skill is mostly followed by one of two others."""
+    """Sequences in which each skill is mostly followed by one of two others."""
     rng = np.random.default_rng(alphabet_size)
     after = rng.integers(0, alphabet_size, (alphabet_size, 2))
     corpus = []
@@ -51,7 +51,7 @@ def markov_chains(alphabet_size: int, sequences: int) -> list[Phrase]:
 
 
 def fewest_phrases(sequence: Phrase, phrases: frozenset[Phrase]) -> int:
-    """seg by trying every way to cut the sequence: 2^(n-1) of them."""
+    """seg, by trying all 2^(n-1) ways to cut the sequence."""
     if not sequence:
         return 0
     best = len(sequence)
@@ -85,7 +85,7 @@ def total_bits(
     max_phrase_length: int,
     coded_length: int | None = None,
 ) -> float:
-    """𝓛_BDL of a dictionary by the definition; ``coded_length`` is L in the formula, if another."""
+    """𝓛_BDL of a dictionary by the definition; ``coded_length`` is L in the formula, if it differs."""
     members = frozenset(phrases)
     segments = sum(
         times * segmentation_cost(s, members, max_phrase_length) for s, times in Counter(corpus).items()

@@ -42,7 +42,8 @@ def test_steps_of_a_group_share_a_state_where_the_environment_says_so() -> None:
 
 
 def test_where_the_environment_names_no_state_the_last_observation_does() -> None:
-    """The first saw "" and then "a door"; the second a door at once, then a wall, then a door again."""
+    """The first episode saw "" and then "a door"; the second saw a door at once, then a wall, then a door
+    again."""
     first = trajectory([step([], observation="a door"), step([])])
     second = trajectory([step([], observation="a wall"), step([], observation="a door"), step([])])
     played = batch_of([first, replace(second, first_observation="a door")], [0, 0], 1.0)
@@ -63,7 +64,7 @@ def test_a_part_that_is_credited_in_two_ways_is_refused() -> None:
 
 @given(st.lists(st.lists(st.floats(-1, 1), min_size=1, max_size=9), min_size=1, max_size=5))
 def test_returns_are_the_trajectories_total_rewards_to_the_last_bit(rewards: list[list[float]]) -> None:
-    """What a trajectory adds up step by step, the batch adds up in the same order."""
+    """The batch adds rewards in the same order as a trajectory does step by step."""
     played = batch(rewards, range(len(rewards)))
     totals = [
         trajectory([step([("success", r, "trajectory")]) for r in steps]).total_reward for steps in rewards
@@ -101,13 +102,13 @@ def test_a_discounted_score_is_what_was_earned_before_and_the_discounted_return(
 
 
 def test_a_discounted_penalty_of_the_shaping_falls_where_the_success_does() -> None:
-    """10 - 4 at the end: half of it one step earlier."""
+    """The last step has 10 - 4, and the step before it half of that."""
     played = replace(batch([[0.0, 10.0]], [0]), penalty=np.array([4.0]))
     assert played.discounted(0.5).scores.tolist() == [3, 6]
 
 
 def test_a_penalty_that_steps_pay_is_in_no_return_and_in_each_steps_own_score() -> None:
-    """10 for both steps, less 3 at the first and 1 at the second; no discount touches it."""
+    """Both steps have 10, minus 3 at the first and 1 at the second; a discount does not change this."""
     played = replace(
         batch([[0.0, 10.0], [0.0]], [0, 0]), penalty=np.array([4.0, 0.0]), charges=np.array([3.0, 1.0, 0.0])
     )

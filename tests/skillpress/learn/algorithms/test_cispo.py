@@ -1,4 +1,4 @@
-"""CISPO against its objective, and what sets it apart from the clipped surrogate."""
+"""CISPO compared with its objective, and its difference from the clipped surrogate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns(tokens: list[tuple[float, float, float, float]]) -> list[torch.Tenso
 
 @given(TOKENS, st.sampled_from([0.2, 1.0]))
 def test_every_token_has_the_gradient_of_its_clipped_weight(tokens: list, low: float) -> None:
-    """- w clip(rho) A d logp, and the loss - sum w clip(rho) A logp; by NumPy."""
+    """- w clip(rho) A d logp, and the loss - sum w clip(rho) A logp, both computed with NumPy."""
     logprobs, old, advantages, weights = columns(tokens)
     found = logprobs.clone().requires_grad_()
     loss, _ = WeightedLikelihood(low, 0.5, 0.0)(scored(found, old, advantages, weights))
@@ -41,7 +41,8 @@ def test_every_token_has_the_gradient_of_its_clipped_weight(tokens: list, low: f
 
 
 def test_no_token_is_dropped_where_the_clipped_surrogate_drops_it() -> None:
-    """Ratio 9 at advantage 1 and 1/9 at -1, which the surrogate leaves alone: weights 5 and 1/9 are left."""
+    """Ratio 9 at advantage 1 and 1/9 at -1: the surrogate gives no gradient, CISPO has the weights 5 and
+    1/9."""
     old, advantages = torch.zeros(2), torch.tensor([1.0, -1.0])
     logprobs = torch.tensor([9.0, 1 / 9]).log().requires_grad_()
     tokens = scored(logprobs, old, advantages, torch.ones(2))

@@ -1,4 +1,4 @@
-"""The clipped surrogate against its definition, and what its weights promise."""
+"""The clipped surrogate compared with its definition, and the properties of its weights."""
 
 from __future__ import annotations
 

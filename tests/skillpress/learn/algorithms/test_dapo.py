@@ -1,4 +1,5 @@
-"""DAPO: its advantages and the punishment of overlong responses by hand. Its filter is tried elsewhere."""
+"""DAPO: its advantages and the punishment of overlong responses, calculated by hand. Other tests cover its
+filter."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.support.learn.scored import scored
 
 
 def responses(lengths: list[int], rewards: list[float]):
-    """A group of episodes of one step, with responses of these lengths."""
+    """A group of one-step episodes, with responses of these lengths."""
     return batch_of(
         [
             trajectory([step([("success", reward, "trajectory")], tokens=count)])
@@ -56,8 +57,8 @@ def test_advantages_are_those_of_grpo_on_rewards_with_the_papers_punishment(
 
 
 def test_a_punishment_by_hand_counts_for_its_own_step_alone() -> None:
-    """Of 10 tokens the last 4 cost: 8 tokens are half way, -2 of 4. Scores are 10, 8 and 0, 0, each of
-    half a trajectory: mean 4.5, mean squares (5.5^2 + 3.5^2) / 2 = 21.25 and 4.5^2 = 20.25."""
+    """The last 4 of 10 tokens cost, so 8 tokens are half way: -2 of 4. Scores are 10, 8 and 0, 0, and each
+    step counts as half a trajectory: mean 4.5, mean squares (5.5^2 + 3.5^2) / 2 = 21.25 and 4.5^2 = 20.25."""
     win = [step([], tokens=6), step([("success", 10.0, "trajectory")], tokens=8)]
     lost = [step([], tokens=1), step([], tokens=0)]
     played = batch_of([trajectory(win, True), trajectory(lost)], [0, 0], 10.0)
@@ -78,7 +79,7 @@ def test_the_metric_is_that_of_all_processes_and_nothing_where_nothing_was_sampl
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=8))
 def test_short_responses_are_judged_as_grpo_judges_them(returns: list[float]) -> None:
-    """Each has 2 of 40 tokens."""
+    """Each response has 2 of 40 tokens."""
     played = of_returns(returns, [0] * len(returns), [2] * len(returns))
     grpo = algorithm(GRPO, scale="std").advantages(played, one_process)
     np.testing.assert_array_equal(algorithm(DAPO, 40).advantages(played, one_process), grpo)
@@ -91,7 +92,7 @@ def test_equal_returns_of_one_length_teach_exactly_nothing(value: float, length:
 
 
 def test_a_ratio_between_the_two_clips_gives_gradient_upwards_only() -> None:
-    """1.25 lies below 1.28 and above 1.2."""
+    """1.25 is below 1.28 and above 1.2."""
     old = torch.tensor([-2.0])
     for clip_high, moves in ((0.28, True), (0.2, False)):
         logprobs = (old + np.log(1.25)).requires_grad_()

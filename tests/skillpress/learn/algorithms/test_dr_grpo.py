@@ -1,4 +1,4 @@
-"""Dr. GRPO against its formula written out, and GRPO's advantages without division."""
+"""Dr. GRPO compared with its formula, and GRPO's advantages without division."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_equal_returns_teach_exactly_nothing(value: float, lengths: list[int]) -
 
 
 def test_a_token_weighs_one_over_the_samples_and_the_longest_response_whatever_its_own_has() -> None:
-    """Of 4 samples in the step, of which this process has two; a response may have 10 tokens."""
+    """The step has 4 samples, two of them in this process; a response may have 10 tokens."""
     method = algorithm(DR_GRPO, longest_response=10)
     np.testing.assert_allclose(method.token_weights(np.array([1, 7]), 13.0, 4.0), [1 / 40, 1 / 40])
     assert not len(method.token_weights(np.zeros(0, int), 0.0, 0.0))
 
 
 def test_the_gradient_is_the_sum_over_tokens_over_the_constant() -> None:
-    """At the weights that sampled the surrogate's gradient is minus A over (2 samples times 5 tokens)."""
+    """The surrogate's gradient at the weights that sampled is minus A over (2 samples times 5 tokens)."""
     logprobs = torch.tensor([-1.0, -2.0, -0.5], dtype=torch.float64, requires_grad=True)
     method = algorithm(DR_GRPO, longest_response=5)
     weights = method.token_weights(np.array([1, 2]), 3.0, 2.0)

@@ -1,4 +1,4 @@
-"""Imitation of one's own successes: which steps teach, how much, and the gradient against autograd."""
+"""Imitation of the policy's own successes: which steps teach, how much, and the gradient against autograd."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_without_a_success_nothing_teaches() -> None:
 
 
 def test_a_shaped_success_weighs_by_what_is_left_of_its_return_and_never_less_than_nothing() -> None:
-    """Penalties 4 and 12 of 10 leave 0.6 and nothing; the 3 tokens of the first teach, of 6."""
+    """Penalties 4 and 12 of 10 leave 0.6 and 0; of 6 tokens the first episode's 3 teach."""
     found = replace(played([(True, [2, 1]), (True, [1]), (False, [2])]), penalty=np.array([4.0, 12.0, 0.0]))
     np.testing.assert_allclose(judged(found), [0.6 * 6 / 3, 0.6 * 6 / 3, 0, 0])
 
@@ -88,7 +88,7 @@ def test_two_processes_divide_by_the_tokens_of_both() -> None:
 
 
 def test_the_gradient_is_that_of_the_mean_log_likelihood_of_the_successes_tokens() -> None:
-    """Tokens 0 and 1 are a success's, token 2 a failure's; the sampling policy makes no difference."""
+    """Tokens 0 and 1 belong to a success, token 2 to a failure; the sampling policy makes no difference."""
     torch.manual_seed(0)
     logits = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
     tokens = torch.tensor([4, 0, 2])

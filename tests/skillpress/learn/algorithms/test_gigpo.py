@@ -1,4 +1,4 @@
-"""GiGPO against its formulas written out step by step, and its laws."""
+"""GiGPO compared with its formulas, step by step, and its laws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def judged(found, **changes) -> np.ndarray:
 
 
 def relative(value: float, company: list[float], scale: str) -> float:
-    """Eq. 3 and 7: a return among those that it is compared with."""
+    """Eq. 3 and 7: a return relative to the returns it is compared with."""
     centred = value - np.mean(company)
     if scale == "none":
         return centred
@@ -67,13 +67,13 @@ def test_advantages_are_the_papers_equations(walks, discount: float, weight: flo
     expected = by_hand(walks, discount, weight, scale)
     if scale == "none":
         np.testing.assert_allclose(found, expected, atol=1e-9)
-    else:  # where a deviation is rounding alone both are anything small over 1e-6
+    else:  # if a deviation is only rounding, both are some small number over 1e-6
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_two_actions_in_one_state_by_hand() -> None:
-    """Both start in a; one goes by b to a win of 8, the other fails at once. At discount 0.5 the returns in a
-    are 4 and 0, their mean 2; b has no company. The trajectories' mean is 4."""
+    """Both start in a. One goes through b to a win of 8, the other fails at once. At discount 0.5 the returns
+    in a are 4 and 0, with mean 2; b has no company. The trajectories' mean is 4."""
     found = judged(batch([[0.0, 8.0], [0.0]], [0, 0], states=["ab", "a"]), discount=0.5, step_weight=0.5)
     np.testing.assert_allclose(found, [4 + 0.5 * 2, 4, -4 - 0.5 * 2])
 
@@ -106,7 +106,7 @@ def test_equal_returns_in_equal_states_teach_exactly_nothing(
 
 @given(WALKS, st.floats(-3, 3))
 def test_a_constant_on_every_last_reward_of_walks_of_one_length_changes_nothing(walks, shift: float) -> None:
-    """Where episodes differ in length a discount tells the constant apart: an early one is worth more."""
+    """If episodes differed in length, a discount would change the constant: an early one is worth more."""
     walks = [walk[-1:] for walk in walks]
     moved = [[(state, reward + shift)] for ((state, reward),) in walks]
     np.testing.assert_allclose(judged(played(moved)), judged(played(walks)), atol=1e-9)
@@ -124,7 +124,7 @@ def test_the_order_within_a_group_changes_nothing(walks, random) -> None:
 
 @given(WALKS, WALKS)
 def test_another_groups_steps_are_no_company(first, second) -> None:
-    """So it changes nothing which process has which groups."""
+    """So the distribution of groups over processes does not matter."""
     both = played([*first, *second], [0] * len(first) + [1] * len(second))
     np.testing.assert_allclose(
         judged(both), np.concatenate([judged(played(first)), judged(played(second))]), atol=1e-9
@@ -132,7 +132,7 @@ def test_another_groups_steps_are_no_company(first, second) -> None:
 
 
 def test_a_part_of_its_own_counts_for_its_step_on_both_levels() -> None:
-    """Scores are 9, 8 and 0, of trajectories 8.5 and 0: mean 4.25. In a the returns are 7 - 1 and 0."""
+    """Steps score 9, 8 and 0, trajectories 8.5 and 0: mean 4.25. In a the returns are 7 - 1 and 0."""
     found = judged(
         batch([[0.0, 8.0], [0.0]], [0, 0], own=[[-1.0, 0.0], [0.0]], states=["ab", "a"]),
         discount=0.875,

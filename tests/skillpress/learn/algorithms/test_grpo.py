@@ -1,4 +1,4 @@
-"""Group-relative advantages, against hand calculation and their laws."""
+"""Group-relative advantages, compared with hand calculation, and their laws."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_penalty_of_the_shaping_is_every_steps() -> None:
     ("aggregation", "expected"), [("token_mean", [0.125, 0.125]), ("sequence_mean", [0.25, 1 / 12])]
 )
 def test_the_section_says_how_tokens_are_averaged(aggregation: str, expected: list[float]) -> None:
-    """Of 8 tokens in 4 samples, samples of 1 and of 3."""
+    """The step has 8 tokens in 4 samples; these two samples have 1 and 3 tokens."""
     method = algorithm(GRPO, aggregation=aggregation)
     np.testing.assert_allclose(method.token_weights(np.array([1, 3]), 8.0, 4.0), expected)
 

@@ -1,4 +1,4 @@
-"""GSPO against its objective written out, and its laws."""
+"""GSPO compared with its objective, and its laws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(lengths: list[int], seed: int) -> tuple[torch.Tensor, torch.Tensor, to
 
 
 def weights_of(lengths: list[int]) -> torch.Tensor:
-    """[tokens] as the algorithm sets them for a step of these responses."""
+    """[tokens] weights that the algorithm sets for a step of these responses."""
     counts = np.array(lengths)
     each = algorithm(GSPO).token_weights(counts, float(counts.sum()), float(len(counts)))
     return torch.tensor(np.repeat(each, counts))
@@ -53,7 +53,7 @@ def test_the_loss_is_the_papers_objective(lengths: list[int], seed: int) -> None
 
 
 def test_a_response_is_clipped_as_a_whole_by_hand() -> None:
-    """Ratios 2 and 0.5 | 1.44 and 1: the means are 1 and 1.2, of which the second leaves the clip."""
+    """Ratios 2 and 0.5 | 1.44 and 1: their means are 1 and 1.2, and the second leaves the clip."""
     logprobs = torch.tensor([2.0, 0.5, 1.44, 1.0]).log().requires_grad_()
     tokens = scored(logprobs, torch.zeros(4), torch.ones(4), torch.full((4,), 0.25), lengths=[2, 2])
     loss, metrics = SequenceSurrogate(0.1, 0.1, 0.0)(tokens)
@@ -86,7 +86,7 @@ def test_at_the_sampling_policy_the_gradient_is_that_of_reinforce_response_by_re
 
 
 def test_the_kl_term_is_added_with_its_weight() -> None:
-    """One token of log-probability -1 whose reference has -2: k3 = exp(-1) + 1 - 1."""
+    """One token has log-probability -1, and -2 under the reference: k3 = exp(-1) + 1 - 1."""
     tokens = scored(
         torch.tensor([-1.0]), torch.tensor([-1.0]), torch.zeros(1), torch.ones(1), torch.tensor([-2.0])
     )

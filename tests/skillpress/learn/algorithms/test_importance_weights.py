@@ -1,4 +1,4 @@
-"""Truncated importance weights: what they are, what they undo, and what the cap promises."""
+"""Truncated importance weights: their values, the bias they correct, and the effect of the cap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillpress.learn.algorithms.importance_weights import TruncatedImportance
 from tests.support.learn.batches import GRPO, algorithm
 
 FAR = 1e12
-"""A cap that nothing reaches."""
+"""A cap that no ratio reaches."""
 
 responses = st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=6), min_size=1, max_size=6)
 levels = st.sampled_from(["token", "sequence"])
@@ -76,7 +76,7 @@ def test_all_tokens_of_a_response_share_its_sequence_weight(rows: list[list[floa
 
 
 def test_untruncated_sequence_weights_make_every_expectation_the_learners() -> None:
-    """By enumeration: two tokens of three words, the second's distribution after the first."""
+    """Enumerated for two tokens of three words, where the second's distribution depends on the first."""
     random = np.random.default_rng(0)
     first, then = random.dirichlet(np.ones(3), 2), random.dirichlet(np.ones(3), (2, 3))
     value = random.normal(size=(3, 3))

@@ -1,6 +1,6 @@
 """Two laws of every algorithm, whatever the credits, the discount and the rollouts.
 
-What is divided by a deviation has a root mean square of at most 1 afterwards, and trajectories that are all
+Advantages that are divided by a deviation have a root mean square of at most 1, and trajectories that are all
 the same teach nothing.
 """
 
@@ -38,7 +38,7 @@ DIVIDED = [
     {**GIGPO, "scale": "std", "step_weight": 0.0},
     DAPO,
 ]
-"""Algorithms that divide by a group's deviation; GiGPO's other level has a test of its own."""
+"""Algorithms that divide by a group's deviation; GiGPO's other level has its own test."""
 COMPARING = [
     *DIVIDED,
     *({**GRPO, "scale": "none", "baseline_weighting": by} for by in WEIGHTINGS),
@@ -46,14 +46,14 @@ COMPARING = [
     RLOO,
     DR_GRPO,
 ]
-"""All that judge a trajectory among those of its task."""
+"""Algorithms that compare a trajectory with those of its task."""
 WITHOUT_GROUPS = [REINFORCE_PP, PPO, EXPERT_ITERATION]
-"""Those that judge a step among all of the batch, or by itself."""
+"""Algorithms that compare a step with the whole batch, or with nothing."""
 LONGEST = 10
 
 VALUES = st.sampled_from([0.0, -0.01, -0.1, 0.5, 1.0, 10.0]) | st.floats(-10, 10)
 STEPS = st.tuples(VALUES, VALUES, VALUES, st.integers(0, LONGEST))
-"""Of a step its reward for the trajectory, its own, its charge, and its tokens."""
+"""A step's reward for the trajectory, its own reward, its charge, and its tokens."""
 ROLLOUTS = st.lists(STEPS, min_size=1, max_size=5)
 GROUPS = st.lists(st.lists(ROLLOUTS, min_size=1, max_size=6), min_size=1, max_size=3)
 DISCOUNTS = st.sampled_from([0.0, 0.5, 0.95, 1.0])
@@ -64,7 +64,7 @@ def named(section: dict) -> str:
 
 
 def played(groups, charged: bool = True) -> Batch:
-    """Groups of rollouts; the states of a trajectory all differ, and have company in the others'."""
+    """Groups of rollouts. The states of a trajectory all differ, but other trajectories share them."""
     rollouts = [rollout for group in groups for rollout in group]
     made = batch_of(
         [
@@ -94,7 +94,7 @@ def discounted(section: dict, discount: float) -> dict:
 
 
 def mean_squares(batch: Batch, found: np.ndarray, weighting: str) -> np.ndarray:
-    """[groups] the mean of the squares of advantages, each step weighed as the weighting says."""
+    """[groups] the mean of the squared advantages, with steps weighted as ``weighting`` says."""
     weights = np.ones(len(found)) if weighting == "per_step" else 1.0 / batch.length[batch.trajectory]
     return np.bincount(batch.step_group, weights * found**2) / np.bincount(batch.step_group, weights)
 
@@ -140,10 +140,10 @@ def test_a_group_of_equal_trajectories_teaches_exactly_nothing(
 
 @pytest.mark.parametrize("section", [GRPO, GSPO, CISPO], ids=named)
 def test_invalid_steps_of_failures_are_told_from_the_others_and_not_blown_up(section: dict) -> None:
-    """Eight failures of four steps, two of them invalid at a cost of 0.1, each trajectory's at other places.
+    """Eight failures of four steps each. Two steps of each are invalid and cost 0.1, at different places.
 
-    All trajectories score -0.05 on average. The scores of steps are -0.1 or 0, in each trajectory half of
-    them: a mean square of 0.05^2, times 8 / 7 as a sample's.
+    All trajectories score -0.05 on average. In each, half of the steps score -0.1 and half 0: the mean square
+    is 0.05^2, times 8 / 7 for a sample.
     """
     places = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 1), (0, 2)]
     groups = [[[(0.0, -0.1 * (k in invalid), 0.0, 2) for k in range(4)] for invalid in places]]

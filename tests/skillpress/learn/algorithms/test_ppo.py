@@ -1,4 +1,4 @@
-"""PPO's estimates against sums written out, and its loss against its definition and autograd."""
+"""PPO's estimates compared with explicit sums, and its loss with its definition and autograd."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def valued(trajectories: list[list[tuple[float, float]]], maximum: float = 1.0) 
 
 
 def by_sums(steps: list[tuple[float, float]], discount: float, gae_lambda: float) -> list[float]:
-    """The estimator's definition: for every step the sum over the errors of all that follow."""
+    """The estimator's definition: for every step the sum over the errors of it and all later steps."""
     rewards, values = zip(*steps, strict=True)
     values = (*values, 0.0)
     errors = [rewards[k] + discount * values[k + 1] - values[k] for k in range(len(steps))]
@@ -111,7 +111,7 @@ def test_the_scale_of_the_reward_changes_neither_advantages_nor_targets(
 def test_a_constant_on_all_last_rewards_or_on_all_values_moves_no_advantage(
     trajectories: list[list[tuple[float, float]]], of_rewards: float, of_values: float
 ) -> None:
-    """With neither discount nor trace-decay a step's estimate is its return less its value."""
+    """Without discount and trace decay, a step's estimate is its return minus its value."""
     moved = [
         [(r + of_rewards * (k == len(steps) - 1), v + of_values) for k, (r, v) in enumerate(steps)]
         for steps in trajectories
@@ -154,7 +154,8 @@ def test_a_part_of_its_own_is_added_to_its_steps_advantage_and_is_in_no_target()
 
 
 def test_a_step_at_which_nothing_was_asked_passes_on_what_follows_it() -> None:
-    """Its value of 0 must not count: the state before it is worth what comes after it, discounted twice."""
+    """Its value of 0 must not count: the state before it has the value of what comes after, discounted
+    twice."""
     played = replace(valued([[(0.0, 0.4), (1.0, 0.0), (2.0, 0.6)]]), tokens=np.array([2, 0, 2]))
     # Replaces the missing value: 1 + 0.5 * 0.6 = 1.3. Errors: 0 + 0.5 * 1.3 - 0.4 = 0.25, 0, 2 - 0.6 = 1.4.
     first = 0.25 + 0.25**2 * 1.4
@@ -166,7 +167,7 @@ def test_a_step_at_which_nothing_was_asked_passes_on_what_follows_it() -> None:
 
 
 def test_two_processes_normalise_over_both_their_steps() -> None:
-    """Each process is told the sums of both, as a collective would tell it."""
+    """Each process receives the sums of both, as from a collective."""
     trajectories = [[(0.0, 0.5), (1.0, 0.2)], [(1.0, 0.1)], [(0.0, 0.3), (0.0, 0.0), (2.0, 0.7)]]
     method = algorithm(PPO, gae_lambda=0.9)
     together = method.advantages(valued(trajectories), one_process)
@@ -201,7 +202,7 @@ def test_where_all_returns_are_alike_there_is_no_explained_variance() -> None:
 
 
 def test_a_batch_is_described_by_the_variance_that_its_values_explain() -> None:
-    """Values 0.5, 0.25 and 0.75 of returns 1, 1 and 0; where nothing was asked counts for nothing."""
+    """Values are 0.5, 0.25 and 0.75 for returns 1, 1 and 0; a step without sampling does not count."""
     played = replace(
         valued([[(0.0, 0.5), (0.0, 0.0), (1.0, 0.25)], [(0.0, 0.75)]]), tokens=np.array([2, 0, 2, 2])
     )
@@ -227,8 +228,8 @@ def tokens_of(
 
 
 def test_the_values_loss_is_the_worse_of_the_plain_and_the_clipped_error_by_hand() -> None:
-    """Old value 0, return 1, clip 0.2. At 0.1 both errors are 0.81; at 0.9 the clipped one, 0.64, is the
-    worse; at -0.5 the plain one, 2.25."""
+    """Old value 0, return 1, clip 0.2. At 0.1 both errors are 0.81. At 0.9 the clipped error, 0.64, is
+    larger; at -0.5 the plain error, 2.25."""
     values = torch.tensor([0.1, 0.9, -0.5], requires_grad=True)
     loss, metrics = algorithm(PPO).loss(tokens_of(values, [0.0] * 3, [1.0] * 3, [0.5, 0.25, 0.25]))
     expected = 0.5 * 0.81 + 0.25 * 0.64 + 0.25 * 2.25
@@ -236,7 +237,7 @@ def test_the_values_loss_is_the_worse_of_the_plain_and_the_clipped_error_by_hand
     assert float(loss.detach()) == pytest.approx(0.5 * expected)
     assert float(metrics["value/clip_fraction"]) == pytest.approx(0.5)
     loss.backward()
-    # 0.5 w 2 (V - G); none where the clipped error is the worse: the value has gone far enough.
+    # 0.5 w 2 (V - G); 0 where the clipped error is larger: the value has moved far enough.
     torch.testing.assert_close(values.grad, torch.tensor([0.5 * -0.9, 0.0, 0.25 * -1.5]))
 
 

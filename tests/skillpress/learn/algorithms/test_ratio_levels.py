@@ -1,4 +1,4 @@
-"""Ratios of turns and trajectories against the surrogate written out by definition, and their laws."""
+"""Ratios of turns and trajectories compared with the surrogate's definition, and their laws."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_definition(
     units: list[list[int]],
     normalised: bool = False,
 ) -> torch.Tensor:
-    """The loss, unit after unit and token after token, for autograd to differentiate."""
+    """The loss, unit by unit and token by token, which autograd differentiates."""
     total = torch.zeros((), dtype=logprobs.dtype)
     for unit in units:
         ratio = torch.ones((), dtype=logprobs.dtype)
@@ -52,7 +52,7 @@ def drawn(tokens: int, seed: int) -> list[torch.Tensor]:
 
 
 def spans(lengths: list[int]) -> list[list[int]]:
-    """The tokens of responses of these lengths, one after the other."""
+    """The tokens of responses of these lengths, one response after another."""
     ends = torch.tensor(lengths).cumsum(0).tolist()
     return [list(range(end - length, end)) for length, end in zip(lengths, ends, strict=True)]
 
@@ -70,7 +70,7 @@ def units_of(trajectories: list[list[int]]) -> list[list[int]]:
 def test_value_and_gradient_are_those_of_the_definition_however_the_passes_are_cut(
     trajectories: list[list[int]], level: str, seed: int
 ) -> None:
-    """Passes hold whole responses, drawn in any order; trajectories are spread over them."""
+    """Passes hold whole responses, drawn in any order, so trajectories are spread over passes."""
     responses = spans([length for lengths in trajectories for length in lengths])
     units = units_of(trajectories) if level == "trajectory" else responses
     logprobs, old, advantages, weights = drawn(sum(map(len, responses)), seed)
@@ -114,7 +114,8 @@ def test_the_loss_of_turns_and_of_a_trajectory_by_hand() -> None:
 
 
 def gradient(level: str, trajectories: list[list[int]], seed: int, on_policy: bool) -> torch.Tensor:
-    """[tokens] of the loss, where every token of a trajectory has its advantage, and all one weight."""
+    """[tokens] the gradient of the loss. All tokens of a trajectory share its advantage, and all tokens have
+    one weight."""
     units = units_of(trajectories)
     logprobs, old, drawn_advantages, _ = (each.float() for each in drawn(sum(map(len, units)), seed))
     advantages = drawn_advantages[owners(units)]
@@ -162,7 +163,8 @@ def test_with_one_token_a_response_tokens_and_turns_agree(trajectories: list[lis
 def test_ten_thousand_tokens_neither_overflow_nor_stop_what_should_move(
     level: str, nats: float, advantage: float
 ) -> None:
-    """The ratio is exp(5000) or exp(-5000): a negative advantage must lower the first, nothing else moves."""
+    """The ratio is exp(5000) or exp(-5000): a negative advantage must lower the first, and nothing else may
+    move."""
     count = 10_000
     logprobs = torch.full((count,), nats, requires_grad=True)
     advantages, weights = torch.full((count,), advantage), torch.full((count,), 1 / count)

@@ -1,4 +1,4 @@
-"""REINFORCE++ against L0's formulas written out, and against autograd."""
+"""REINFORCE++ compared with L0's formulas and with autograd."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def test_equal_returns_teach_exactly_nothing(value: float, count: int) -> None:
 
 @given(TRAJECTORIES.filter(lambda found: len(found) > 1), st.floats(-3, 3))
 def test_a_constant_added_to_all_returns_changes_nothing(rewards: list[list[float]], shift: float) -> None:
-    """With no discount a constant on every last reward is a constant on every return to go."""
+    """Without a discount, a constant on every last reward is a constant on every return to go."""
     moved = [[*steps[:-1], steps[-1] + shift] for steps in rewards]
     groups = range(len(rewards))
     np.testing.assert_allclose(judged(batch(moved, groups)), judged(batch(rewards, groups)), atol=1e-4)
 
 
 def test_two_processes_normalise_over_both_their_steps() -> None:
-    """Each process is told the sums of both, as a collective would tell it."""
+    """Each process receives the sums of both, as from a collective."""
     rewards = [[0.0, 10.0], [1.0], [0.0, 0.0, 2.0], [5.0]]
     together = judged(batch(rewards, range(4)))
     halves = [batch(rewards[:2], range(2)), batch(rewards[2:], range(2))]
@@ -105,7 +105,7 @@ def test_the_gradient_is_that_of_the_weighted_log_likelihood() -> None:
 
 
 def test_there_is_no_ratio_and_no_clipping() -> None:
-    """The sampling policy changes neither loss nor gradient."""
+    """The sampling policy does not change the loss or the gradient."""
     logprobs = torch.tensor([-1.0, -2.0], requires_grad=True)
     arguments = torch.tensor([3.0, -1.0]), torch.tensor([0.5, 0.5])
     loss = algorithm(REINFORCE_PP).loss

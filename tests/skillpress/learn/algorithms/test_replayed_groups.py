@@ -1,4 +1,4 @@
-"""Whatever an algorithm compares is in a rollout file: its advantages are the same before and after."""
+"""A rollout file has everything that an algorithm compares: advantages are equal before and after storage."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def from_the_buffer(folder: Path, played: Sequence[Trajectory]) -> list[Trajecto
 
 
 def from_a_resumed_run(folder: Path, played: Sequence[Trajectory]) -> list[Trajectory]:
-    """Its checkpoint is that of step 1."""
+    """The trajectories of step 2 in a run that resumed from the checkpoint of step 1."""
     keeping = buffer(folder)
     keeping(1, collected(played))
     keeping.forget(1)
@@ -122,7 +122,7 @@ def numbers(played: Sequence[Trajectory]) -> list[int]:
 
 
 def batch(played: Sequence[Trajectory]) -> Batch:
-    """With values that are a function of the prompts, as those of a head are."""
+    """A batch whose values are a function of the prompts, like those of a value head."""
     prompts = [step.prompt_ids for each in played for step in each.decisions]
     return replace(
         batch_of(played, numbers(played), 10.0), values=np.array([sum(ids) / 9 for ids in prompts])
@@ -163,7 +163,7 @@ def test_importance_weights_see_the_log_probabilities_that_a_file_keeps(
 
 
 def test_a_file_that_names_no_states_is_read_but_not_replayed(tmp_path: Path) -> None:
-    """Version 3 lacks the column."""
+    """Version 3 does not have the column."""
     step = Step((1,), (2,), (-1.0,), "", "go", "a cliff", None, (), state_key="at the top")
     played = [Trajectory("t", "train/1/t", 0, (step,), True, True, False, "won", 0, 0)]
     keeping = buffer(tmp_path)

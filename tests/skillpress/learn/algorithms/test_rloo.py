@@ -1,4 +1,4 @@
-"""RLOO against leaving one out by hand, and its laws."""
+"""RLOO compared with leaving one out by hand, and its laws."""
 
 from __future__ import annotations
 

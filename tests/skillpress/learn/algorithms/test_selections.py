@@ -53,7 +53,7 @@ def test_dynamic_sampling_never_discards_what_lies_between_the_extremes(
 
 
 def test_dynamic_sampling_discards_extremes_at_its_rate() -> None:
-    """Of 4000 draws at 0.3, five deviations are sqrt(4000 x 0.3 x 0.7) x 5 = 145."""
+    """Five standard deviations of 4000 draws at 0.3 are sqrt(4000 x 0.3 x 0.7) x 5 = 145."""
     kept = selected([[0.0, 10.0]] * 2000, {"name": "dynamic_sampling", "discard": 0.3})
     assert abs((4000 - sum(kept)) - 1200) < 145
     other = selected([[0.0, 10.0]] * 2000, {"name": "dynamic_sampling", "discard": 0.3}, seed=1)

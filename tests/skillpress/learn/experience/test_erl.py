@@ -1,4 +1,4 @@
-"""What ERL tries again, what it tells the second attempt, and what it learns of it."""
+"""ERL: which episodes it tries again, what the second attempt knows, and what training learns from it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A real language model writes its reflection: SmolLM2-135M-Instruct, on two short failures of Countdown.
 
-It shows that the reflection is asked for, stands in every prompt of the second attempt and in no plain one,
-and that a lesson's loss is that of the model's own forward passes; not that so small a model learns of it.
+It shows that the reflection is asked for, that every prompt of the second attempt and no plain prompt has it,
+and that a lesson's loss equals that of the model's own forward passes. It does not show that so small a model
+learns from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small trainings with second attempts: what is played, what is learned, and that it is reproduced."""
+"""Small trainings with second attempts: their episodes, their lessons, and that they are reproducible."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_people_can_read_the_second_attempts_beside_the_first(
 
 
 class Repeating(BatchEngine):
-    """Gives the responses of one episode, one after the other, and remembers the prompts."""
+    """Gives the responses of one episode, one after another, and records the prompts."""
 
     promises = Promises(exact_seeds=False, exact_logprobs=False, lockstep=True)
 
@@ -132,7 +132,7 @@ class Repeating(BatchEngine):
 
 @pytest.mark.parametrize("update", ["window", "concatenate"])
 def test_plain_prompts_are_those_that_the_policy_sees_without_a_reflection(folder: Path, update: str) -> None:
-    """The second attempts' responses, played once more by an agent that was given nothing."""
+    """An agent without knowledge plays the second attempts' responses once more."""
     (folder / "overlay.yaml").write_text(yaml.safe_dump(SMALL))
     params = parameters(folder, smoke=True)
     params = params.model_copy(update={"policy": params.policy.model_copy(update={"state_update": update})})

@@ -1,4 +1,4 @@
-"""The samples of demonstrations: the same ones whether or not somebody was killed while they were made."""
+"""The samples of demonstrations are the same if a process was killed while it made them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESPONSES = ("up stop", "down stop", "stop")
 
 
 class AsSeen:
-    """The prompt is the observation."""
+    """A rendering whose prompt is the observation."""
 
     parser = "plain"
     history = 0
@@ -35,11 +35,11 @@ class AsSeen:
 
 
 class KilledError(Exception):
-    """Replaces the kill."""
+    """Raised in place of a kill."""
 
 
 class Demonstrator:
-    """Demonstration ``n`` has ``n % 4`` steps; remembers which it was asked for."""
+    """Demonstration ``n`` has ``n % 4`` steps; records the requested numbers."""
 
     def __init__(self, killed_at: int | None = None) -> None:
         self.made: list[int] = []
@@ -95,7 +95,7 @@ def test_after_a_kill_only_what_no_part_holds_is_demonstrated_again(tmp_path: Pa
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_a_part_that_is_gone_is_made_again_and_not_skipped(tmp_path: Path, lost: int) -> None:
-    """As a clean-up may leave them that was killed half way, or a disk that lost a file."""
+    """A part may be missing after an interrupted clean-up, or on a disk that lost a file."""
     whole = samples(tmp_path, Demonstrator())
     parts = ResumeStore(tmp_path, "key").spans("demonstrations")
     assert len(parts) > 3

@@ -1,4 +1,4 @@
-"""Demonstrations in worker processes: the same ones in the same order, whoever makes them."""
+"""Demonstrations in worker processes are the same, in the same order, whichever process makes them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_demonstrations_that_never_win_are_refused_before_they_are_all_made(
 
 
 class GoesBack:
-    """An oracle that knows no better."""
+    """An oracle that only goes back and gives no advice."""
 
     def __init__(self, section: CountdownParameters) -> None:
         pass

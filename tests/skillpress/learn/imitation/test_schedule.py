@@ -1,4 +1,4 @@
-"""The learning rate of imitation: near what params say, however few the updates are."""
+"""The learning rate of imitation comes near the one in params, however few updates there are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_with_five_hundred_updates_and_more_it_is_the_schedule_that_was_always_t
 
 
 def test_it_rises_in_a_line_and_falls_in_a_line() -> None:
-    """By hand: of 40 updates 4 warm up."""
+    """4 of 40 updates warm up (calculated by hand)."""
     made = schedule(40)
     assert [made.factor(done) for done in (0, 1, 2, 3, 4, 39)] == pytest.approx(
         [1 / 4, 2 / 4 * 39 / 40, 3 / 4 * 38 / 40, 37 / 40, 36 / 40, 1 / 40]

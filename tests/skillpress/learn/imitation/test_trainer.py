@@ -1,4 +1,4 @@
-"""The warm start: what a demonstration says, and that a policy learns to say it."""
+"""The warm start: the content of a demonstration, and that a policy learns it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PARAMETERS = ImitationParameters(
 )
 WITH_MUON = PARAMETERS.model_copy(update={"optimizer": "muon"})
 LIMIT = 65_536
-"""Tokens in a pass: all of a batch here."""
+"""Tokens of a pass; here a whole batch fits."""
 imitate = partial(trainer.imitate, token_limit=LIMIT)
 OPTIMIZERS = pytest.mark.parametrize("parameters", [PARAMETERS, WITH_MUON], ids=["adamw", "muon"])
 
@@ -109,7 +109,7 @@ def test_imitation_raises_the_likelihood_of_what_was_shown_to_near_certainty(
 
 @dataclass(frozen=True)
 class AsSeen:
-    """The prompt is the observation."""
+    """A rendering whose prompt is the observation."""
 
     parser: str = "plain"
     history: int | None = 0
@@ -152,7 +152,7 @@ def test_muon_moves_the_matrices_between_layers_and_adamw_the_rest() -> None:
 
 
 class KilledError(Exception):
-    """Replaces the kill."""
+    """Raised in place of a kill."""
 
 
 @OPTIMIZERS
@@ -164,7 +164,7 @@ def test_imitation_that_was_killed_goes_on_to_the_same_weights(
     losses = imitate(whole, samples(whole), parameters, 0)
 
     def kill(done: int, total: int, loss: float) -> None:
-        if done == killed_after + 1:  # one after the last that was saved
+        if done == killed_after + 1:  # one update after the last saved one
             raise KilledError
 
     checkpoint = tmp_path / "imitation.pt"
@@ -197,7 +197,7 @@ def flat(policy: Policy) -> torch.Tensor:
 
 
 def test_a_bfloat16_policy_moves_as_far_as_a_float32_one_where_single_updates_round_to_nothing() -> None:
-    """Without masters a seventh of the weights moves, and the way is 94% off."""
+    """Without masters only a seventh of the weights move, and the total movement is 94% off."""
     parameters = PARAMETERS.model_copy(update={"learning_rate": 2e-5, "epochs": 100})
     policy, twin = half(), half()
     twin.model.to(torch.float32)  # type: ignore[call-overload]
@@ -289,12 +289,12 @@ def test_no_pass_holds_more_tokens_than_the_limit_but_for_one_sample_that_does(
 
 @given(st.lists(st.tuples(tokens, tokens), min_size=1, max_size=24))
 def test_passes_that_fit_are_those_of_before(samples: list[Sample]) -> None:
-    """Bit for bit: another order of rows would round otherwise."""
+    """Equal bit for bit: another order of rows would round differently."""
     assert list(passes(samples, LIMIT, True)) == alike([len(prompt) + len(said) for prompt, said in samples])
 
 
 def gradients(rows: list[Sample], limit: int, checkpointed: bool = False) -> tuple[float, torch.Tensor]:
-    """The loss of a batch, and its gradient in one row."""
+    """The loss of a batch, and its gradient as one vector."""
     policy = tiny_policy()
     if checkpointed:
         checkpoint_layers(policy.model)
@@ -322,7 +322,7 @@ def test_the_gradient_of_a_batch_is_that_of_the_mean_over_its_tokens_whatever_th
 
 
 def test_a_bfloat16_batch_in_many_passes_has_the_gradient_of_one() -> None:
-    """Masters add up in float32 what passes round."""
+    """Masters add up in float32 the gradients that passes would round."""
 
     def of(limit: int) -> torch.Tensor:
         policy = half()

@@ -1,4 +1,4 @@
-"""Batches that are played ahead, in a thread: the same episodes, and nothing that outlives an error."""
+"""Batches that a thread plays ahead have the same episodes, and nothing outlives an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALGORITHM = Experiment(load_params(ROOT / "params.yaml")).algorithm
 
 @dataclass(frozen=True)
 class SilentRanks(Ranks):
-    """The second of two, whose first would never answer."""
+    """The second of two ranks; the first would never answer."""
 
     rank: int = 1
     size: int = 2
@@ -39,7 +39,7 @@ class SilentRanks(Ranks):
 
 
 def rollouts(environments: VectorEnvironment, ranks: Ranks = Ranks()) -> Rollouts:  # noqa: B008
-    """Of four groups of two in each step."""
+    """Rollouts with four groups of two episodes in each step."""
     collector = Collector(environments, Walker(), 8)
     return Rollouts(GroupCollector(TASKS, collector, ALGORITHM, 4, 2, 10.0, seed=0, ranks=ranks))
 
@@ -89,7 +89,7 @@ def test_all_batches_ahead_are_played_in_one_thread_and_without_a_lag_in_the_cal
 
 
 def test_playing_says_nothing_to_the_other_ranks() -> None:
-    """Collectives of two threads would meet in another order on every rank, and wait for ever."""
+    """Collectives of two threads would start in a different order on each rank, and wait forever."""
     with rollouts(SyncVectorEnv(Countdowner), SilentRanks()) as ahead:
         ahead.begin(2)
         assert len(ahead(2).played) == 4, "its half of the groups"
@@ -107,7 +107,7 @@ def test_an_error_in_the_thread_is_raised_where_the_step_waits_with_the_place_wh
 
 
 class Endless(Countdowner):
-    """Never ends an episode."""
+    """An environment whose episodes never end."""
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
         return "on and on", False, False, Info()
@@ -120,7 +120,7 @@ def test_an_error_beside_what_is_played_ends_that_too(error: type[BaseException]
         ahead.begin(2)
         raise error
     for thread in threading.enumerate():
-        if thread.name.startswith("plays ahead"):  # in its last moments
+        if thread.name.startswith("plays ahead"):  # it is about to end
             thread.join(30)
             assert not thread.is_alive()
 

@@ -1,4 +1,4 @@
-"""Which tasks a step plays, from which seeds, and what it plays in place of groups that teach nothing."""
+"""The tasks and seeds of a step, and the tasks that replace groups that teach nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def collect(
     refills: int,
     ranks: Ranks = Ranks(),  # noqa: B008
 ) -> tuple[list[str], list[str], list[int]]:
-    """(tasks that teach, tasks played, their groups), two rollouts each, of what ``keep`` selects."""
+    """(tasks that teach, tasks played, their groups), with two rollouts each; ``keep`` selects."""
     section = GRPOParameters(
         name="grpo", scale="none", baseline_weighting="per_trajectory", discount=1.0, ratio="token",
         clip_low=0.2, clip_high=0.2, kl_coefficient=0.0, aggregation="token_mean", importance="none",
@@ -100,7 +100,7 @@ def collect(
 
 
 def assert_equal(one: Batch, other: Batch) -> None:
-    """What was put together from parts is what all of their episodes give."""
+    """The batch joined from parts equals the batch of all their episodes."""
     if len(other.tokens):
         assert (one.parts.keys(), one.credit) == (other.parts.keys(), other.credit)
     for name, values in other.parts.items():
@@ -126,7 +126,7 @@ def test_without_a_selection_the_steps_groups_are_played_once() -> None:
 
 def test_dropped_groups_are_replaced_by_further_tasks_until_the_step_is_full() -> None:
     def long_ones(batch: Batch) -> np.ndarray:
-        """Groups in which some episode takes more than 2 steps: t9, t7, t4 and t3."""
+        """Selects groups in which an episode takes more than 2 steps: t9, t7, t4 and t3."""
         longest = np.zeros(batch.group.max() + 1)
         np.maximum.at(longest, batch.group, batch.length)
         return (longest > 2)[batch.group]

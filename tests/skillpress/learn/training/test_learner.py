@@ -1,6 +1,6 @@
-"""DeepSpeed's updates against plain torch, for every configuration that ships.
+"""DeepSpeed's updates compared with plain torch, for every configuration that ships.
 
-Each configuration trains in a process of its own: DeepSpeed keeps global state.
+Each configuration trains in a separate process, because DeepSpeed keeps global state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tests.support.programs import PROGRAMS
 PROGRAM = PROGRAMS / "learner_program.py"
 FIGURES = PROGRAMS / "learner_figures_program.py"
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.3}
-"""bfloat16 keeps 8 bits, and AdamW turns a small gradient's sign error into a whole step."""
+"""Tolerances differ because bfloat16 keeps 8 bits, and AdamW turns a small gradient's sign error into a whole
+step."""
 
 
 def trained(tmp_path: Path, configuration: str, processes: int, *options: str) -> dict[str, torch.Tensor]:
@@ -73,7 +74,7 @@ def test_two_processes_update_as_one_does_under_the_other_configurations(
 def test_tokens_scored_by_chunks_update_as_they_do_in_one_piece(
     configuration: str, processes: int, plain: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
-    """Under ZeRO-3 too, where the ranks' passes have different numbers of chunks."""
+    """This holds under ZeRO-3 too, where the ranks' passes have different numbers of chunks."""
     compare(trained(tmp_path, configuration, processes, "chunks"), plain, TOLERANCE["fp32"])
 
 
@@ -93,7 +94,7 @@ def plain_lora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tens
 def test_low_rank_changes_are_trained_as_by_hand_and_go_on_from_a_checkpoint_bit_for_bit(
     configuration: str, processes: int, plain_lora: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
-    """With a KL term, whose reference is the learner's own model without its changes."""
+    """The loss has a KL term, whose reference is the learner's own model without its changes."""
     whole = trained(tmp_path, configuration, processes, "lora")
     compare(whole, plain_lora, TOLERANCE["fp32"])
     restored = trained(tmp_path, configuration, processes, "lora", "restore")
@@ -138,7 +139,7 @@ def test_a_value_head_is_trained_so_under_the_other_configurations(
 def test_a_value_head_under_zero_3_with_gradient_checkpointing_goes_on_from_a_checkpoint_bit_for_bit(
     plain_values: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
-    """Two processes, which must pass through the layers and the head equally often."""
+    """Two processes must pass through the layers and the head equally often."""
     whole = trained(tmp_path, "zero3_fp32", 2, "values", "checkpointing")
     compare(whole, plain_values, TOLERANCE["fp32"])
     restored = trained(tmp_path, "zero3_fp32", 2, "values", "checkpointing", "restore")
@@ -164,7 +165,7 @@ def test_a_learner_restored_from_its_checkpoint_goes_on_bit_for_bit(tmp_path: Pa
 def test_ratios_over_turns_and_trajectories_are_those_of_one_batch_in_one_process(
     level: str, configuration: str, processes: int, tmp_path: Path
 ) -> None:
-    """Passes of twenty tokens cut trajectories apart; plain torch sees them whole."""
+    """Passes of twenty tokens split trajectories; plain torch sees them whole."""
     expected = trained(tmp_path, "plain", 1, level)
     compare(trained(tmp_path, configuration, processes, level), expected, TOLERANCE["fp32"])
 
@@ -180,7 +181,7 @@ def figures() -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("name", ["entropy", "clip_fraction", "gradient_norm"])
 def test_figures_are_means_over_what_was_trained(name: str, figures: dict[str, dict[str, float]]) -> None:
-    """Two of six samples have no advantage and one of three minibatches is empty: neither counts."""
+    """Two of six samples have no advantage, and one of three minibatches is empty. They do not count."""
     assert figures["found"][name] == pytest.approx(figures["expected"][name], rel=1e-5)
 
 
@@ -198,7 +199,7 @@ def test_every_configuration_is_there_and_an_unknown_one_is_refused_with_their_n
 
 
 def compare(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], tolerance: float) -> None:
-    """The movement of all weights together differs by at most this share of its length."""
+    """The movement of all weights together differs by at most the share ``tolerance`` of its length."""
     distance = torch.cat([(found[name].float() - expected[name]).flatten() for name in expected]).norm()
     length = torch.cat([value.flatten() for value in expected.values()]).norm()
     assert length > 0

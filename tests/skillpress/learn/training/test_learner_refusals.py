@@ -1,4 +1,4 @@
-"""What a learner refuses: a model that it would score wrongly, before it moves it; an empty checkpoint."""
+"""A learner refuses a model that it would score wrongly, before any update, and an empty checkpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.models.families import family
 
 
 def strange(does: Callable[[torch.Tensor], bool]) -> PreTrainedModel:
-    """A Llama that doubles its logits for some inputs, in a way that no configuration says."""
+    """A Llama that doubles its logits for some inputs, which its configuration does not show."""
     model = family("Llama")
 
     def double(module: object, arguments: object, named: dict, output: object) -> object:
@@ -47,7 +47,7 @@ def samples(*prompts: tuple[int, ...]) -> Samples:
 
 
 def unseen(model: PreTrainedModel) -> int:
-    """A token that is in none of the examples by which a family is judged, nor in ``samples``."""
+    """A token that occurs neither in the examples by which a family is checked nor in ``samples``."""
     shown = {token for pair in example_pairs(model) for ids in pair for token in ids}
     return min(set(range(6, 60)) - shown)
 

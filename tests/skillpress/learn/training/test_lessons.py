@@ -1,4 +1,4 @@
-"""Lessons beside samples, against plain torch; and their passes."""
+"""Updates on lessons and samples, compared with plain torch, and the passes of lessons."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def trained(tmp_path: Path, configuration: str, processes: int, *options: str) -
 def test_samples_and_lessons_are_learned_together_as_plain_torch_does_it(
     configuration: str, processes: int, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """However they lie on the ranks: a rank without lessons makes the passes of one that has some."""
+    """The division over ranks does not matter: a rank without lessons makes as many passes as one with
+    lessons."""
     loss = ("distill",) if "distill" in options else ()
     expected = trained(tmp_path, "plain", 1, *loss)
     for name, found in trained(tmp_path, configuration, processes, *options).items():
@@ -97,7 +98,7 @@ def test_every_split_into_passes_and_both_scorers_give_the_same_loss_and_gradien
 
 
 def by_the_models_own_pass(alpha: float, eta: float) -> tuple[float, dict[str, torch.Tensor]]:
-    """Autograd of the formula, sample by sample, each sequence whole and by itself."""
+    """The formula by autograd, sample by sample, with each sequence whole and alone."""
     policy = tiny_policy()
     total = torch.zeros(())
     for step, weight in zip(TAUGHT, LESSONS.weights, strict=True):
@@ -145,7 +146,7 @@ def test_where_knowledge_changes_nothing_the_kl_is_zero_and_so_is_its_gradient()
 
 @given(st.integers(2, 6), st.integers(0, 1000))
 def test_the_exact_kl_is_the_mean_log_ratio_of_tokens_drawn_from_the_first(words: int, seed: int) -> None:
-    """The estimator of one sample, weighed by how likely each sample is."""
+    """The estimator from one sample, averaged with each sample's probability."""
     random = np.random.default_rng(seed)
     first, second = (torch.log_softmax(torch.tensor(random.normal(size=(3, words))), -1) for _ in range(2))
     exact = kl_of(first, second)

@@ -1,4 +1,4 @@
-"""Where a training run goes on from, and that all its ranks agree on it."""
+"""The step from which a training run resumes, and that all its ranks agree on it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from skillpress.learn.training.step import TrainingStep
 from skillpress.play.workers.distributed import Ranks
 
 NOTHING: Any = None
-"""A part that a resumption does not come to."""
+"""A part that a resumption does not use."""
 
 
 @dataclass(frozen=True)
 class SecondRank(Ranks):
-    """Rank 1 of two, with what rank 0 has found."""
+    """Rank 1 of two, which receives the result of rank 0."""
 
     rank: int = 1
     size: int = 2

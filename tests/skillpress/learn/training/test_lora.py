@@ -1,4 +1,5 @@
-"""Low-rank changes: nothing at the start, W + alpha/r B A ever after, and files that others load."""
+"""Low-rank changes: no change at the start, W + alpha/r B A afterwards, and files that other programs
+load."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ TOKENS = torch.tensor([[3, 14, 15, 9, 26, 5]])
 
 
 def whole(weight: torch.Tensor) -> torch.Tensor:
-    """Nothing is partitioned here."""
+    """The weight itself: nothing is partitioned here."""
     return weight.detach()
 
 
@@ -33,7 +34,7 @@ def logits(model: PreTrainedModel) -> torch.Tensor:
 
 
 def train(model: PreTrainedModel, seed: int = 1) -> None:
-    """Replaces any training: B is anything but zero."""
+    """A substitute for training: it sets B to random values."""
     generator = torch.Generator().manual_seed(seed)
     for name, weight in model.named_parameters():
         if "lora_B" in name:
@@ -77,7 +78,7 @@ def test_a_merged_weight_is_w_plus_alpha_over_r_b_a(rank: int, alpha: int, seed:
     base = copy.deepcopy(model.state_dict())
     adapter = LoraAdapter(model, rank, alpha, seed)
     train(model, seed)
-    adapter.merged(whole)  # leaves no trace
+    adapter.merged(whole)  # merging changes nothing
     merged, factors = adapter.merged(whole), adapter.saved(whole).tensors
     for name, weight in base.items():
         stem = f"base_model.model.{name.removesuffix('.weight')}"
@@ -91,7 +92,8 @@ def test_a_merged_weight_is_w_plus_alpha_over_r_b_a(rank: int, alpha: int, seed:
 
 
 def test_in_bfloat16_it_starts_as_the_start_policy_and_small_changes_reach_the_merged_weights() -> None:
-    """Changes far below the last bit of most weights: to the nearest, hardly a weight would move."""
+    """The changes are far below the last bit of most weights: rounded to the nearest, hardly any weight would
+    move."""
     model = family("Llama", torch.bfloat16)
     name = "model.layers.0.mlp.up_proj"
     base = model.state_dict()[f"{name}.weight"].clone()

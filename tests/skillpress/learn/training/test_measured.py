@@ -1,4 +1,4 @@
-"""Averages over minibatches: every mean divides by what it was taken over."""
+"""Averages over minibatches: every mean divides by the weight of its own tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minibatches over ranks: the same ones for any number of ranks, and about as much for each to do."""
+"""Minibatches over ranks are the same for any number of ranks, and give each rank about the same work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_minibatch_is_the_same_whoever_brings_its_samples(
 
 
 def episode(number: int, steps: int) -> list[Step]:
-    """Steps of which each prompt goes on from the one before."""
+    """Steps whose prompts each extend the previous one."""
     prompt: tuple[int, ...] = (9, number)
     made = []
     for step in range(steps):
@@ -91,7 +91,7 @@ def test_steps_that_go_on_from_one_another_stay_together_and_in_order(
 
 
 def played(lengths: list[int], first: int) -> Samples:
-    """Trajectories of so many samples, numbered from ``first`` on; advantages are the numbers."""
+    """Trajectories with these numbers of samples, numbered from ``first``; advantages are the numbers."""
     numbers = np.repeat(np.arange(first, first + len(lengths)), lengths)
     places = [place for length in lengths for place in range(length)]
     steps = tuple(Step((1,) * (place + 1), (2,), (-1.0,), "", "", "", None, ()) for place in places)

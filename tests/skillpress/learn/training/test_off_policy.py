@@ -26,7 +26,7 @@ TEMPERATURE = 0.7
 
 @pytest.fixture(scope="module")
 def learner() -> Learner:
-    """At its start weights; a pass takes at most twenty tokens."""
+    """A learner at its start weights, with at most twenty tokens per pass."""
     join_ranks(Ranks(), free_port())
     loss = ClippedSurrogate(0.2, 0.2, 0.1)
     return Learner(tiny_policy().model, loss, "zero1_fp32", AdamW(1e-2), TEMPERATURE, 20, Ranks())
@@ -34,7 +34,7 @@ def learner() -> Learner:
 
 @pytest.fixture(scope="module")
 def steps() -> tuple[Step, ...]:
-    """What an engine without any rounding of its own sampled at the start weights."""
+    """Steps as sampled at the start weights by an engine that rounds like the learner."""
     random = np.random.default_rng(0)
     made = []
     for _ in range(70):
@@ -51,12 +51,12 @@ def samples(steps: tuple[Step, ...]) -> Samples:
 
 
 def every(steps: tuple[Step, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """All of their rows."""
+    """The rows of all steps."""
     return np.arange(len(steps))
 
 
 def shifted(step: Step, nats: float) -> Step:
-    """The step as an engine would report it that is this much surer of every token."""
+    """The step as reported by an engine that is surer of every token by so many nats."""
     return replace(step, logprobs=step.logprobs + np.float32(nats))
 
 
@@ -123,7 +123,8 @@ def test_at_most_64_responses_are_compared_and_without_any_there_is_nothing_to_s
 def test_an_engine_that_is_too_sure_has_its_advantages_scaled_down_and_ratios_are_taken_against_the_learner(
     learner: Learner, steps: tuple[Step, ...], level: str
 ) -> None:
-    """Surer by log 2 at every token: token weights are 1/2, a response's is 1/2 to its length."""
+    """The engine is surer by log 2 at every token: token weights are 1/2, and a response's weight is 1/2 to
+    the power of its length."""
     surer = samples(tuple(shifted(step, float(np.log(2))) for step in steps))
     (found,), metrics = correct([surer], TruncatedImportance(level, 2.0), learner, Ranks())
     batch = pack(found, "cpu")

@@ -1,6 +1,6 @@
-"""The learning rate's way up, and an optimizer that adds nothing that nobody asked for.
+"""The warm-up of the learning rate, and an optimizer that adds nothing beyond its settings.
 
-That DeepSpeed updates as these settings say is tested in ``test_learner.py``.
+``test_learner.py`` tests that DeepSpeed updates as these settings say.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which groups are replayed, what of them stands on disk, and what is forgotten."""
+"""Which groups are replayed, what the files hold, and which files are deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillpress.play.workers.distributed import Ranks
 from tests.support.learn.thread_ranks import on_ranks
 
 GROUPS, SIZE = 4, 2
-"""New groups of a step, of all processes, and rollouts of each."""
+"""Number of a step's new groups over all processes, and of rollouts in each."""
 TASKS = {f"t{number}": Task(f"t{number}", "countdown", number, {}) for number in range(GROUPS)}
 
 
@@ -81,7 +81,7 @@ def replayed(batch: Collected) -> list[Trajectory]:
 
 
 def test_a_transition_is_the_papers_tuple(tmp_path: Path) -> None:
-    """(X_k, th_k, A_k, R_{k+1}, X_{k+1}) of each decision, a summary among them, as it comes from disk."""
+    """(X_k, th_k, A_k, R_{k+1}, X_{k+1}) of each decision, including a summary, as read from disk."""
     summed_up = replace(
         collected(1).trajectories[0], summaries=(Summary(1, replace(decision(9), action="")),)
     )
@@ -169,8 +169,8 @@ def test_all_that_is_young_enough_is_drawn_sooner_or_later_and_another_seed_draw
 
 
 def test_after_a_checkpoint_all_is_forgotten_that_nobody_can_replay_and_no_more(tmp_path: Path) -> None:
-    """A run that goes on from the checkpoint of step 4 draws what it drew before, and so does one without
-    any forgetting; those of steps 1 and 2 are too old for step 5."""
+    """A run that resumes from the checkpoint of step 4 draws the same groups as before, and the same as a run
+    that deletes nothing. Groups of steps 1 and 2 are too old for step 5."""
     keeping = buffer(tmp_path / "whole")
     whole = [keeping(step, collected(step))[0] for step in range(1, 8)]
     resumed = buffer(tmp_path / "resumed")

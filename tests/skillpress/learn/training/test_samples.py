@@ -1,4 +1,4 @@
-"""From trajectories to padded microbatches and back to log-probabilities."""
+"""Trajectories become padded microbatches, whose log-probabilities return to their tokens."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_microbatches_hold_every_sample_once_within_the_token_limit(
 def test_a_shared_prompt_is_fanned_out_no_further_than_memory_is_promised(
     width: int, response: int, rows: int, limit: int
 ) -> None:
-    """Its tokens count once, its keys and values and the logits of its responses for each response."""
+    """A shared prompt's tokens count once; its keys and values, and the logits, count for each response."""
     batches = list(microbatches(make_samples([((1,) * width, (2,) * response)] * rows), limit, "cpu"))
     assert sum(len(batch.responses.owner) for batch in batches) == rows
     for batch in batches:
@@ -142,7 +142,7 @@ def test_where_trajectories_stay_whole_one_advantage_makes_all_of_a_trajectory_t
 def test_selected_rows_are_the_samples_of_those_decisions(
     rows: list[tuple[tuple[int, ...], tuple[int, ...]]], data: st.DataObject
 ) -> None:
-    """In any order, with others left out, and also where rows are selected of a selection."""
+    """Rows may come in any order, without some of the samples, and from a selection of a selection."""
     order = data.draw(st.permutations(range(len(rows))))
     some = order[: data.draw(st.integers(0, len(rows)))]
     again = [place for place in range(len(some)) if data.draw(st.booleans())]

@@ -1,4 +1,4 @@
-"""What a training step takes off rewards, and a step in which there is nothing to learn from."""
+"""The penalties of a training step, and a step with nothing to learn from."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def shaper(
 
 
 def returns(shaped: Shaped, played: Sequence[Trajectory]) -> np.ndarray:
-    """What is left of the rewards."""
+    """The rewards minus the penalties."""
     return np.array([trajectory.total_reward for trajectory in played]) - shaped.penalty
 
 
@@ -78,7 +78,7 @@ def test_round_length_takes_ten_times_the_length_over_t_off_successes_only() -> 
 
 
 def test_rounds_charges_the_steps_without_a_skill_as_well_and_their_share_is_logged() -> None:
-    """Two of the five steps of the one success have no skill; the failure's count for nothing."""
+    """Two of the five steps of the only success have no skill; the failure's steps do not count."""
     played = [trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True), trajectory(("look",), False)]
     by_rounds, by_length = (shaper(name)([TASK] * 2, played) for name in ("rounds", "round_length"))
     np.testing.assert_allclose(returns(by_rounds, played), [10 - 10 * 5 / 30, 0])
@@ -87,7 +87,7 @@ def test_rounds_charges_the_steps_without_a_skill_as_well_and_their_share_is_log
 
 
 def test_the_unlabelled_share_is_that_of_all_ranks() -> None:
-    """This rank has 1 step in 4 without a skill; the other says that it has 5 in 6."""
+    """This rank has 1 of 4 steps without a skill; the other rank reports 5 of 6."""
     mine = [trajectory(("look", *SOLUTION), True)]
     shaped = shaper("none", ranks=OneOf(0, 2, (PROJECTED,), {"steps": 6.0, "unlabelled": 5.0}))
     assert shaped([TASK], mine).metrics["skills/unlabelled_rate"] == 6 / 10
@@ -119,7 +119,7 @@ def test_a_constant_takes_a_tenth_of_lambda_off_every_success() -> None:
     ],
 )
 def test_where_steps_pay_each_answers_for_what_falls_on_it(shaping: str, charges: list[float]) -> None:
-    """lambda / T = 10 / 30; the solution is one phrase, in which a step without a skill stands."""
+    """lambda / T = 10 / 30; the solution is one phrase, with a step without a skill in its middle."""
     won = trajectory(("look", *SOLUTION[:2], "look", SOLUTION[2]), True)
     played = [won] * 60 + [trajectory(SOLUTION, False)]
     shaped = shaper(shaping, credit="step")([TASK] * 61, played)
@@ -129,7 +129,7 @@ def test_where_steps_pay_each_answers_for_what_falls_on_it(shaping: str, charges
 
 
 def test_a_summary_pays_nothing() -> None:
-    """Asked for before the second of three steps, it is the second of four decisions."""
+    """The summary is made before the second of three steps, so it is the second of four decisions."""
     won = trajectory(SOLUTION, True)
     won = replace(won, summaries=(Summary(1, won.steps[0]),))
     charges = shaper("rounds", credit="step")([TASK], [won]).charges
@@ -156,8 +156,8 @@ def test_the_buffer_lets_one_success_be_judged_by_those_before_it() -> None:
 
 
 def test_replayed_successes_pay_by_the_steps_dictionary_and_are_not_remembered_twice() -> None:
-    """Of 60 new successes the whole solution becomes a phrase. The replayed ones pay by it, one segment for
-    the solution and two for two of its skills, for which 60 of them alone would have made a phrase."""
+    """The whole solution of 60 new successes becomes a phrase. Replayed successes pay by it: one segment for
+    the solution, and two for two of its skills, although 60 of the latter alone would have made a phrase."""
     new, replayed = [trajectory(SOLUTION, True)] * 60, [trajectory(SOLUTION[:2], True)] * 60
     again = [*replayed, trajectory(SOLUTION, True), trajectory(SOLUTION, False)]
     with_buffer, without = shaper("segcost"), shaper("segcost")
@@ -182,7 +182,7 @@ def test_plain_shaping_changes_nothing_but_still_shows_the_dictionary() -> None:
 
 
 def test_a_success_that_another_skill_would_make_cheaper_is_counted_and_a_closure_prevents_it() -> None:
-    """With the whole solution as the only phrase, its first two skills cost 2 and all three cost 1."""
+    """If the whole solution is the only phrase, its first two skills cost 2 and all three cost 1."""
     played = [trajectory(SOLUTION, True)] * 60 + [trajectory(SOLUTION[:2], True)]
     shaped = shaper("segcost", search="refined")([TASK] * 61, played)
     assert shaped.metrics["skills/exploitable_rate"] == 1 / 61
@@ -194,7 +194,7 @@ def test_a_success_that_another_skill_would_make_cheaper_is_counted_and_a_closur
 
 @pytest.mark.parametrize("shaping", ["none", "round_length", "segcost"])
 def test_a_win_without_a_labelled_skill_alone_in_its_batch_keeps_its_reward(shaping: str) -> None:
-    """Nothing says what its success was made of: there is no phrase to fit and none to pay for."""
+    """The success has no skills: there is no phrase to fit and nothing to pay."""
     shaped = shaper(shaping)([TASK] * 2, [trajectory(("look",), True), trajectory(SOLUTION, False)])
     assert shaped.penalty.tolist() == [0, 0] and shaped.dictionary is None
     assert shaped.metrics["skills/unlabelled_rate"] == 1
@@ -204,7 +204,7 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
     unasked = Step((), (), (), "", "", "", "prompt_too_long", ())
     played = [replace(trajectory(SOLUTION, False), steps=(unasked,) * 3)] * 4
     algorithm = Experiment(load_params(ROOT / "params.yaml")).algorithm
-    nothing: Any = None  # no part is needed for it, the learner least of all
+    nothing: Any = None  # the test uses no part, not even the learner
     step = TrainingStep(
         seed=0, minibatches=4, minibatch_size=0, algorithm=algorithm, rollouts=nothing, shaper=nothing,
         learner=nothing, mismatch=nothing, engine=nothing, ranks=Ranks(),
@@ -216,11 +216,11 @@ def test_a_batch_whose_prompts_are_all_too_long_makes_no_update() -> None:
 
 @dataclass(frozen=True)
 class OneOf(Ranks):
-    """One of several ranks whose successes are known beforehand."""
+    """One of several ranks; the successes of the others are given."""
 
     everybodys: tuple[Any, ...] = ()
     others: Mapping[str, float] = field(default_factory=dict)
-    """What the other ranks add to sums."""
+    """The amounts that the other ranks add to sums."""
 
     def gather(self, items: Sequence[Any]) -> list[Any]:
         return list(self.everybodys)
@@ -248,6 +248,6 @@ def test_the_number_of_processes_changes_no_reward(batch: list[tuple[int, bool]]
 def test_the_dictionary_sees_the_successes_of_all_ranks() -> None:
     others = (PROJECTED[:2],) * 60
     both = shaper("segcost", ranks=OneOf(0, 2, (PROJECTED, *others)))
-    # The two first skills of the solution are the other rank's phrase: 2 segments instead of 3.
+    # The first two skills of the solution are the other rank's phrase: 2 segments instead of 3.
     np.testing.assert_allclose(both([TASK], [trajectory(SOLUTION, True)]).penalty, [10 * 2 / 30])
     assert len(both.buffer) == 61

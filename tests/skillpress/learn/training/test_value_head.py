@@ -1,4 +1,4 @@
-"""What the value head computes, that it learns, and what the states of a batch are told to learn."""
+"""The value head's values, its learning, and the targets of a batch's states."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from tests.support.models.families import family
 from tests.support.models.tiny import tiny_policy
 
 PAIRS = [((3, 4, 5), (6, 7)), ((3, 4, 5, 6, 7, 8), (9,)), ((3, 4, 5), (2, 3, 4)), ((11,), (12, 2))]
-"""The second goes on from the first, the third shares its prompt."""
+"""The second extends the first; the third shares the first one's prompt."""
 
 
 LONGEST = 8
 MADE = torch.tensor([0.0, 1.0, 4.0, 8.0])
-"""Steps made before each of them."""
+"""Number of steps made before each of them."""
 
 
 def head_of(model: PreTrainedModel) -> ValueHead:
-    """One that has learned something."""
+    """A head with weights other than zero."""
     head, random = ValueHead(model, LONGEST), torch.Generator().manual_seed(0)
     head.weight.data.copy_(torch.randn(head.weight.shape, generator=random))
     head.bias.data.fill_(0.5)
@@ -47,8 +47,8 @@ def head_of(model: PreTrainedModel) -> ValueHead:
 
 @pytest.mark.parametrize("scorer", [ResponseScorer, PackedScorer])
 def test_a_value_is_the_heads_at_the_models_own_hidden_state_at_the_end_of_the_prompt(scorer: type) -> None:
-    """And of the time: cos(pi j k / 8) for j = 1, 2, 3 is (1, 1, 1) at k = 0, (0, -1, 0) at 4 and (-1, 1, -1)
-    at 8; times (1, 2, -3) and summed that is 0, -2 and 4."""
+    """The value also depends on the time: cos(pi j k / 8) for j = 1, 2, 3 is (1, 1, 1) at k = 0, (0, -1, 0)
+    at 4 and (-1, 1, -1) at 8. Multiplied by (1, 2, -3) and summed, these are 0, -2 and 4."""
     angle = math.pi / 8
     times = [0.0, math.cos(angle) + 2 * math.cos(2 * angle) - 3 * math.cos(3 * angle), -2.0, 4.0]
     model = family("Llama").eval()
@@ -91,7 +91,7 @@ def learner() -> Learner:
 
 
 def samples() -> Samples:
-    """States whose worth can be read off their last number: a fifth of it, 0 to 1.8."""
+    """States whose value is a fifth of their last number, 0 to 1.8."""
     random = np.random.default_rng(0)
     prompts = [tuple(map(int, random.integers(2, 12, 4))) for _ in range(60)]
     steps = tuple(Step(prompt, (3,), (-3.5,), "", "", "", None, ()) for prompt in prompts)
@@ -102,7 +102,7 @@ def samples() -> Samples:
 
 
 def test_a_value_head_learns_what_states_are_worth(learner: Learner) -> None:
-    """Before each update the old values are computed again, as a step does."""
+    """The old values are computed again before each update, as in a training step."""
     batch = samples()
     assert batch.targets is not None
     explained = []
@@ -141,7 +141,7 @@ def episode(length: int) -> Trajectory:
 
 
 def test_values_of_states_that_differ_in_time_alone_come_apart(learner: Learner) -> None:
-    """What is won falls from 1 to 0 as time passes; the head alone can tell it."""
+    """The return falls from 1 to 0 as time passes; only the head sees the time."""
     made = np.arange(40) % LONGEST
     step = Step((3, 4), (3,), (-3.5,), "", "", "", None, ())
     nothing, returns = np.zeros(40), 1.0 - made / LONGEST
@@ -182,7 +182,8 @@ def test_what_states_are_to_learn_leaves_out_steps_without_a_prompt_and_weighs_t
 
 
 def test_two_ranks_find_together_what_one_finds() -> None:
-    """Weights, and the variance explained; the ranks hold different numbers of states."""
+    """Weights of targets, metrics and advantages are equal, although the ranks hold different numbers of
+    states."""
     lengths = [3, 1, 2, 4]
     random = np.random.default_rng(3)
     rewards = [random.normal(size=length).tolist() for length in lengths]

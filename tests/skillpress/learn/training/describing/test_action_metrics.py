@@ -1,4 +1,4 @@
-"""What the training curve says of whole actions."""
+"""The training curve's metrics of whole actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ WORDS = ("up", "down", "stop")
 
 
 def decided(likely: float) -> Policy:
-    """A policy that says each of its three stop words with ``likely`` / 3, whatever it is asked."""
+    """A policy that says each of its three stop words with probability ``likely`` / 3, whatever the
+    prompt."""
     policy = tiny_policy(stop=WORDS, response_words=2)
     head = policy.model.get_output_embeddings()
     others = head.weight.shape[0] - 3
@@ -73,7 +74,8 @@ def metrics(policy: Policy, ranks: Ranks | None = None, **changes: object) -> Ac
 
 
 def test_two_words_of_one_action_are_one_outcome() -> None:
-    """A third each: H(v) = ln 3, and with two words read as one action H(A) of (2/3, 1/3)."""
+    """Each word has probability 1/3, so H(v) = ln 3. Two words are read as one action, so H(A) is that of
+    (2/3, 1/3)."""
     found = metrics(decided(1 - 1e-9))(played(10), 1)
     assert found["actions/response_entropy"] == pytest.approx(log(3), abs=1e-4)
     expected = -(2 / 3 * log(2 / 3) + 1 / 3 * log(1 / 3))
@@ -83,7 +85,7 @@ def test_two_words_of_one_action_are_one_outcome() -> None:
 
 
 def test_where_too_much_is_left_out_no_entropy_is_told() -> None:
-    """A fifth of the mass lies on 52 words of 0.4% each, which a cut of 1% leaves out."""
+    """52 words of 0.4% each have a fifth of the probability, and a cut of 1% leaves them out."""
     found = metrics(decided(0.8))(played(10), 1)
     assert found["actions/left_out"] == pytest.approx(0.2, abs=1e-4)
     assert set(found) == {"actions/left_out", "actions/oracle"}

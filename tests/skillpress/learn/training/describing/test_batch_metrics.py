@@ -1,4 +1,4 @@
-"""A row of the training curve, as far as it describes episodes."""
+"""The metrics of episodes in a row of the training curve."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_summaries_are_counted_per_episode_and_are_no_steps_but_their_responses_
 
 @pytest.mark.parametrize("per_token", [False, True])
 def test_advantage_of_all_won_is_the_share_of_groups_without_a_failure(per_token: bool) -> None:
-    """By hand: group 0 has a failure, groups 1 and 2 have none; of |A| 0.5 + 1.5 + (2 + 2 + 0 + 1) the last
-    two groups have 5 of 7. A step that no prompt fitted (no tokens) counts nowhere."""
+    """By hand: group 0 has a failure, groups 1 and 2 have none; the sum of |A| is 0.5 + 1.5 + (2 + 2 + 0 +
+    1), and the last two groups have 5 of 7. A step whose prompt did not fit (no tokens) does not count."""
     one, nothing = step(True, 1, RIGHT), step(True, 0, RIGHT)
     played = [
         trajectory([one], won=True),
@@ -97,7 +97,7 @@ def test_advantage_of_all_won_is_the_share_of_groups_without_a_failure(per_token
 
 def test_the_groups_deviation_makes_the_shaping_as_loud_as_success_however_small_it_is() -> None:
     """A group of 4 with one failure and a group of 4 successes of lengths 2, 3, 3, 4: divided by their
-    deviations, both have |A| of the same order, and lambda leaves no trace; undivided it does."""
+    deviations, both have |A| of the same order, whatever lambda is. Without the division lambda matters."""
 
     core = RewardPart("success", 10.0, "trajectory")
     won, lost = replace(step(True, 1, RIGHT), reward_parts=(core,)), step(True, 1, RIGHT)

@@ -1,4 +1,4 @@
-"""The sample that a training leaves of its episodes: which groups, and what is said of each decision."""
+"""The sample that a training leaves of its episodes: its groups, and the figures of each decision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ KEY = ["task_id", "group_id", "rollout_index"]
 
 
 def episode(task: str, rollout: int, reward: float, responses: Sequence[int] = (1, 1)) -> Trajectory:
-    """One whose last decision is rewarded; ``responses`` are the tokens that each decision sampled."""
+    """An episode whose last decision is rewarded; ``responses`` are the numbers of tokens that each decision
+    sampled."""
     last = len(responses) - 1
     steps = tuple(
         Step(
@@ -57,7 +58,7 @@ def group(task: str, *rewards: float) -> list[Trajectory]:
 
 
 def collected(played: Sequence[Trajectory], teaching: Sequence[Trajectory] | None = None) -> Collected:
-    """What was played, of which some teach (None: all)."""
+    """Played episodes, of which ``teaching`` teach (None: all)."""
     found = list(played if teaching is None else teaching)
     numbers: dict[str, int] = {}
     return Collected(
@@ -75,7 +76,7 @@ def taken(
     advantages: np.ndarray | None = None,
     ranks: Ranks = Ranks(),  # noqa: B008
 ) -> TrainedEpisodes:
-    """The sample of a training of one step; advantages are 0, 1, 2 ... where they are not given."""
+    """The sample of a training of one step; advantages are 0, 1, 2 ... by default."""
     found = collected(played, teaching)
     batch = replace(found.batch, penalty=found.batch.won * 2.0, segments=found.batch.won * 3.0)
     given = np.arange(float(len(batch.tokens))) if advantages is None else advantages
@@ -122,7 +123,7 @@ def test_an_episodes_rows_say_what_it_was_judged_by(tmp_path: Path) -> None:
     lessons = (
         scan_advantages(files.advantages).select("return", "penalty", "segments").unique(maintain_order=True)
     )
-    # two decisions have 0.25 each of their own
+    # two decisions have their own reward of 0.25 each
     assert lessons.collect().rows() == [(10.0 + 0.5 - 2.0, 2.0, 3.0), (0.5, 0.0, 0.0)]
 
 

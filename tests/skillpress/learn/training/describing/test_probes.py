@@ -1,4 +1,4 @@
-"""What a probe says of episodes, calculated by hand."""
+"""A probe's figures of episodes, calculated by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows(episodes: list[ProbedEpisode]) -> list[dict]:
 
 
 TRAINING = [episode("train", number, "AB", "easy") for number in range(60)]
-"""60 successes that one phrase says."""
+"""60 successes, each of which is one phrase."""
 UNSEEN = [
     episode("unseen", 0, "ABC", "near", steps=5),
     episode("unseen", 1, "A", "near"),
@@ -51,7 +51,7 @@ UNSEEN = [
 
 
 def test_training_successes_are_described_by_their_own_dictionary() -> None:
-    """The singletons and AB: each phrase is so many times log2 3 bits and its length, log2 4 (Eq. 2)."""
+    """The singletons and AB: each phrase takes log2 3 bits per skill, and log2 4 for its length (Eq. 2)."""
     lost = episode("train", 60, "CCCC", "hard", won=False)
     whole = rows([*TRAINING, lost])[0]
     bits = 3 * (math.log2(3) + 2) + (2 * math.log2(3) + 2)
@@ -61,8 +61,9 @@ def test_training_successes_are_described_by_their_own_dictionary() -> None:
 
 
 def test_the_certificate_is_the_half_samples() -> None:
-    """30 learn AB, 30 need 1 segment of T = 10 each: the largest l with kl(0.1 || l) <= ln(20) / 30, found
-    by trying a million of them; and 2 of 10 without phrases."""
+    """30 successes teach AB; the other 30 need 1 segment of T = 10 each. The bound is the largest l with
+    kl(0.1 || l) <= ln(20) / 30, found by trying a million values. Without phrases they need 2 segments of
+    10."""
 
     def largest(mean: float) -> float:
         def kl(other: float) -> float:
@@ -79,7 +80,7 @@ def test_the_certificate_is_the_half_samples() -> None:
 
 
 def test_unseen_successes_are_judged_by_the_training_successes_dictionary() -> None:
-    """ABC is AB C and A is A: 3 segments of 4 skills."""
+    """ABC is cut into AB C, and A into A: 3 segments for 4 skills."""
     found = {(row["split"], row.get("stratum")): row for row in rows([*TRAINING, *UNSEEN])}
     whole, near, far = (found["unseen", stratum] for stratum in (None, "near", "far"))
     assert (whole["success"], whole["steps"], whole["skills"]) == (2 / 3, 3, 2)

@@ -1,4 +1,4 @@
-"""Which weights a run leaves, by which rule."""
+"""The weights that a run leaves under each rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The best step's weights, kept beside the checkpoint; test_training_job.py holds which ones they are."""
+"""The best step's weights are stored next to the checkpoint; test_training_job.py tests which weights they
+are."""
 
 from __future__ import annotations
 
