@@ -116,7 +116,7 @@ def test_the_control_takes_the_place_of_both_kinds_of_reflections() -> None:
 
 def test_every_decision_of_a_second_success_that_knew_something_is_a_lesson() -> None:
     asked, acted, mute = step((1,)), step((2,), plain=(9,)), Step((), (), (), "", "", "", None, ())
-    summed_up = step((3,), plain=(9, 9))
+    summed_up = replace(step((3,), plain=(9, 9)), kind="summary")
     won = replace(episode(0, True, acted, mute, acted), summaries=(Summary(0, asked), Summary(1, summed_up)))
     lost, ignorant = episode(1, False, acted), episode(2, True, step((2,)))
     assert erl().lessons([won, lost, ignorant]) == (acted, summed_up, acted)
