@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_the_wrapper_gives_what_the_engine_computes() -> None:
     prompts = [(5, 6), (7,), (5, 6)]
     found = generate(engine, prompts, HOT, [1, 2, 3])
     bare = engine.generate(prompts, HOT, [1, 2, 3])
-    assert list(found) == list(bare)
+    assert [replace(each, weight_spans=()) for each in found] == bare
 
 
 def test_the_wrapper_brings_answers_into_the_order_of_the_prompts() -> None:
