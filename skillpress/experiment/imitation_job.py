@@ -1,5 +1,4 @@
-"""One rank of an imitation: it demonstrates a block of tasks, then learns from the demonstrations of all
-ranks.
+"""One rank of an imitation: it demonstrates a block of tasks, then learns from all demonstrations.
 
 Each rank makes one block of demonstrations. They are read back in order, so the samples do not depend on the
 number of ranks. The ranks then divide every update's batch.

@@ -1,5 +1,4 @@
-"""A policy from scratch: its vocabulary has the words of all sections that add words to prompts or
-answers."""
+"""A policy made from scratch, with the words of every section that adds some to prompts or answers."""
 
 from __future__ import annotations
 

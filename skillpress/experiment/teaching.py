@@ -1,5 +1,4 @@
-"""The teacher that writes a library's skills (``skills.library.teacher``); imported only by experiments that
-have one.
+"""The teacher of a skill library (``skills.library.teacher``); imported only by experiments that have one.
 
 The teacher answers like a judge: greedily, with a separate seed for each question. A question is repeated
 until the teacher answers or its time is up.

@@ -123,7 +123,7 @@ class _Learner:
         return self._ranks.sum({"loss": loss})["loss"]
 
     def save(self, checkpoint: Path, losses: list[float]) -> None:
-        """Writes everything that the next update depends on."""
+        """Write everything that the next update depends on."""
         state = {
             "losses": losses,
             "weights": self._weights.state(),
@@ -134,7 +134,7 @@ class _Learner:
             torch.save(state, temporary)
 
     def load(self, checkpoint: Path) -> list[float]:
-        """Resumes from a checkpoint; returns the losses so far."""
+        """Resume from a checkpoint; returns the losses so far."""
         try:
             found = torch.load(checkpoint, weights_only=True, map_location=self._model.device)
             self._weights.restore(found["weights"])
@@ -151,7 +151,7 @@ class _Learner:
 def add_gradients(
     scorer: Scorer, weights: MasterWeights, samples: Sequence[Sample], tokens: int, token_limit: int
 ) -> float:
-    """Adds these samples' part of a batch's gradient to the master weights' gradients. Returns their part of
+    """Add these samples' part of a batch's gradient to the master weights' gradients. Returns their part of
     the loss.
 
     Args:

@@ -3,8 +3,8 @@
 Each rank has the samples of the episodes that it played. A rank with more failures has more samples, since a
 failure lasts to the last step. Each minibatch is drawn over the samples of all ranks, and a rank learns from
 its own samples in it. Ranks with more than their share of the tokens send some samples to ranks with less;
-otherwise all ranks would wait for the slowest at every update. About a tenth of the samples are sent; for the
-others two numbers per sample are exchanged.
+otherwise all ranks would wait for the slowest at every update. About a tenth of the samples are sent; the
+rest of the exchange is two numbers per sample.
 
 If the prompts of an episode's steps extend one another and the steps stay together, they cost little more
 than the last of them alone. So the unit that is drawn and sent is a sequence of such steps; often it is a

@@ -1,5 +1,4 @@
-"""A replay buffer on disk: groups of earlier steps, up to a maximal staleness, from which training learns
-again.
+"""A replay buffer on disk, with a maximal staleness: training learns again from groups of earlier steps.
 
     agent.replay_buffer.add((X_k, th_k, A_k, R_{k+1}, X_{k+1}))
 

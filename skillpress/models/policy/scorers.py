@@ -1,7 +1,7 @@
 """Chooses a model's scorer, and turns on gradient checkpointing in its layers.
 
     cached   computes every different prompt once; keys and values are fanned out to its responses
-    (scoring.py)
+             (scoring.py)
     packed   computes whole sequences end to end, for gradient checkpointing and for attention kernels without
              a mask over padding (packing.py)
 
