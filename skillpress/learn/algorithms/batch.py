@@ -61,7 +61,7 @@ class Batch:
     credit: Mapping[str, Credit]
     """Part of the reward to whether the trajectory or the step is credited with it."""
     trajectory: Indices
-    """[steps] the number of each one's trajectory, counted from 0."""
+    """[steps] the number of each step's trajectory, counted from 0."""
     state: Indices
     """[steps] a number of the environment's state (``Trajectory.states``). Steps of a group that were taken
     in the same state share it, whatever their prompts showed of the past."""
@@ -70,7 +70,7 @@ class Batch:
     made: Indices
     """[steps] k, the steps that the episode had made before each."""
     group: Indices
-    """[trajectories] the number of each one's group, counted from 0."""
+    """[trajectories] the number of each trajectory's group, counted from 0."""
     won: Flags
     """[trajectories] whether each won its task."""
     length: Indices
@@ -148,7 +148,7 @@ class Batch:
 
     @property
     def step_group(self) -> Indices:
-        """[steps] the number of each one's group."""
+        """[steps] the number of each step's group."""
         found: Indices = self.group[self.trajectory]
         return found
 

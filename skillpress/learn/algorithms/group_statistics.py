@@ -31,7 +31,7 @@ Weighting = Literal["per_trajectory", "per_step"]
 
 
 def trajectory_scores(batch: Batch) -> Floats:
-    """[trajectories] the mean score of each one's steps."""
+    """[trajectories] the mean score of each trajectory's steps."""
     scores: Floats = batch.returns + _own_means(batch)
     return scores
 

@@ -51,10 +51,10 @@ class Samples:
     targets: ValueTargets[Floats] | None = None
     """[samples] targets for the values of their states; None where the algorithm has no values."""
     trajectory: Indices | None = None
-    """[samples] the number of each one's trajectory, unique over all ranks; None if the loss does not ask for
-    whole trajectories. If it does, the samples of a trajectory stay together, in order."""
+    """[samples] the number of each sample's trajectory, unique over all ranks; None if the loss does not ask
+    for whole trajectories. If it does, the samples of a trajectory stay together, in order."""
     trajectory_sums: Floats | None = None
-    """[samples, 4] the sums of each one's whole trajectory; None before an update, see
+    """[samples, 4] the sums of each sample's whole trajectory; None before an update, see
     ``trajectory_ratios.py``."""
     plain_prompts: tuple[TokenIds, ...] | None = None
     """[samples] the prompts in which lessons are learned; None where these are rollouts."""
@@ -157,7 +157,7 @@ class Microbatch:
     advantages: torch.Tensor
     weights: torch.Tensor
     response: torch.Tensor
-    """[tokens] the number of each one's sample, counted from 0."""
+    """[tokens] the number of each token's sample, counted from 0."""
     reference_logprobs: torch.Tensor | None
     """[tokens] the start policy's log-probabilities; None where there is no KL term."""
     targets: ValueTargets[torch.Tensor] | None

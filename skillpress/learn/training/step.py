@@ -195,7 +195,7 @@ class TrainingStep:
         return minibatches(lessons, updates, self.ranks, generator(self.seed, "lessons", step))
 
     def _numbers(self, batch: Batch) -> Indices:
-        """[samples] the number of each one's trajectory, unique over all ranks."""
+        """[samples] the number of each sample's trajectory, unique over all ranks."""
         return batch.trajectory[batch.tokens > 0] * self.ranks.size + self.ranks.rank
 
 

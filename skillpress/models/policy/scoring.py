@@ -47,7 +47,7 @@ class Responses:
     targets: torch.Tensor
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
-    """[responses] position of each one's first token in ``targets``; it is predicted from the whole
+    """[responses] position of each response's first token in ``targets``; it is predicted from the whole
     prompt."""
 
     @property

@@ -4,10 +4,10 @@ There is one folder per experiment, named by its key (``skillpress.core.resume``
 after every few steps. It has the learner's state (weights, optimizer), the number of steps done, the rows of
 the training curve, and the state of every other :class:`Stateful` part: the success buffer, the phrases of
 every step's dictionary, the skill library. Next to it are the policy of the best step if ``training.keep``
-asks for it, and the answers of a library's teacher. So are the episodes for people to read
-(``describing/episode_sample.py``), the replay buffer (``replay.py``), and the rows of probes
-(``describing/probes.py``). No generator's state is saved: every random choice is a function of (seed, step),
-see ``core/seeds.py``. The same holds for the place in the task order and for the learning rate.
+asks for it, and the answers of a library's teacher. The episodes for people to read
+(``describing/episode_sample.py``), the replay buffer (``replay.py``) and the rows of probes
+(``describing/probes.py``) are there too. No generator's state is saved: every random choice is a function of
+(seed, step), see ``core/seeds.py``. The same holds for the place in the task order and for the learning rate.
 """
 
 from __future__ import annotations
