@@ -171,7 +171,7 @@ def test_an_agent_without_a_prompt_takes_a_step_without_an_action() -> None:
     )  # fmt: skip
     first, mute, last = decide(agent, [state([], 3), state([], 6), state([], 4)], [7, 8, 9])
     assert [first.parsed.action, last.parsed.action] == ["go", "stay"]
-    assert (mute.prompt_ids, mute.response_ids, mute.logprobs, mute.parsed.action) == ((), (), (), "")
+    assert (mute.prompt_ids, mute.response_ids, len(mute.logprobs), mute.parsed.action) == ((), (), 0, "")
     assert mute.parsed.invalid == "prompt_too_long" and mute.parsed.invalid in FORMAT_REASONS
     assert [seed for _, _, seed in engine.asked] == [7, 9]
     reward = agent.evaluate_step(state([], 6), mute.parsed, "", Info())
