@@ -267,6 +267,39 @@ def test_view_serves_the_episodes(skillpress: Installed, run: Path) -> None:
         started.stdout.close()
 
 
+METHOD = Path("my_lab/batch_baseline.py")
+LAB = ("--params", "params/my_lab.yaml", "--params", "params/my_algorithm.yaml")
+
+
+def test_a_new_lab_reaches_its_report_and_an_edit_of_its_algorithm_reruns_the_stages_that_use_it(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """The package alone comes from the wheel; what it depends on is this environment's."""
+    pip(Path(sys.executable), "install", "--no-deps", "--target", tmp_path / "site", wheel)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW", "PREFECT"))}
+    variables = kept | {"PYTHONPATH": str(tmp_path / "site")}
+
+    def stages(*words: str, folder: Path) -> list[str]:
+        """The stages that ran, in their order."""
+        done = subprocess.run(
+            [sys.executable, "-m", "skillpress.console.command", *words],
+            cwd=folder, env=variables, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return re.findall(r"^Running stage '(\w+)'", done.stdout, re.MULTILINE)
+
+    stages("init", str(tmp_path / "lab"), folder=tmp_path)
+    assert len(stages("run", *LAB, folder=tmp_path / "lab")) == 10
+    (made,) = (tmp_path / "lab" / "workspaces").glob("*/results/report.html")
+    assert "my_lab" in made.read_text(encoding="utf-8")
+    method = tmp_path / "lab" / METHOD
+    method.write_text(method.read_text(encoding="utf-8") + "\n# A comment changes no code.\n")
+    assert stages("run", *LAB, folder=tmp_path / "lab") == ["pin_inputs"]
+    method.write_text(method.read_text(encoding="utf-8") + "CHANGED = True\n")
+    found = stages("run", *LAB, folder=tmp_path / "lab")
+    assert found == ["pin_inputs", "train_policy", "evaluate_policy", "report"]
+
+
 def pip(python: Path, *words: str | Path) -> None:
     command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
