@@ -88,7 +88,12 @@ class ReferencePolicy:
     ) -> None:
         """Copy the current model."""
         self._scorer: Scorer = choose_scorer(copy_model(model)).requires_grad_(False).to("cpu")
-        self._passes = ScoringPasses(temperature, token_limit, device, self._scorer.shares_prompts)
+        self._passes = ScoringPasses(
+            temperature=temperature,
+            token_limit=token_limit,
+            device=device,
+            shared=self._scorer.shares_prompts,
+        )
 
     def logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
         """The log-probabilities of each part; every rank scores its own, without communication."""

@@ -29,7 +29,10 @@ class TurnScorer:
         """
         self._scorer = choose_scorer(policy.model.eval())
         self._passes = ScoringPasses(
-            temperature, PASS_TOKENS, policy.model.device, self._scorer.shares_prompts
+            temperature=temperature,
+            token_limit=PASS_TOKENS,
+            device=policy.model.device,
+            shared=self._scorer.shares_prompts,
         )
 
     def __call__(self, turns: Sequence[Step]) -> NDArray[np.float64]:

@@ -154,7 +154,13 @@ def vocabulary(parameters: NumberLineParameters, history: int) -> ScratchVocabul
     """Every number that an episode can reach, and the moves."""
     reach = 3 * parameters.max_steps
     numbers = {str(number): number for number in range(-3, max(parameters.farthest, reach) + 1)}
-    return ScratchVocabulary((*numbers, *MOVES), tuple(MOVES), numbers, state_words=2, continuation_words=1)
+    return ScratchVocabulary(
+        words=(*numbers, *MOVES),
+        stop_words=tuple(MOVES),
+        numbers=numbers,
+        state_words=2,
+        continuation_words=1,
+    )
 
 
 class Demonstrator:
