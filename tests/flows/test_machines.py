@@ -106,7 +106,7 @@ def waiting_checkout(folder: Path) -> Path:
     program = folder / "skillpress" / "pipeline" / "reproduce" / "__main__.py"
     program.parent.mkdir(parents=True)
     program.write_text(WAITING)
-    for package in (program.parents[1], program.parent):
+    for package in program.parents[:3]:
         (package / "__init__.py").touch()
     return folder
 
