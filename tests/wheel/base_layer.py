@@ -297,7 +297,7 @@ def test_a_new_lab_reaches_its_report_and_an_edit_of_its_algorithm_reruns_the_st
     assert stages("run", *LAB, folder=tmp_path / "lab") == ["pin_inputs"]
     method.write_text(method.read_text(encoding="utf-8") + "CHANGED = True\n")
     found = stages("run", *LAB, folder=tmp_path / "lab")
-    # The weights come out as before, so nothing is evaluated again. The report prints what every part is given.
+    # The weights come out as before, so nothing is evaluated again. The report shows the parts of a run.
     assert found == ["pin_inputs", "train_policy", "report"]
 
 
