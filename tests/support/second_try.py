@@ -50,7 +50,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         report.nodeid: (report, first)
         for outcome in ("passed", "failed", "error", "skipped")
         for report in terminalreporter.getreports(outcome)
-        for name, first in report.user_properties
+        for name, first in getattr(report, "user_properties", ())  # a collection's error has none
         if name == SECOND_TRY and (report.when == "call" or not report.passed)
     }
     if tried:
