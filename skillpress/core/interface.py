@@ -48,6 +48,10 @@ class Info:
     state_key: str | None = None
     """The same for equal states of a task, however they were reached, and different for different states.
     Methods that compare actions of one state use it. None if the last observation identifies the state."""
+    draw: str | None = None
+    """What the next decision's seed derives from, beside the episode's. None for the number of the decision;
+    an environment in which several decisions are open at once names each, so that their order does not
+    matter."""
 
 
 class Environment(Protocol):

@@ -22,6 +22,7 @@ ENVIRONMENTS = Registry(
         "gymnasium_text": "skillpress.environments.gymnasium_text:BUNDLE",
         "notebook_qa": "skillpress.environments.notebook_qa:BUNDLE",
         "openenv": "skillpress.environments.openenv:BUNDLE",
+        "program": "skillpress.environments.program:BUNDLE",
         "textworld_cooking": "skillpress.environments.textworld_cooking:BUNDLE",
     },
     "parameters",
@@ -59,6 +60,20 @@ PARSERS = Registry(
     },
 )
 """``policy.parser`` (or what a rendering names as its own) to the function."""
+
+CALL_READERS = Registry(
+    "call_readers",
+    "environment.calls",
+    {
+        "hermes": "skillpress.play.programs.tool_calls:hermes",
+        "qwen_xml": "skillpress.play.programs.tool_calls:qwen_xml",
+        "llama_json": "skillpress.play.programs.tool_calls:llama_json",
+        "fenced": "skillpress.play.programs.tool_calls:fenced",
+        "plain": "skillpress.play.programs.tool_calls:plain",
+        "words": "skillpress.play.programs.tool_calls:words",
+    },
+)
+"""``environment.calls`` to a function that reads the calls of tools in a response to a program."""
 
 ENGINES = Registry(
     "engines",

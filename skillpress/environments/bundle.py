@@ -6,11 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from skillpress.core.engine import Engine, Sampling
 from skillpress.core.errors import ParamsError
-from skillpress.core.interface import AgentState, Environment, Info, Rendering, ScratchVocabulary
+from skillpress.core.interface import (
+    Agent,
+    AgentState,
+    Environment,
+    Info,
+    Rendering,
+    ScratchVocabulary,
+    StepReward,
+)
 from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
 from skillpress.core.sections import NonNegativeInt, PositiveInt, Section
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, TokenIds, Trajectory
 
 
 class EnvironmentParameters(Section):
@@ -117,6 +126,21 @@ class SharedEnvironments(Protocol):
 
 
 @dataclass(frozen=True)
+class AgentParts:
+    """What an environment's own agent is made from."""
+
+    encode_request: Callable[[Any], TokenIds]
+    """Renders a program's request (``play.programs.requests.ModelRequest``) as a prompt."""
+    decode: Callable[[TokenIds], str]
+    """Converts response token ids to text, without special tokens."""
+    budget: int
+    """Maximum number of tokens in a prompt."""
+    reward: StepReward
+    engine: Engine
+    sampling: Sampling
+
+
+@dataclass(frozen=True)
 class EnvironmentBundle:
     """All parts of one environment."""
 
@@ -163,6 +187,9 @@ class EnvironmentBundle:
     data: Callable[[Any], Mapping[str, str]] | None = None
     """Maps the section to an identifier of each file outside this repository that its episodes read; None if
     they read none, or always the same. The files are inputs of its experiments, like ``libraries``."""
+    agent: Callable[[Any, AgentParts], Agent] | None = None
+    """Maps (section, parts) to the agent that plays it; None if the language agent plays it by a
+    rendering."""
     dropped: Callable[[Any], Mapping[str, Mapping[str, int]]] | None = None
     """Maps the section to counts of dropped task candidates: data set to reason to number; None if no
     candidates are dropped."""

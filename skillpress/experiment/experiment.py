@@ -16,6 +16,7 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.interface import Agent, Reflection, Rendering, StateUpdate
 from skillpress.core.parsed_action import Parser
 from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.environments.bundle import AgentParts
 from skillpress.environments.text.answer_forms import FORMS, Answering
 from skillpress.experiment.params import Params
 from skillpress.experiment.scratch import scratch_policy
@@ -156,12 +157,22 @@ class Experiment:
 
     def agent(
         self, policy: Policy, engine: Engine, sampling: Sampling, reflection: Reflection | None = None
-    ) -> LanguageAgent:
+    ) -> Agent:
         """The policy as an agent in the environment.
 
         Args:
             reflection: how it reflects on earlier attempts, if it receives any.
         """
+        if self.bundle.agent is not None:
+            parts = AgentParts(
+                encode_request=policy.encode_request,
+                decode=policy.decode,
+                budget=self.prompter(policy).budget,
+                reward=self.reward,
+                engine=engine,
+                sampling=sampling,
+            )
+            return self.bundle.agent(self.params.environment, parts)
         return LanguageAgent(
             prompter=self.prompter(policy),
             parse=self.parser,

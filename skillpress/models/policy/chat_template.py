@@ -15,6 +15,7 @@ If a template has a thinking mode (Qwen3), it is turned off: prompts ask for a t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -28,6 +29,8 @@ from skillpress.core.markup import opened_thought
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
 """A message that is rendered to see how the template writes it."""
+TOOL = "look_up_the_answer"
+"""The name of a tool that is shown for the same reason."""
 ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
@@ -95,16 +98,57 @@ class ChatTemplate:
         ]
         return next((number for number in found if added[number].special), found[0] if found else None)
 
+    def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
+        """A prompt that asks for the next message of a conversation.
+
+        Raises:
+            PolicyError: the template cannot show it, or does not show its tools.
+        """
+        shown = [self._in_its_form(message) for message in messages]
+        if tools and not self._shows_tools:
+            raise PolicyError(
+                f"{self.tokenizer.name_or_path}: its chat template does not show tools, so the model would "
+                "not know of any; take a model whose template does, or let the program describe them in words"
+            )
+        try:
+            return self._applied(shown, tools, asks=True)
+        except WRONG as error:
+            raise PolicyError(
+                f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
+                f"(roles {', '.join(str(message['role']) for message in messages)}): {error}"
+            ) from error
+
+    def _in_its_form(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.in_parts or not isinstance(message.get("content"), str):
+            return dict(message)
+        return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+    @cached_property
+    def _shows_tools(self) -> bool:
+        """Whether a tool's name is in the prompt."""
+        described = {"name": TOOL, "description": "", "parameters": {"type": "object", "properties": {}}}
+        try:
+            asked = [self._in_its_form({"role": "user", "content": QUESTION})]
+            return TOOL in self._applied(asked, [{"type": "function", "function": described}], asks=True)
+        except WRONG:
+            return False
+
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
         """The turns as the template writes them. With ``asks``, the beginning of the model's next turn
         follows."""
-        messages: list[dict[str, Any]] = [
-            {"role": role, "content": [{"type": "text", "text": text}] if self.in_parts else text}
-            for role, text in turns
-        ]
+        return self._applied(
+            [self._in_its_form({"role": role, "content": text}) for role, text in turns], (), asks
+        )
+
+    def _applied(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], asks: bool
+    ) -> str:
+        shown: Any = list(messages)
+        offered: Any = list(tools) or None
         return str(
             self.tokenizer.apply_chat_template(
-                messages,
+                shown,
+                tools=offered,
                 add_generation_prompt=asks,
                 tokenize=False,
                 enable_thinking=False,

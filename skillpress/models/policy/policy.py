@@ -30,6 +30,7 @@ from skillpress.models.policy.model_files import (
     template_for_processors,
 )
 from skillpress.models.policy.older_readers import make_savable, name_for_older_readers
+from skillpress.play.programs.requests import ModelRequest
 
 UNBOUNDED = 1 << 20
 """Context length of a model whose configuration names no limit."""
@@ -75,6 +76,27 @@ class Policy:
         begin = () if chat else self.text_begin
         rows = self._encode_texts([chat.prompt(text) for text in prompts] if chat else prompts)
         return [begin + row for row in rows]
+
+    def encode_request(self, request: ModelRequest) -> TokenIds:
+        """Token ids of the prompt for a program's request.
+
+        The chat template shows messages and tools. A model without one reads the contents alone, one after
+        the other; it has no form for tools.
+
+        Raises:
+            PolicyError: the template cannot show the request, or there are tools and no form for them.
+        """
+        chat = self._chat
+        if chat is not None:
+            text = chat.conversation([message.plain() for message in request.messages], request.tools)
+            return self._encode_texts([text])[0]
+        if request.tools:
+            raise PolicyError(
+                f"{self.tokenizer.name_or_path}: without a chat template it cannot be shown tools; let the "
+                "program describe them in words"
+            )
+        said = "\n".join(message.content for message in request.messages)
+        return self.text_begin + self._encode_texts([said])[0]
 
     def extend(self, contexts: Sequence[TokenIds], turns: Sequence[str]) -> list[TokenIds]:
         """Prompts that extend earlier ones: each context (a prompt and its response) unchanged, token by

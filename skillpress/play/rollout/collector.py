@@ -266,7 +266,9 @@ class _Flight:
             episode = self._episodes[slot]
             assert episode.state is not None
             self._deciding[self._keys] = slot
-            seed = derive(episode.request.seed, len(episode.steps) + len(episode.summaries))
+            draw = episode.state.info.draw
+            place = len(episode.steps) + len(episode.summaries) if draw is None else draw
+            seed = derive(episode.request.seed, place)
             asked.append(DecisionRequest(self._keys, episode.state, seed))
             self._keys += 1
         self._ready.clear()

@@ -44,12 +44,18 @@ def end_with(ancestor: int) -> None:
     Args:
         ancestor: pid of the process that started this one, possibly through a shell.
     """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     _end_after(_until_ended(ancestor))
     # Checked only now that every later end is noticed: the ancestor may have ended before.
     if ancestor not in {process.pid for process in psutil.Process().parents()}:
         end()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when the thread that started it ends; another program that this
+    process becomes inherits that. Does nothing on other systems than Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def end() -> None:

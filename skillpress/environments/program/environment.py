@@ -1,0 +1,209 @@
+"""A program as an environment.
+
+``reset`` starts the program and waits for its first request. ``step`` answers the request and waits for the
+next one, or for the program's end. The observation is what the request adds to an earlier one. When the
+program has ended by itself, its key is closed and the verifier is asked. Everything else is a failure with a
+name of its own: ``crashed``, ``out_of_time``, ``too_many_calls``, ``lost``, or ``unsuccessful`` if the
+verifier says no.
+
+Only the program's own time counts, not the time in which the policy answers.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from gymnasium.spaces import Space
+
+from skillpress.core.interface import Info
+from skillpress.core.trajectory import Task
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.verifier import Played, Verify
+from skillpress.environments.text.spaces import AnyText
+from skillpress.play.programs.endpoint import Endpoint
+from skillpress.play.programs.launch import LOST, Launcher, Running, Start
+from skillpress.play.programs.requests import (
+    Message,
+    ModelRequest,
+    RefusedRequestError,
+    Reply,
+    added,
+    as_text,
+)
+from skillpress.play.programs.session import Ended, Refusal, Session, Waiting, calls_spent, gone
+
+StepResult = tuple[str, bool, bool, Info]
+
+ATTEMPTS = 3
+"""How often a program that was killed from outside is started, until its episode is ``lost``."""
+TOO_LONG = "prompt_too_long"
+
+
+def too_long() -> RefusedRequestError:
+    """What a request is told whose prompt does not fit the model's context."""
+    return RefusedRequestError(
+        "the prompt is longer than the model's context", "messages", code="context_length_exceeded"
+    )
+
+
+class ProgramEnvironment:
+    """One program at a time; ``close`` ends it."""
+
+    action_space: Space[str] = AnyText(1 << 24)
+    observation_space: Space[str] = AnyText(1 << 24)
+
+    def __init__(
+        self, section: ProgramParameters, endpoint: Endpoint, launcher: Launcher, verify: Verify, walled: bool
+    ) -> None:
+        """Args:
+        walled: whether programs reach the endpoint by a forwarder inside their walls."""
+        self._section, self._endpoint, self._launcher, self._verify = section, endpoint, launcher, verify
+        self._walled = walled
+        self._episode: _Episode | None = None
+
+    def reset(self, task: Task) -> tuple[str, Info]:
+        """Start the program; if it ends before it asks anything, the first step ends the episode."""
+        self.close()
+        self._episode = _Episode(self, task)
+        return self._episode.first()
+
+    def step(self, action: str) -> StepResult:
+        """Answer the program's request; ``action`` is a ``Reply`` as JSON, or empty if the model was not
+        asked."""
+        assert self._episode is not None, "an environment is reset before it is used"
+        answer = self._episode.act(action)
+        if answer[1] or answer[2]:
+            self.close()
+        return answer
+
+    def close(self) -> None:
+        """End the program and all that it has started."""
+        episode, self._episode = self._episode, None
+        if episode is not None:
+            episode.close()
+
+
+class _Episode:
+    """One episode of a program."""
+
+    def __init__(self, environment: ProgramEnvironment, task: Task) -> None:
+        self._of, self._task = environment, task
+        self._root = Path(mkdtemp(prefix="skillpress-program-"))
+        self._folder = self._root / "work"
+        self._folder.mkdir()
+        self._session: Session = environment._endpoint.open()
+        self._running: Running | None = None
+        self._left, self._lives = environment._section.seconds, ATTEMPTS
+        self._waiting: Waiting | None = None
+        self._end: Ended | None = None
+        self._calls: list[tuple[ModelRequest, Reply]] = []
+        self._refused = ""
+        """The reason of the last refused request; empty if none was refused."""
+        self._launch()
+
+    def first(self) -> tuple[str, Info]:
+        """The program's first request."""
+        self._hear()
+        if self._waiting is None:
+            return "The program ended before it asked the model.", Info()
+        return self._observed()
+
+    def act(self, action: str) -> StepResult:
+        """See ``Environment.step``."""
+        waiting, self._waiting = self._waiting, None
+        done = None
+        if waiting is not None and action:
+            reply = Reply.from_json(action)
+            self._calls.append((waiting.asked.request, reply))
+            self._session.answer(waiting, reply)
+            done = reply.as_action()
+        elif waiting is not None:
+            self._refused = TOO_LONG
+            self._calls.append((waiting.asked.request, Reply("")))
+            self._session.refuse(waiting, too_long)
+        if self._end is None:
+            self._hear()
+        if self._end is not None:
+            return self._judged(self._end, done)
+        if len(self._calls) >= self._of._section.max_steps:
+            self.close(calls_spent)
+            return (
+                "The program asked once more than it may.",
+                False,
+                True,
+                Info(lost="too_many_calls", action=done),
+            )
+        observation, info = self._observed(done)
+        return observation, False, False, info
+
+    def close(self, reason: Refusal = gone) -> None:
+        """End the program, close its key, and remove its folder."""
+        running, self._running = self._running, None
+        self._of._endpoint.end(self._session, reason)
+        if running is not None:
+            running.stop()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _launch(self) -> None:
+        base = "http://127.0.0.1:8000" if self._of._walled else self._of._endpoint.address
+        spec = {name: value for name, value in self._task.spec.items() if name != "hidden"}
+        start = Start(self._session.key, f"{base}/e/{self._session.key}", spec, self._folder)
+        self._running = self._of._launcher.start(start, self._session.ended)
+
+    def _hear(self) -> None:
+        """Wait for the program's next request or its end. A program that was killed from outside begins
+        again, and gets the same answers as far as it asks the same."""
+        while True:
+            began = time.monotonic()
+            heard = self._session.next(self._left)
+            self._left = max(0.0, self._left - (time.monotonic() - began))
+            if isinstance(heard, Waiting):
+                self._waiting = heard
+                return
+            self._end = heard or Ended("out_of_time")
+            if self._end.why != LOST or self._lives == 1:
+                return
+            self._lives -= 1
+            if self._running is not None:
+                self._running.stop()
+            self._session.begin_again()
+            self._end = None
+            self._launch()
+
+    def _observed(self, done: str | None = None) -> tuple[str, Info]:
+        assert self._waiting is not None
+        asked = self._waiting.asked
+        before: list[Sequence[Message]] = [request.messages for request, _ in self._calls]
+        said = as_text(added(asked.request.messages, before))
+        return said, Info(action=done, state=asked, draw=asked.draw)
+
+    def _judged(self, end: Ended, done: str | None) -> StepResult:
+        self._of._endpoint.end(self._session)
+        if end.why is not None:
+            lost = self._refused if self._refused and end.why == "crashed" else end.why
+            return end.printed[-2000:], True, False, Info(lost=lost, action=done)
+        verdict = self._of._verify(Played(self._task.spec, end.printed, self._folder, self._calls))
+        info = Info(
+            won=verdict.success,
+            lost=None if verdict.success else "unsuccessful",
+            action=done,
+            measures=verdict.measures,
+        )
+        return end.printed[-2000:], True, False, info
+
+
+def program_alone(section: ProgramParameters) -> ProgramEnvironment:
+    """One environment with an endpoint of its own."""
+    from skillpress.environments.program.shared import SharedPrograms
+
+    return SharedPrograms(section, 1)()
+
+
+def explorer_actions(info: Info) -> Sequence[str]:
+    """The random explorer's one action: an empty response. Nobody knows what a program could read at
+    random."""
+    return [Reply("").to_json()]

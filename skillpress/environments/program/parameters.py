@@ -1,0 +1,52 @@
+"""The ``environment`` section of params.yaml for a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skillpress.core.lab import ROOT
+from skillpress.core.registry import CALL_READERS
+from skillpress.core.sections import registered
+from skillpress.environments.bundle import EnvironmentParameters
+
+Reference = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
+"""``module:function``, importable from the lab's folder."""
+Command = Annotated[list[str], Field(min_length=1)]
+
+
+class ProgramParameters(EnvironmentParameters):
+    """Which program plays, on which tasks, and who says whether it succeeded. ``max_steps`` is the number of
+    calls to the model that it may make."""
+
+    run: Reference | Command
+    """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
+    tasks: str
+    """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields; relative to the lab."""
+    verify: Reference | Command
+    """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
+    mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
+    JSON."""
+    calls: Annotated[str, registered(CALL_READERS)] = "hermes"
+    """How the model's chat template writes calls of tools."""
+    seconds: Annotated[float, Field(gt=0)]
+    """How long the program may work in an episode, the time of the model not counted."""
+    walls: Literal["bubblewrap", "none"]
+    """Walls around a command; a function has none."""
+
+    @property
+    def title(self) -> str:
+        """The program's own name."""
+        return self.run.replace(":", ".") if isinstance(self.run, str) else Path(self.run[-1]).stem
+
+    @property
+    def has_oracle(self) -> bool:
+        """False: nobody knows how to play a program's model but a model."""
+        return False
+
+    @property
+    def tasks_file(self) -> Path:
+        """The file of tasks."""
+        return ROOT / self.tasks

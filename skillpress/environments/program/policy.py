@@ -1,0 +1,61 @@
+"""The policy of a program: it reads requests, so its one rendering is the model's own chat template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from skillpress.core.errors import ParamsError
+from skillpress.core.interface import AgentState, Info
+from skillpress.core.registry import CALL_READERS, lookup
+from skillpress.environments.bundle import AgentParts
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.play.programs.agent import ProgramAgent
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A ``Rendering`` for what shows an episode as text; the agent itself renders requests with the
+    template."""
+
+    parser: str = "plain"
+    history: int | None = None
+
+    def prompt(self, state: AgentState) -> str:
+        """What the request adds to earlier ones."""
+        return state.observation
+
+    def continuation(self, state: AgentState) -> str:
+        """The same."""
+        return state.observation
+
+    def response(self, action: str, info: Info) -> str:
+        """The action itself."""
+        return action
+
+
+def requests(section: ProgramParameters, turns: int) -> Requests:
+    """The rendering ``requests``."""
+    return Requests()
+
+
+def program_agent(section: ProgramParameters, parts: AgentParts) -> ProgramAgent:
+    """The agent that answers a program's requests with a policy."""
+    return ProgramAgent(
+        render=parts.encode_request,
+        budget=parts.budget,
+        read=lookup(CALL_READERS, section.calls, "environment.calls"),
+        decode=parts.decode,
+        reward=parts.reward,
+        engine=parts.engine,
+        sampling=parts.sampling,
+    )
+
+
+def no_oracle(section: ProgramParameters) -> NoReturn:
+    """Refuse to demonstrate.
+
+    Raises:
+        ParamsError: always.
+    """
+    raise ParamsError("environment: a program has no demonstrator; imitate recorded episodes instead")

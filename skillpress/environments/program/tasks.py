@@ -1,0 +1,80 @@
+"""A file's lines as tasks.
+
+A line names its split, or tasks are divided by the experiment's seed. Everything a line says is given to the
+program but what the key ``hidden`` holds, which only the verifier sees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from skillpress.core.errors import TaskError
+from skillpress.core.seeds import derive, generator
+from skillpress.core.trajectory import Task
+from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.splits import refuse_repetitions
+
+ENVIRONMENT = "program"
+SPLITS = ("train", "validation", "test", "unseen")
+
+
+def make_tasks(parameters: ProgramParameters, sizes: SplitSizes, seed: int) -> Iterator[Task]:
+    """Yield the tasks of all splits.
+
+    Raises:
+        TaskError: the file cannot be read, a line has no id, or there are too few tasks.
+    """
+    path = parameters.tasks_file
+    rows = list(_rows(path))
+    named = [str(row.get("split") or "") for row in rows]
+    free = [row for row, split in zip(rows, named, strict=True) if not split]
+    order = generator(seed, "program tasks").permutation(len(free))
+    drawn = iter([free[place] for place in order])
+    for split in SPLITS:
+        size = getattr(sizes, split)
+        own = [row for row, its in zip(rows, named, strict=True) if its == split]
+        chosen = (own + list(islice(drawn, max(0, size - len(own)))))[:size]
+        if len(chosen) < size:
+            raise TaskError(
+                f"environment.tasks: {path} has {len(rows)} tasks, of which {len(chosen)} are left for "
+                f"tasks.{split}, which asks for {size}"
+            )
+        yield from (_task(row, split, seed) for row in chosen)
+
+
+def check_tasks(tasks: Sequence[Task]) -> None:
+    """Refuse tasks of another environment, and an id that occurs twice."""
+    refuse_repetitions(tasks, ENVIRONMENT, "task", lambda task: task.task_id)
+
+
+def _task(row: Mapping[str, Any], split: str, seed: int) -> Task:
+    identity = str(row["id"])
+    return Task(
+        identity, ENVIRONMENT, derive(seed, identity), dict(row), split, str(row.get("stratum") or "")
+    )
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        if path.suffix == ".parquet":
+            found = pl.read_parquet(path).to_dicts()
+        else:
+            found = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise TaskError(f"environment.tasks: {path} cannot be read: {error}") from error
+    for number, row in enumerate(found, 1):
+        if not isinstance(row, dict) or row.get("id") in (None, ""):
+            raise TaskError(f"environment.tasks: {path}, line {number}: an object with an `id` is needed")
+        if row.get("split") not in (None, "", *SPLITS):
+            raise TaskError(
+                f"environment.tasks: {path}, line {number}: split is {row['split']!r}, must be one of "
+                f"{', '.join(SPLITS)}"
+            )
+        yield row

@@ -1,0 +1,111 @@
+"""Whether an episode succeeded: asked after the program's key is closed, so that the program cannot answer
+it."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.errors import ParamsError
+from skillpress.play.programs.requests import ModelRequest, Reply
+
+SECONDS = 120.0
+"""How long a verifier may take."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the verifier says."""
+
+    success: bool
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """Further facts in numbers."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """An episode as a verifier sees it."""
+
+    task: Mapping[str, Any]
+    printed: str
+    """What the program printed, or its return value: a text itself, anything else as JSON."""
+    folder: Path
+    """The folder that it worked in."""
+    calls: Sequence[tuple[ModelRequest, Reply]]
+
+    def as_arguments(self) -> dict[str, Any]:
+        """The arguments of a verifying function, and the JSON of a verifying command."""
+        calls = [
+            {
+                "messages": [message.plain() for message in request.messages],
+                "content": reply.content,
+                "tool_calls": [
+                    {"name": call.name, "arguments": dict(call.arguments)} for call in reply.calls
+                ],
+            }
+            for request, reply in self.calls
+        ]
+        return {"task": dict(self.task), "printed": self.printed, "folder": str(self.folder), "calls": calls}
+
+
+Verify = Callable[[Played], Verdict]
+
+
+class VerifierError(RuntimeError):
+    """A verifier that fails or says nothing that can be read."""
+
+
+def verifier(named: str | Sequence[str]) -> Verify:
+    """The verifier that ``environment.verify`` names.
+
+    Raises:
+        ParamsError: there is no such function.
+    """
+    if not isinstance(named, str):
+        return lambda played: _ask(list(named), played)
+    module, _, attribute = named.partition(":")
+    try:
+        function = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ParamsError(f"environment.verify: {named} cannot be imported: {error}") from error
+    return lambda played: _verdict(function(**played.as_arguments()), named)
+
+
+def _ask(command: list[str], played: Played) -> Verdict:
+    told = json.dumps(played.as_arguments())
+    done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        raise VerifierError(
+            f"environment.verify: {command[0]} exited with {done.returncode}: {done.stderr.strip()[-2000:]}"
+        )
+    try:
+        return _verdict(json.loads(done.stdout), command[0])
+    except ValueError as error:
+        raise VerifierError(
+            f"environment.verify: {command[0]} printed {done.stdout[:200]!r}, which is not JSON"
+        ) from error
+
+
+def _verdict(said: Any, who: str) -> Verdict:
+    if isinstance(said, bool):
+        return Verdict(said)
+    if isinstance(said, Mapping) and isinstance(said.get("success"), bool):
+        measures = {str(name): value for name, value in said.items() if name != "success"}
+        wrong = {name: value for name, value in measures.items() if not _is_number(value)}
+        if not wrong:
+            return Verdict(said["success"], {name: float(value) for name, value in measures.items()})
+        raise VerifierError(f"environment.verify: {who} says {wrong}; measures are finite numbers")
+    raise VerifierError(
+        f"environment.verify: {who} says {said!r:.200}; it must say true, false, or "
+        '{"success": true or false, "a measure": a number}'
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float) and math.isfinite(value)

@@ -1,0 +1,17 @@
+"""Programs that own their loop: they ask for a model over HTTP, and every call is recorded as a step.
+
+A *program* is an agent written by somebody else. It holds its own history, tools and sub-agents, and knows
+the model only by a base URL and a key. An ``Endpoint`` (``endpoint.py``) answers in the three forms that
+clients speak: chat completions, responses, messages. Each episode has a key, and each key a ``Session``,
+which hands one request after the other to the thread that plays the episode. So a program is an
+*environment*: what it asks next is the observation, and what the model answers is the action.
+
+    program --HTTP--> Endpoint --ModelRequest--> ProgramAgent --tokens--> engine
+            <--HTTP--          <----Reply------                <--tokens--
+
+``forms/`` translates the three forms into one ``ModelRequest`` and one ``Reply`` back. ``tool_calls.py``
+reads the calls in a sampled text. ``launch.py`` starts commands, ``functions.py`` calls functions in worker
+processes.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,156 @@
+"""The policy behind the endpoint: it renders requests, samples tokens, and reads the calls in them.
+
+Its state's ``info.state`` is a program's request (``Asked``). The prompt of every request is rendered from
+the request alone, by the model's chat template. Whether it extends an earlier prompt and its response is
+found afterwards, from the tokens, when they are scored.
+
+A request's ``max_tokens`` and ``stop`` are applied to the sampled response: it is cut after the token that
+reaches them. Both are stopping times, so the tokens that are left have the log-probabilities they were drawn
+with. All requests of a batch are sampled alike, whatever limits they name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from skillpress.core.engine import Completion, Engine, Request, Sampling
+from skillpress.core.interface import AgentState, Decision, DecisionRequest, Info, StepReward
+from skillpress.core.logprobs import NO_LOGPROBS
+from skillpress.core.parsed_action import ParsedAction
+from skillpress.core.trajectory import RewardPart, TokenIds, WeightSpan
+from skillpress.play.programs.requests import Asked, Finish, ModelRequest, Reply, ToolCall
+from skillpress.play.programs.tool_calls import Read, Reader
+
+Render = Callable[[ModelRequest], TokenIds]
+"""A request as a prompt."""
+
+
+@dataclass
+class ProgramAgent:
+    """An ``interface.Agent`` that decides what a program is answered."""
+
+    render: Render
+    budget: int
+    """Maximum number of tokens in a prompt."""
+    read: Reader
+    decode: Callable[[TokenIds], str]
+    """Converts response token ids to text, without special tokens."""
+    reward: StepReward
+    engine: Engine
+    sampling: Sampling
+    _asked: dict[int, tuple[Asked, TokenIds]] = field(default_factory=dict, init=False, repr=False)
+    """Requests that the engine has not answered yet, with their prompts, by key."""
+    _mute: list[tuple[int, Decision]] = field(default_factory=list, init=False, repr=False)
+    """Decisions on what the engine is not asked: a prompt that does not fit, or a program that asked
+    nothing."""
+
+    @property
+    def lockstep(self) -> bool:
+        """Same as the engine's promise."""
+        return self.engine.promises.lockstep
+
+    def submit(self, requests: Sequence[DecisionRequest]) -> None:
+        """See ``interface.Agent``."""
+        asked = []
+        for request in requests:
+            wanted = request.state.info.state
+            prompt = self.render(wanted.request) if isinstance(wanted, Asked) else ()
+            if not isinstance(wanted, Asked) or not prompt or len(prompt) > self.budget:
+                self._mute.append((request.key, _unasked("prompt_too_long" if prompt else "nothing_asked")))
+                continue
+            self._asked[request.key] = wanted, prompt
+            asked.append(Request(request.key, prompt, self.sampling, request.seed))
+        self.engine.submit(asked)
+
+    def completed(self, wait: float) -> list[tuple[int, Decision]]:
+        """See ``interface.Agent``."""
+        found, self._mute = self._mute, []
+        if self._asked:
+            for key, completion in self.engine.completed(0.0 if found else wait):
+                found.append((key, self._decision(*self._asked.pop(key), completion)))
+        return found
+
+    def abort(self) -> None:
+        """Forget all open requests, here and in the engine."""
+        self._asked.clear()
+        self._mute.clear()
+        self.engine.abort()
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+    def evaluate_step(
+        self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
+    ) -> tuple[RewardPart, ...]:
+        """The agent's reward for its step."""
+        return self.reward(state, parsed, observation, info)
+
+    def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
+        """The program keeps its own past: the next state is its next request."""
+        return replace(state, observation=observation, info=info)
+
+    def _decision(self, asked: Asked, prompt: TokenIds, completion: Completion) -> Decision:
+        kept, finish = self._cut(asked.request, completion)
+        ids = completion.token_ids[:kept]
+        said = self.read(self._shown(asked.request, ids))
+        reply = Reply(
+            content=said.content,
+            calls=_with_ids(said.calls, asked),
+            thought=said.thought,
+            finish="tool_calls" if said.calls else finish,
+            prompt_tokens=len(prompt),
+            response_tokens=len(ids),
+            weights=_spans(completion.weight_spans, kept),
+        )
+        return Decision(
+            prompt_ids=prompt,
+            response_ids=ids,
+            logprobs=completion.logprobs[:kept],
+            parsed=ParsedAction(said.thought, reply.to_json(), _invalid(said, finish)),
+            weight_spans=reply.weights,
+            prefilled_tokens=completion.prefilled_tokens,
+        )
+
+    def _cut(self, request: ModelRequest, completion: Completion) -> tuple[int, Finish]:
+        """(number of tokens that are kept, why the response ends there)."""
+        ids = completion.token_ids
+
+        def stopped(kept: int) -> bool:
+            text = self.decode(ids[:kept])
+            return any(stop in text for stop in request.stop)
+
+        if request.stop and stopped(len(ids)):
+            kept = bisect_left(range(1, len(ids) + 1), True, key=stopped) + 1
+            return self._within(request, kept, "stop")
+        return self._within(request, len(ids), completion.finish_reason)
+
+    def _within(self, request: ModelRequest, kept: int, finish: Finish) -> tuple[int, Finish]:
+        if request.max_tokens is not None and kept > request.max_tokens:
+            return request.max_tokens, "length"
+        return kept, finish
+
+    def _shown(self, request: ModelRequest, ids: TokenIds) -> str:
+        """The response's text up to the first text that stops it, which the program does not see."""
+        text = self.decode(ids)
+        return text[: min((text.find(stop) for stop in request.stop if stop in text), default=len(text))]
+
+
+def _with_ids(calls: Sequence[ToolCall], asked: Asked) -> tuple[ToolCall, ...]:
+    """The calls with ids that are the same whenever the episode is repeated."""
+    start = f"call_{asked.request.digest[:12]}{asked.occurrence}"
+    return tuple(replace(call, identity=f"{start}_{place}") for place, call in enumerate(calls))
+
+
+def _spans(spans: Sequence[WeightSpan], kept: int) -> tuple[WeightSpan, ...]:
+    return tuple(replace(span, end=min(span.end, kept)) for span in spans if span.start < kept)
+
+
+def _invalid(said: Read, finish: str) -> str | None:
+    return said.invalid or ("cut_off" if finish == "length" else None)
+
+
+def _unasked(why: str) -> Decision:
+    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", why))

@@ -1,0 +1,188 @@
+"""The recording endpoint: an HTTP server for the programs of this process.
+
+``/e/KEY/v1/...`` and ``/v1/...`` with the key as API key (``Authorization: Bearer`` or ``x-api-key``) are the
+same. The server has a thread of its own and answers from memory; the work between request and answer is its
+clients' and the engine's. It listens on a Unix socket as well, which is the only way out of a walled program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from skillpress.core.web.server import Patience, server_of
+from skillpress.play.programs.forms import Form, forms
+from skillpress.play.programs.forms.chat import weights
+from skillpress.play.programs.forms.reading import vendor_error
+from skillpress.play.programs.requests import ModelRequest, RefusedRequestError
+from skillpress.play.programs.session import Refusal, Session, gone
+
+START_SECONDS = 30.0
+MODEL = "policy"
+"""The name of the one model; programs may ask for any name."""
+REMEMBERED = 100_000
+"""The number of ended episodes whose late requests are told so. Older keys are unknown."""
+RETRIES = "x-stainless-retry-count"
+"""The header in which the vendors' clients number their attempts."""
+LARGEST_BODY = 64 << 20
+
+
+class Endpoint:
+    """A server for any number of episodes; a context manager."""
+
+    def __init__(self, socket_path: Path | None = None, connections: int = 4096) -> None:
+        """Args:
+        socket_path: a Unix socket to listen on as well; None for none.
+        connections: the most open connections."""
+        self._sessions: dict[str, Session] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._tcp = socket.create_server(("127.0.0.1", 0))
+        self._sockets = [self._tcp]
+        if socket_path is not None:
+            unix = socket.socket(socket.AF_UNIX)
+            unix.bind(str(socket_path))
+            unix.listen(128)
+            self._sockets.append(unix)
+        routes = [Route("/v1/models", self._models), Route("/e/{key}/v1/models", self._models)]
+        for form in forms():
+            serve = self._serving(form)
+            for path in (f"/v1{form.path}", f"/e/{{key}}/v1{form.path}", f"/e/{{key}}{form.path}"):
+                routes.append(Route(path, serve, methods=["POST"]))
+        patience = Patience(connections=connections)
+        self._server = server_of(Starlette(routes=routes), patience, lifespan="off", timeout_keep_alive=60)
+        self._ready, self.loop = threading.Event(), asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="endpoint", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(START_SECONDS):
+            raise TimeoutError(f"the endpoint's server has not started within {START_SECONDS:g} seconds")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """The base of all URLs, ``http://127.0.0.1:PORT``."""
+        return f"http://127.0.0.1:{self._tcp.getsockname()[1]}"
+
+    def open(self) -> Session:
+        """A new episode with a key of its own."""
+        session = Session(self.loop)
+        self._sessions[session.key] = session
+        return session
+
+    def end(self, session: Session, reason: Refusal = gone) -> None:
+        """End an episode: its open and late requests are refused."""
+        session.close(reason)
+        if self._sessions.pop(session.key, None) is not None:
+            self._ended[session.key] = None
+            while len(self._ended) > REMEMBERED:
+                self._ended.popitem(last=False)
+
+    def close(self) -> None:
+        """End all episodes and the server."""
+        for session in list(self._sessions.values()):
+            self.end(session)
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(START_SECONDS)
+        for each in self._sockets:
+            each.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.call_soon(self._ready.set)
+            self.loop.run_until_complete(self._server.serve(sockets=self._sockets))
+        finally:
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.close()
+
+    def _session(self, request: Request) -> Session:
+        """The episode that a request belongs to.
+
+        Raises:
+            RefusedRequestError: no episode has its key, or the episode has ended.
+        """
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        key = request.path_params.get("key") or request.headers.get("x-api-key") or bearer
+        if key in self._sessions:
+            return self._sessions[key]
+        raise (
+            gone()
+            if key in self._ended
+            else RefusedRequestError("no episode has this key", code="invalid_api_key", status=401)
+        )
+
+    async def _models(self, request: Request) -> Response:
+        try:
+            self._session(request)
+        except RefusedRequestError as refused:
+            return _json(vendor_error(refused), refused.status)
+        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "skillpress"}
+        return _json({"object": "list", "data": [model]})
+
+    def _serving(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            try:
+                session, body = self._session(request), await _body(request)
+                wanted = form.read(body)
+                replies = await session.ask(wanted, _is_retry(request))
+            except RefusedRequestError as refused:
+                return _json(form.error(refused), refused.status, _headers(refused))
+            except ClientDisconnect:
+                return Response(status_code=400)
+            identity, model = session.key[-8:] + wanted.digest[:16], str(body.get("model") or MODEL)
+            if body.get("stream"):
+                return StreamingResponse(
+                    iter(form.stream(identity, model, replies)), media_type="text/event-stream"
+                )
+            answer = form.write(identity, model, replies) | {"skillpress": {"weights": weights(replies)}}
+            return _json(answer, headers=_warnings(wanted))
+
+        return serve
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    raw = await request.body()
+    if len(raw) > LARGEST_BODY:
+        raise RefusedRequestError(f"the request has more than {LARGEST_BODY >> 20} MiB", status=413)
+    try:
+        body = orjson.loads(raw)
+    except ValueError as error:
+        raise RefusedRequestError(f"the request is not JSON: {error}", code="invalid_json") from None
+    if not isinstance(body, dict):
+        raise RefusedRequestError(
+            f"the request is a {type(body).__name__}, must be an object", code="invalid_json"
+        )
+    return body
+
+
+def _is_retry(request: Request) -> bool:
+    return request.headers.get(RETRIES, "0") not in ("", "0")
+
+
+def _headers(refused: RefusedRequestError) -> dict[str, str]:
+    """What tells the vendors' clients whether to ask again."""
+    return {"x-should-retry": "true" if refused.status == 503 else "false"}
+
+
+def _warnings(wanted: ModelRequest) -> dict[str, str]:
+    overruled = ", ".join(sorted(wanted.asked))
+    return {"x-skillpress-overruled": overruled} if overruled else {}
+
+
+def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content), status, headers, media_type="application/json")

@@ -1,0 +1,164 @@
+"""Functions as programs: ``module:function`` is called, or awaited, in a worker process.
+
+A worker serves many episodes at once, so that a client library is imported once and not for every episode. A
+function is called as ``function(task, base_url=..., api_key=...)``; its return value, which JSON must be able
+to say, is what it has printed. A worker that dies takes its episodes with it; they are ``lost``, so they
+begin again in the next worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from skillpress.play.programs.launch import CRASHED, LOST, NO_TELEMETRY, ProgramError, Start
+from skillpress.play.programs.session import Ended
+from skillpress.play.workers.parent import die_with_parent
+
+START_SECONDS = 120.0
+"""How long a worker may take to import the function."""
+
+
+class Functions:
+    """A ``Launcher`` of one function."""
+
+    def __init__(self, function: str, processes: int, paths: tuple[Path, ...] = ()) -> None:
+        """Args:
+            function: ``module:function``.
+            processes: number of workers.
+            paths: folders that the function's module may be imported from.
+
+        Raises:
+            ProgramError: the function cannot be imported.
+        """
+        self._function, self._paths = function, paths
+        self._workers: list[_Worker | None] = [None] * processes
+        self._numbers = count()
+        self._lock = threading.Lock()
+        self._working(0)
+
+    def start(self, start: Start, ended: Callable[[Ended], None]) -> _Call:
+        """See ``Launcher``."""
+        with self._lock:
+            loads = [len(worker.waiting) if worker and worker.alive else 0 for worker in self._workers]
+            worker = self._working(loads.index(min(loads)))
+        return worker.call(next(self._numbers), start, ended)
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            if worker is not None:
+                worker.kill()
+
+    def _working(self, place: int) -> _Worker:
+        worker = self._workers[place]
+        if worker is None or not worker.alive:
+            worker = self._workers[place] = _Worker(self._function, self._paths)
+        return worker
+
+
+class _Worker:
+    """One process, with its open calls."""
+
+    def __init__(self, function: str, paths: tuple[Path, ...]) -> None:
+        self.waiting: dict[int, Callable[[Ended], None]] = {}
+        ours, theirs = socket.socketpair()
+        path = os.pathsep.join([*map(str, paths), os.environ.get("PYTHONPATH", "")])
+        with theirs:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "skillpress.play.programs.function_worker",
+                    str(theirs.fileno()),
+                    function,
+                ],
+                env={**os.environ, **NO_TELEMETRY, "PYTHONPATH": path.strip(os.pathsep)},
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                preexec_fn=die_with_parent,
+            )
+        ours.settimeout(START_SECONDS)
+        self._connection = ours
+        self._lines = ours.makefile("rb")
+        self._lock = threading.Lock()
+        ready = self._first()
+        if ready != b"ready\n":
+            self.kill()
+            raise ProgramError(f"environment.run: {function}: {ready.decode(errors='replace').strip()}")
+        ours.settimeout(None)
+        self.alive = True
+        threading.Thread(target=self._hear, name="functions", daemon=True).start()
+
+    def call(self, number: int, start: Start, ended: Callable[[Ended], None]) -> _Call:
+        """Call the function."""
+        with self._lock:
+            lost = not self.alive
+            if not lost:
+                self.waiting[number] = ended
+        if lost:
+            ended(Ended(LOST))
+        told = {
+            "number": number,
+            "task": dict(start.task),
+            "base_url": f"{start.url}/v1",
+            "api_key": start.key,
+        }
+        self._send(told | {"folder": str(start.folder)})
+        return _Call(self, number)
+
+    def stop(self, number: int) -> None:
+        """Cancel a call."""
+        self.waiting.pop(number, None)
+        self._send({"number": number, "stop": True})
+
+    def kill(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+
+    def _first(self) -> bytes:
+        try:
+            return self._lines.readline() or b"its worker ended while it was imported"
+        except TimeoutError:
+            return f"its import takes longer than {START_SECONDS:g} seconds".encode()
+
+    def _send(self, message: dict[str, object]) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        try:
+            with self._lock:
+                self._connection.sendall(line)
+        except OSError:
+            pass  # it has died, which the listening thread says
+
+    def _hear(self) -> None:
+        for line in self._lines:
+            said = json.loads(line)
+            ended = self.waiting.pop(said["number"], None)
+            if ended is not None:
+                ended(Ended(CRASHED if said["crashed"] else None, said["printed"]))
+        with self._lock:
+            self.alive = False
+            lost, self.waiting = self.waiting, {}
+        self.process.wait()
+        self._connection.close()
+        for ended in lost.values():
+            ended(Ended(LOST))
+
+
+@dataclass(frozen=True)
+class _Call:
+    worker: _Worker = field(repr=False)
+    number: int
+
+    def stop(self) -> None:
+        """See ``Running``. A function that is not awaited goes on until it asks the model again."""
+        self.worker.stop(self.number)

@@ -1,0 +1,211 @@
+"""What runs a program: a command in a process of its own, or a function in a worker.
+
+A command ends with its episode, and so does everything below it: its process group is killed, and then every
+process that has inherited the episode's mark in its environment, whatever group or session it has moved to.
+Walled programs live in a process namespace, with which all of them end. A process that is killed from outside
+has *not* failed: it is ``lost``, and the episode starts it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from skillpress.core.errors import UserError
+from skillpress.play.programs.session import Ended
+from skillpress.play.workers.parent import die_with_parent
+
+MARK = "SKILLPRESS_EPISODE"
+"""The variable by which a program's processes are known: ``PID of the endpoint's process:KEY``."""
+PRINTED = 64 << 10
+"""The most characters of a program's output that are kept, from its end."""
+LARGEST_FILE = 256 << 20
+"""The largest file that a program can write, in bytes."""
+LOST, CRASHED = "lost", "crashed"
+NO_TELEMETRY = {
+    "DO_NOT_TRACK": "1",
+    "ANONYMIZED_TELEMETRY": "false",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+    "LITELLM_TELEMETRY": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "LANGCHAIN_TRACING_V2": "false",
+    "LANGSMITH_TRACING": "false",
+    "OTEL_SDK_DISABLED": "true",
+}
+"""Variables that keep known libraries from calling home."""
+
+
+class ProgramError(UserError):
+    """A program that cannot be started at all."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One episode's program, as it is told."""
+
+    key: str
+    url: str
+    """The base URL with the key, without ``/v1``."""
+    task: Mapping[str, object]
+    folder: Path
+    """An empty folder of its own, which is its working directory."""
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables by which clients find the model, and the program its task."""
+        return {
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OPENAI_API_BASE": f"{self.url}/v1",
+            "OPENAI_API_KEY": self.key,
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": self.key,
+            "SKILLPRESS_TASK": json.dumps(dict(self.task)),
+            **NO_TELEMETRY,
+            MARK: f"{os.getpid()}:{self.key}",
+        }
+
+
+class Running(Protocol):
+    """A program that runs."""
+
+    def stop(self) -> None:
+        """End it and all that it has started; returns when nothing is left."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts programs."""
+
+    def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
+        """Start one.
+
+        Args:
+            ended: called once, from another thread, when it has ended.
+
+        Raises:
+            ProgramError: it cannot be started.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all programs."""
+        ...
+
+
+Wrap = Callable[[Start, Sequence[str]], list[str]]
+"""Puts walls around a command."""
+
+
+class Commands:
+    """A ``Launcher`` of commands."""
+
+    def __init__(self, command: Sequence[str], wrap: Wrap | None = None) -> None:
+        """Args:
+        command: the program and its arguments. ``{folder}`` stands for the episode's folder.
+        wrap: puts walls around the command; None for none."""
+        self._command, self._wrap = list(command), wrap
+
+    def start(self, start: Start, ended: Callable[[Ended], None]) -> Running:
+        """See ``Launcher``."""
+        command = [part.replace("{folder}", str(start.folder)) for part in self._command]
+        output = (start.folder.parent / "printed.txt").open("wb")
+        try:
+            process = subprocess.Popen(
+                self._wrap(start, command) if self._wrap else command,
+                cwd=start.folder,
+                env={**os.environ, **start.variables()},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_before,
+            )
+        except OSError as error:
+            raise ProgramError(f"environment.run: {command[0]!r} cannot be started: {error}") from error
+        finally:
+            output.close()
+        running = _Command(process, start)
+        threading.Thread(target=running.watch, args=(ended,), name="program", daemon=True).start()
+        return running
+
+    def close(self) -> None:
+        """Nothing outlives its episode."""
+
+
+@dataclass(frozen=True)
+class _Command:
+    process: subprocess.Popen[bytes]
+    start: Start
+
+    def watch(self, ended: Callable[[Ended], None]) -> None:
+        """Wait for the end."""
+        code = self.process.wait()
+        ended(Ended(_why(code), tail(self.start.folder.parent / "printed.txt")))
+
+    def stop(self) -> None:
+        """See ``Running``."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        end_marked(self.start.variables()[MARK])
+
+
+def _why(code: int) -> str | None:
+    if code == -signal.SIGKILL or code == 128 + signal.SIGKILL:
+        return LOST
+    return None if code == 0 else CRASHED
+
+
+def _before() -> None:
+    """In the child, before the program: it ends with the thread that started it, and its files are
+    limited."""
+    import resource
+
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def tail(path: Path) -> str:
+    """The end of a program's output."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - PRINTED))
+        return file.read().decode(errors="replace")
+
+
+def end_marked(mark: str) -> None:
+    """Kill every process whose environment has this mark, until there is none."""
+    while found := [process for process in psutil.process_iter() if _marked(process, mark)]:
+        for process in found:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(found, timeout=1.0)
+
+
+def end_orphans() -> None:
+    """Kill the programs of endpoints whose process was killed before it could."""
+    marks = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if mark := process.environ().get(MARK):
+                marks.add(mark)
+    for mark in marks:
+        owner = mark.partition(":")[0]
+        if owner.isdecimal() and not psutil.pid_exists(int(owner)):
+            end_marked(mark)
+
+
+def _marked(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and bool(process.environ().get(MARK) == mark)
+    except psutil.Error:
+        return False

@@ -1,0 +1,173 @@
+"""What a program asks the model, in one form for all three dialects, and what it is answered.
+
+Sampling is the trainer's: temperature, top-p, top-k and the seed of a request are overruled. Two wishes are
+honoured, because they only stop a response early and so leave its tokens on-policy: ``max_tokens`` below
+ours, and ``stop``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal
+
+import orjson
+
+from skillpress.core.trajectory import WeightSpan
+
+Role = Literal["system", "user", "assistant", "tool"]
+Finish = Literal["stop", "length", "tool_calls"]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    identity: str = ""
+    """The call's id; empty if it has none."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Role
+    content: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    """The calls of an assistant's message."""
+    answers: str = ""
+    """The id of the call that a tool's message answers; empty in other messages."""
+    thought: str = ""
+    """The reasoning that a client sends back with an assistant's message; empty if it sends none."""
+
+    def plain(self) -> dict[str, Any]:
+        """The message as a chat template reads it, with arguments as mappings."""
+        found: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.calls:
+            called = [{"name": call.name, "arguments": dict(call.arguments)} for call in self.calls]
+            found["tool_calls"] = [
+                {"type": "function", "id": call.identity, "function": function}
+                for call, function in zip(self.calls, called, strict=True)
+            ]
+        if self.answers:
+            found["tool_call_id"] = self.answers
+        if self.thought:
+            found["reasoning_content"] = self.thought
+        return found
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One request for a response."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """The tools in the form of chat completions: ``{"type": "function", "function": {...}}``."""
+    max_tokens: int | None = None
+    """The most tokens that the program wants; None if it names no limit."""
+    stop: tuple[str, ...] = ()
+    """A response ends with the token that completes one of these texts."""
+    number: int = 1
+    """How many responses it wants (``n``); each is a record of its own."""
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The sampling settings that the program asked for and that are overruled."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of what the response depends on: messages, tools, limits. Ids of calls do not count: clients
+        draw them at random."""
+        said = [
+            [m.role, m.content, m.thought, [[c.name, c.arguments] for c in m.calls]] for m in self.messages
+        ]
+        text = json.dumps([said, self.tools, self.max_tokens, self.stop], sort_keys=True, ensure_ascii=True)
+        return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The model's response to one request, read from its tokens."""
+
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    thought: str = ""
+    finish: Finish = "stop"
+    prompt_tokens: int = 0
+    response_tokens: int = 0
+    weights: tuple[WeightSpan, ...] = ()
+    """Which weights sampled which tokens."""
+
+    def as_action(self) -> str:
+        """The reply as the text of an action: JSON with the content and the calls, and nothing that differs
+        between two equal responses."""
+        found: dict[str, Any] = {"content": self.content}
+        if self.calls:
+            found["calls"] = [{"tool": call.name, "arguments": dict(call.arguments)} for call in self.calls]
+        return json.dumps(found, ensure_ascii=False)
+
+    def to_json(self) -> str:
+        """The whole reply as JSON; :meth:`from_json` reads it."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Reply:
+        """The reply that :meth:`to_json` wrote."""
+        found = orjson.loads(text)
+        calls = tuple(ToolCall(**call) for call in found.pop("calls"))
+        weights = tuple(WeightSpan(**span) for span in found.pop("weights"))
+        return cls(calls=calls, weights=weights, **found)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request in its place in the episode; the state in which the agent decides."""
+
+    request: ModelRequest
+    occurrence: int
+    """How many equal requests the episode has made before."""
+
+    @property
+    def draw(self) -> str:
+        """What the response's seed derives from, beside the episode's: the order of arrival does not
+        matter."""
+        return f"{self.request.digest}/{self.occurrence}"
+
+
+class RefusedRequestError(ValueError):
+    """A request that the endpoint does not serve, with the reason that the program is told."""
+
+    def __init__(
+        self, message: str, field: str = "", code: str = "unsupported_parameter", status: int = 400
+    ) -> None:
+        super().__init__(message)
+        self.message, self.field, self.code, self.status = message, field, code, status
+
+
+def added(messages: Sequence[Message], before: Sequence[Sequence[Message]]) -> Sequence[Message]:
+    """The messages behind the longest of the earlier conversations that these begin with; all, if there is
+    none. The model's own answer, which follows an earlier conversation, is not added by the program.
+
+    Ids of calls do not count.
+    """
+    mine = [_alike(message) for message in messages]
+    longest = 0
+    for other in before:
+        size = len(other)
+        if longest < size <= len(mine) and mine[:size] == [_alike(message) for message in other]:
+            longest = size
+    rest = messages[longest:]
+    return rest[1:] if longest and rest and rest[0].role == "assistant" else rest
+
+
+def _alike(message: Message) -> tuple[Any, ...]:
+    return message.role, message.content, tuple((call.name, dict(call.arguments)) for call in message.calls)
+
+
+def as_text(messages: Sequence[Message]) -> str:
+    """Messages as the text of an observation: contents, each after its role unless it is alone."""
+    if len(messages) == 1:
+        return messages[0].content
+    return "\n".join(f"{message.role}: {message.content}" for message in messages)

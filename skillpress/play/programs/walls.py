@@ -1,0 +1,82 @@
+"""Walls around a command: no network but the endpoint, by one socket; its own folder; its own processes.
+
+Inside, the file system is read-only and has what a Python program needs: ``/usr``, the interpreter with its
+packages, and the lab's folder. Home folders, ``/etc``'s secrets and all else are not there. A forwarder
+inside listens on a port of the sandbox's own loopback and passes every connection to the endpoint's Unix
+socket, so an unmodified client works by its base URL.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillpress.play.programs.launch import Start
+from skillpress.play.sandbox.bubblewrap import find_bwrap, probe
+
+PORT = 8000
+"""The forwarder's port inside."""
+SOCKET = "/run/endpoint.sock"
+FORWARDER = "/run/forwarder.py"
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/lib",
+    "/lib64",
+    "/sbin",
+    "/etc/alternatives",
+    "/etc/ssl/certs",
+    "/etc/passwd",
+    "/etc/localtime",
+)
+
+
+@dataclass(frozen=True)
+class Walled:
+    """A ``Wrap`` by bubblewrap."""
+
+    socket: Path
+    """The endpoint's Unix socket."""
+    lab: Path
+    """The folder that holds the program's files, shown read-only."""
+
+    @staticmethod
+    def check() -> None:
+        """Try whether walls can be built here.
+
+        Raises:
+            SandboxUnavailableError: they cannot; the message names the cause and the remedy.
+        """
+        probe()
+
+    def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
+        """The command in its walls."""
+        shown = [sys.base_prefix, sys.prefix, str(self.lab)]
+        arguments = [
+            str(find_bwrap()),
+            "--unshare-all",
+            "--die-with-parent",
+            "--new-session",
+            "--cap-drop",
+            "ALL",
+        ]
+        for path in _SYSTEM:
+            arguments += ["--ro-bind-try", path, path]
+        arguments += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/run"]
+        for path in shown:
+            arguments += ["--ro-bind", path, path]
+        arguments += ["--bind", str(start.folder), str(start.folder), "--chdir", str(start.folder)]
+        arguments += ["--bind", str(self.socket), SOCKET, "--ro-bind", str(_forwarder()), FORWARDER]
+        arguments += ["--setenv", "HOME", str(start.folder)]
+        return [*arguments, "--", sys.executable, "-I", FORWARDER, str(PORT), SOCKET, *command]
+
+    @staticmethod
+    def url(key: str) -> str:
+        """The endpoint's address as a walled program sees it."""
+        return f"http://127.0.0.1:{PORT}/e/{key}"
+
+
+def _forwarder() -> Path:
+    return Path(__file__).with_name("forwarder.py")
