@@ -8,6 +8,7 @@ socket, so an unmodified client works by its base URL.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +54,9 @@ class Walled:
 
     def __call__(self, start: Start, command: Sequence[str]) -> list[str]:
         """The command in its walls."""
-        shown = [sys.base_prefix, sys.prefix, str(self.lab)]
+        shown = dict.fromkeys([str(self.lab), sys.base_prefix, os.path.realpath(sys.prefix)])
+        if not Path(sys.prefix).is_relative_to(self.lab):
+            shown[sys.prefix] = None
         arguments = [
             str(find_bwrap()),
             "--unshare-all",

@@ -1,0 +1,173 @@
+"""Programs as environments, played by a small policy: exact tokens, names of failures, nothing left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from skillpress.core.engine import Sampling
+from skillpress.core.errors import ParamsError, TaskError
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.program.parameters import ProgramParameters
+from skillpress.environments.program.shared import SharedPrograms
+from skillpress.environments.program.tasks import make_tasks
+from skillpress.models.engines.local.engine import LocalEngine
+from skillpress.models.policy.scoring import ResponseScorer, pack_responses
+from skillpress.play.agents.reward import OutcomeReward
+from skillpress.play.programs.agent import ProgramAgent
+from skillpress.play.programs.tool_calls import words
+from skillpress.play.rollout import Collector, ThreadVectorEnv, requests
+from tests.support.models.tiny import tiny_policy
+from tests.support.play import asking
+
+TASKS = [
+    Task(f"walk-{start}", "program", start, {"id": f"walk-{start}", "start": start}) for start in range(3)
+]
+POLICY = tiny_policy()
+
+
+def section(run: Any, verify: Any = f"{asking.HERE}:always", **changes: Any) -> ProgramParameters:
+    if isinstance(run, str):
+        run = f"{asking.HERE}:{run}"
+    given = {
+        "name": "program",
+        "max_steps": 6,
+        "run": run,
+        "tasks": "none",
+        "verify": verify,
+        "seconds": 60,
+        "walls": "none",
+    }
+    return ProgramParameters(**{**given, **changes})
+
+
+def play(
+    params: ProgramParameters, tasks: Sequence[Task] = TASKS, rollouts: int = 2, budget: int = 12
+) -> list[Trajectory]:
+    shared = SharedPrograms(params, 4)
+    agent = ProgramAgent(
+        render=POLICY.encode_request,
+        budget=budget,
+        read=words,
+        decode=POLICY.decode,
+        reward=OutcomeReward(1.0, 0.0, "any", "step", {}),
+        engine=LocalEngine(POLICY),
+        sampling=Sampling(max_new_tokens=4),
+    )
+    with Collector(ThreadVectorEnv(shared, shared.seconds, shared.close), agent, 4) as collector:
+        return collector.collect(requests(tasks, rollouts, 7, "test"))
+
+
+def test_every_call_is_a_step_with_the_tokens_that_were_sampled() -> None:
+    episodes = play(section("walk", f"{asking.HERE}:walked"))
+    assert len(episodes) == 6
+    steps = [step for episode in episodes for step in episode.steps]
+    assert all(len(step.response_ids) == len(step.logprobs) == 1 for step in steps)
+    packed = pack_responses([(step.prompt_ids, step.response_ids) for step in steps])
+    with torch.no_grad():
+        scored, _ = ResponseScorer(POLICY.model)(packed, 1.0)
+    np.testing.assert_allclose(np.concatenate([step.logprobs for step in steps]), scored.numpy(), atol=1e-5)
+    for episode in episodes:
+        if episode.outcome != "too_many_calls":
+            assert episode.won == (len(episode.steps) % 2 == 0)
+
+
+def test_the_same_seed_gives_the_same_episodes() -> None:
+    assert play(section("walk")) == play(section("walk"))
+
+
+def test_calls_that_are_asked_at_once_are_drawn_alike_in_whatever_order_they_come() -> None:
+    found = [play(section("fan_out"), TASKS[:1], rollouts=1)[0] for _ in range(3)]
+    drawn = [{step.prompt_ids: step.response_ids for step in episode.steps} for episode in found]
+    assert drawn[0] == drawn[1] == drawn[2] and len(drawn[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("run", "changes", "name"),
+    [
+        ("crash", {}, "crashed"),
+        ("hang", {"seconds": 2.0}, "out_of_time"),
+        ("walk", {"max_steps": 1}, "too_many_calls"),
+    ],
+)
+def test_a_failure_of_the_program_is_an_episode_with_its_name(
+    run: str, changes: dict[str, Any], name: str
+) -> None:
+    episodes = play(section(run, **changes), rollouts=4)
+    assert name in {episode.outcome for episode in episodes}
+    assert len(episodes) == 12 and not any(episode.won for episode in episodes if episode.outcome == name)
+
+
+def test_a_prompt_beyond_the_budget_is_a_step_without_an_action() -> None:
+    episodes = play(section("walk", max_steps=20), budget=3)
+    ended = [episode for episode in episodes if episode.steps[-1].invalid == "prompt_too_long"]
+    assert ended and all(episode.steps[-1].response_ids == () for episode in ended)
+
+
+def test_a_program_whose_worker_is_killed_goes_on_with_the_answers_that_it_had() -> None:
+    (episode,) = play(section("end_once"), TASKS[:1], rollouts=1)
+    assert episode.won and len(episode.steps) == 3
+
+
+@pytest.mark.parametrize("walls", ["none", "bubblewrap"])
+def test_a_command_ends_with_all_that_it_has_started(walls: str, tmp_path: Path) -> None:
+    seconds = f"36{int(time.time() * 1000) % 100000}"
+    with closing(Outside()) as outside:
+        task = Task("a", "program", 0, {"id": "a", "sleep": seconds, "outside": outside.url})
+        (episode,) = play(section(asking.command(), f"{asking.HERE}:noted", walls=walls), [task], rollouts=1)
+    assert episode.won and len(episode.steps) == 1
+    assert ("refused" in episode.steps[0].observation) == (walls == "bubblewrap")
+    assert not [p for p in psutil.process_iter(["cmdline"]) if seconds in (p.info["cmdline"] or [])]
+
+
+def test_a_function_that_does_not_exist_is_refused_before_any_episode() -> None:
+    with pytest.raises(Exception, match=r"environment\.run: .*nothing_here"):
+        SharedPrograms(section("nothing_here"), 1)
+    with pytest.raises(ParamsError, match=r"environment\.verify"):
+        SharedPrograms(section("walk", f"{asking.HERE}:nothing_here"), 1)
+
+
+def test_tasks_are_lines_with_an_id(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text('{"id": "a", "split": "test"}\n{"id": "b"}\n{"id": "c"}\n')
+    params = section("walk", tasks=str(file))
+    found = list(make_tasks(params, SplitSizes(1, 1, 1), 0))
+    assert [task.split for task in found] == ["train", "validation", "test"] and found[2].task_id == "a"
+    with pytest.raises(TaskError, match=r"3 tasks, of which 2 are left for tasks\.train, which asks for 5"):
+        list(make_tasks(params, SplitSizes(5, 0, 0), 0))
+    file.write_text('{"name": "a"}\n')
+    with pytest.raises(TaskError, match="line 1: an object with an `id` is needed"):
+        list(make_tasks(params, SplitSizes(1, 0, 0), 0))
+
+
+class Outside:
+    """A web server on this machine, which a walled program must not reach."""
+
+    def __init__(self) -> None:
+        import threading
+        from http.server import BaseHTTPRequestHandler, HTTPServer
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,113 @@
+"""Programs that ask a model over HTTP, their verifiers, and the parts that play them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+import httpx
+
+HERE = "tests.support.play.asking"
+
+
+async def walk(task: dict[str, Any], base_url: str, api_key: str) -> dict[str, Any]:
+    """Asks for a word until it is ``stop``; what was said stays in the next message."""
+    said = [str(task["start"])]
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+        while said[-1] != "stop":
+            body = {"messages": [{"role": "user", "content": " ".join(said)}], "max_tokens": 1}
+            answer = await client.post("/chat/completions", json=body)
+            if answer.status_code != 200:
+                break
+            said.append(answer.json()["choices"][0]["message"]["content"] or "stop")
+    return {"said": said}
+
+
+def walked(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> dict[str, Any]:
+    """A walk of an even number of calls succeeds."""
+    return {"success": len(calls) % 2 == 0, "calls": len(calls)}
+
+
+async def fan_out(task: dict[str, Any], base_url: str, api_key: str) -> str:
+    """Four sub-agents that ask at once."""
+    async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
+
+        async def ask(number: int) -> str:
+            body = {"messages": [{"role": "user", "content": str(number)}], "max_tokens": 1}
+            return str(
+                (await client.post("/chat/completions", json=body)).json()["choices"][0]["message"]["content"]
+            )
+
+        return " ".join(await asyncio.gather(*map(ask, range(4))))
+
+
+def always(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> bool:
+    """Every program that ends succeeds."""
+    return True
+
+
+def crash(task: dict[str, Any], base_url: str, api_key: str) -> None:
+    """Fails before it asks anything."""
+    raise ValueError("a fault of its own")
+
+
+def hang(task: dict[str, Any], base_url: str, api_key: str) -> None:
+    """Asks once and never ends."""
+    httpx.post(
+        f"{base_url}/chat/completions",
+        json={"messages": [{"role": "user", "content": "1"}]},
+        headers={"x-api-key": api_key},
+        timeout=60,
+    )
+    import time
+
+    time.sleep(3600)
+
+
+def end_once(task: dict[str, Any], base_url: str, api_key: str, folder: str) -> str:
+    """Asks, kills its own worker the first time it lives, and asks on in its next life."""
+    mark = os.path.join(os.path.dirname(folder), "killed")
+    answers = []
+    for number in range(3):
+        body = {"messages": [{"role": "user", "content": str(number)}], "max_tokens": 1}
+        said = httpx.post(
+            f"{base_url}/chat/completions", json=body, headers={"x-api-key": api_key}, timeout=60
+        ).json()
+        answers.append(said["choices"][0]["message"]["content"])
+        if number == 1 and not os.path.exists(mark):
+            open(mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return " ".join(answers)
+
+
+COMMAND = """
+import json, os, subprocess, sys, urllib.request
+task = json.loads(os.environ["SKILLPRESS_TASK"])
+subprocess.Popen(["sleep", task["sleep"]], start_new_session=True)
+open("note.txt", "w").write("a note")
+try:
+    urllib.request.urlopen(task["outside"], timeout=5)
+    print("reached the outside")
+except OSError as error:
+    print("refused")
+body = json.dumps({"messages": [{"role": "user", "content": "1"}], "max_tokens": 1}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+print(json.load(urllib.request.urlopen(asked))["choices"][0]["message"]["content"])
+"""
+"""A command in Python: it starts a process that leaves its session, writes a file, and tries the network."""
+
+
+def command() -> list[str]:
+    """The command that runs it."""
+    return [sys.executable, "-c", COMMAND]
+
+
+def noted(task: dict[str, Any], printed: str, folder: str, calls: list[Any]) -> dict[str, Any]:
+    """The folder must hold the note; whether the outside was reached is a measure."""
+    with open(os.path.join(folder, "note.txt")) as file:
+        note = file.read()
+    return {"success": note == "a note", "outside": float("reached" in printed)}
