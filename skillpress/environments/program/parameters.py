@@ -24,7 +24,7 @@ class ProgramParameters(EnvironmentParameters):
     run: Reference | Command
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     tasks: str
-    """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields; relative to the lab."""
+    """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory or the lab."""
     verify: Reference | Command
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
@@ -48,5 +48,6 @@ class ProgramParameters(EnvironmentParameters):
 
     @property
     def tasks_file(self) -> Path:
-        """The file of tasks."""
-        return ROOT / self.tasks
+        """The file of tasks: in the working directory, else in the lab."""
+        here = Path.cwd() / self.tasks
+        return here if here.is_file() else ROOT / self.tasks

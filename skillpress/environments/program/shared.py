@@ -36,7 +36,7 @@ class SharedPrograms:
         socket = self._folder / "endpoint.sock"
         self._endpoint = Endpoint(socket)
         self._launcher: Launcher = (
-            Functions(section.run, min(cores(), slots), (ROOT,))
+            Functions(section.run, min(cores(), slots), (Path.cwd(), ROOT))
             if isinstance(section.run, str)
             else Commands(section.run, Walled(socket, ROOT) if self._walled else None)
         )

@@ -1,0 +1,34 @@
+"""The example of docs/programs.md, evaluated as the page says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillpress.console.command import main
+from skillpress.models.policy import save_policy
+from tests.support.models.tiny import tiny_policy
+
+PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
+FILES = {"python": "my_agent.py", "json": "tasks.jsonl", "yaml": "mine.yaml"}
+
+
+def test_the_pages_program_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for language, code in re.findall(
+        r"^```(python|json|yaml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        (tmp_path / FILES[language]).write_text(code)
+    command = re.search(r"^skillpress (evaluate .*)$", PAGE.read_text(), re.MULTILINE)
+    assert command
+    save_policy(tiny_policy(), tmp_path / "MODEL")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    small = ["--set", "policy.rendering=compact", "--set", "processes=1", "--output", "found"]
+    assert main([*command[1].split(), *small]) == 0
+    found = json.loads(Path("found/evaluation.json").read_text())
+    assert "my_agent" in json.dumps(found)
+    assert Path("found/page.html").exists() and Path("found/rollouts.parquet").exists()
