@@ -23,7 +23,7 @@ from skillpress.play.programs.launch import CRASHED, LOST, NO_TELEMETRY, Program
 from skillpress.play.programs.session import Ended
 from skillpress.play.workers.parent import die_with_parent
 
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 """How long a worker may take to import the function."""
 
 
