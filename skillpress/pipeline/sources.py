@@ -143,7 +143,10 @@ def _imports(node: ast.AST, package: str) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _lazy(tree: ast.Module, package: str) -> dict[str, str]:
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body):
+    """The names under TYPE_CHECKING of a package with ``__getattr__, __dir__ = lazy_names(__name__)``."""
+    made = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    names = (part.id for target in made for part in ast.walk(target) if isinstance(part, ast.Name))
+    if "__getattr__" not in names:
         return {}
     checked = [node for node in tree.body if isinstance(node, ast.If) and _is_type_checking(node.test)]
     found = (each for block in checked for node in ast.walk(block) for each in _imports(node, package))
