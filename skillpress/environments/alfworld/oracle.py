@@ -24,7 +24,6 @@ from skillpress.environments.alfworld.engine import Engine, read_game
 from skillpress.environments.alfworld.environment import IDLE_VERBS, AlfworldState
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import first_memory, remember
-from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.searcher import next_action
 
 
@@ -109,8 +108,3 @@ class SearchingOracle:
         environment = state.info.state
         assert isinstance(environment, AlfworldState), "the oracle is for ALFWorld's states"
         return next_action(describe(str(state.task.spec.get("game"))), environment.memory)
-
-
-def oracle(parameters: AlfworldParameters) -> SearchingOracle:
-    """The demonstrator for this section."""
-    return SearchingOracle(parameters.data, parameters.max_steps)

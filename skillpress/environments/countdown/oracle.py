@@ -14,7 +14,6 @@ from random import Random
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
 from skillpress.environments.countdown.actions import RESET, ROLLBACK, compact_word
-from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.environments.countdown.rules import Pool, carry_out, successors
 from skillpress.environments.countdown.solver import Solution, solutions
 
@@ -75,8 +74,3 @@ def _replay(start: Pool, way: Solution, largest: int) -> tuple[list[Pool], list[
         assert not isinstance(left, str), "a solution holds legal operations only"
         pool = left
     return pools, words
-
-
-def oracle(parameters: CountdownParameters) -> CountdownOracle:
-    """The demonstrator for this section."""
-    return CountdownOracle(parameters.max_steps, parameters.max_target)

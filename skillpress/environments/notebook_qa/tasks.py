@@ -24,7 +24,7 @@ from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.difficulty import difficulty, hops
 from skillpress.environments.notebook_qa.objectivity import without_subjective
-from skillpress.environments.notebook_qa.oracle import oracle
+from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
 from skillpress.environments.notebook_qa.questions import judged, question_key
 from skillpress.environments.splits import refuse_repetitions
@@ -165,7 +165,7 @@ def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.D
     """Drop the questions that short actions cannot answer, if the section asks for it."""
     if not parameters.reachable:
         return questions
-    demonstrator = oracle(parameters)
+    demonstrator = CompactOracle(parameters)
     reasons = [
         OUT_OF_REACH
         if row["reason"] is None and demonstrator.way(_task(row, "train")) is None

@@ -11,7 +11,7 @@ from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.openenv.environment import REWARD, OpenEnv, explorer_actions, share
 from skillpress.environments.openenv.oracle import nobody
 from skillpress.environments.openenv.parameters import OpenEnvParameters, resets_identity
-from skillpress.environments.openenv.prompts import text
+from skillpress.environments.openenv.prompts import TextRendering
 from skillpress.environments.openenv.skills import ToolProjection, rules
 from skillpress.environments.openenv.tasks import check_tasks, make_tasks
 from skillpress.environments.text.stated_rules import NO_RULES
@@ -23,7 +23,7 @@ BUNDLE = EnvironmentBundle(
     check_tasks=check_tasks,
     projection=ToolProjection(NO_RULES, ""),
     rules=rules,
-    renderings={"text": text},
+    renderings={"text": lambda section, history: TextRendering(history, section.opening)},
     vocabulary=None,
     oracle=nobody,
     explorer_actions=explorer_actions,

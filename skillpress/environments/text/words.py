@@ -8,10 +8,16 @@ in lower case, so an action can be converted to words and back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from skillpress.core.interface import ScratchVocabulary
 
 STOP_WORD = "."
 """Closes an action of several words in a compact response (``ScratchVocabulary.end``)."""
+END = "<end>"
+"""Closes an action of a compact rendering in which :data:`STOP_WORD` may occur."""
+UNKNOWN = "?"
+"""Replaces a word that a compact rendering does not know."""
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]")
 _NO_SPACE_BEFORE = re.compile(r" ([.,;:!?)\]])")
 _NO_SPACE_AFTER = re.compile(r"([(\[]) ")
@@ -28,3 +34,26 @@ def join_words(words: Iterable[str]) -> str:
     :func:`split_words` of the result gives the same words again.
     """
     return _NO_SPACE_AFTER.sub(r"\1", _NO_SPACE_BEFORE.sub(r"\1", " ".join(words)))
+
+
+def ended_vocabulary(words: Sequence[str], longest: int, continuation: int) -> ScratchVocabulary:
+    """The vocabulary of a compact rendering whose answers are closed by :data:`END`.
+
+    Args:
+        words: all other words; those that are numbers get the features of numbers.
+        longest: number of words in the longest prompt.
+        continuation: number of words in the longest continuation.
+    """
+    return ScratchVocabulary(
+        words=(*words, END),
+        stop_words=(END,),
+        numbers={word: int(word) for word in words if word.isdecimal()},
+        state_words=longest,
+        end=END,
+        continuation_words=continuation,
+    )
+
+
+def word_set(*lines: str) -> frozenset[str]:
+    """The words of some lines."""
+    return frozenset(word for line in lines for word in line.split())

@@ -11,15 +11,14 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
-from skillpress.environments.alfworld.compact import compact
+from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
 
 
 @pytest.fixture(scope="module")
 def searching(parameters: AlfworldParameters) -> SearchingOracle:
-    return oracle(parameters)
+    return SearchingOracle(parameters.data, parameters.max_steps)
 
 
 def finish(environment: Alfworld, task: Task, actions: list[str]) -> Memory:
@@ -61,7 +60,7 @@ def test_the_compact_prompt_names_all_that_the_advice_does(
     six_tasks: list[Task],
     rate: float,
 ) -> None:
-    rendering, named = compact(parameters, 0), re.compile(r"[a-z]+ \d+")
+    rendering, named = BUNDLE.renderings["compact"](parameters, 0), re.compile(r"[a-z]+ \d+")
     for task in six_tasks:
         observation, info = environment.reset(task)
         for action in searching(task, rate, seed=9):
