@@ -1,8 +1,7 @@
-"""Demonstrators that know the right pages and the right answer.
+"""A demonstrator that knows the right pages and the right answer.
 
-``CompactOracle`` uses short actions and solves only the tasks that these can solve: its searches must find
-the gold pages, and the gold answer must be among the candidates. ``gold_searcher`` writes code and solves
-every task.
+It uses short actions and solves only the tasks that these can solve: its searches must find the gold pages,
+and the gold answer must be among the candidates.
 """
 
 from __future__ import annotations
@@ -86,13 +85,3 @@ def _ending(desk: Desk, answers: Sequence[str]) -> list[str] | None:
         if exact_match(candidate.text, answers):
             return [f"note candidate {number}", f"answer candidate {number}"]
     return None
-
-
-def gold_searcher(task: Task) -> list[str]:
-    """Cells that plan, search and read the gold pages, take a note, and submit the first alias."""
-    titles, answer = task.spec["supporting_titles"], task.spec["answers"][0]
-    cells = [f"notepad.plan.append('find {len(titles)} pages')\nsearch({task.spec['question']!r})"]
-    for title in titles:
-        cells += [f"search({title!r}, 3)", f"page = read({title!r})\nprint(page[:300])"]
-    cells.append(f"notepad.facts.append({answer!r})")
-    return [*cells, f"submit_final_answer({answer!r})"]

@@ -59,14 +59,6 @@ def verb_of(action: str) -> str:
     return _normal(action).partition(" ")[0]
 
 
-def verbs_of(actions: Iterable[str]) -> tuple[str, ...]:
-    """The verbs of some actions, sorted: an alphabet for :class:`VerbProjection`.
-
-    Use actions that are known to make sense, such as an oracle's or admissible ones.
-    """
-    return tuple(sorted({verb for action in actions if (verb := verb_of(action))}))
-
-
 def _normal(action: str) -> str:
     return " ".join(action.lower().split())
 

@@ -1,14 +1,13 @@
 """Text as words, for compact renderings and the vocabularies of policies trained from scratch.
 
 Words are in lower case, and punctuation marks are separate: ``You are in a Kitchen.`` becomes ``you are in a
-kitchen .``. Hyphens and apostrophes within a word stay (``barn-door``, ``isn't``). Both engines read commands
-in lower case, so an action can be converted to words and back.
+kitchen .``. Hyphens and apostrophes within a word stay (``barn-door``, ``isn't``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from skillpress.core.interface import ScratchVocabulary
 
@@ -19,21 +18,11 @@ END = "<end>"
 UNKNOWN = "?"
 """Replaces a word that a compact rendering does not know."""
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]")
-_NO_SPACE_BEFORE = re.compile(r" ([.,;:!?)\]])")
-_NO_SPACE_AFTER = re.compile(r"([(\[]) ")
 
 
 def split_words(text: str) -> list[str]:
     """The words and punctuation marks of a text, in order."""
     return _WORD.findall(text.lower())
-
-
-def join_words(words: Iterable[str]) -> str:
-    """The words as readable text: spaces between them, punctuation without a space before it.
-
-    :func:`split_words` of the result gives the same words again.
-    """
-    return _NO_SPACE_AFTER.sub(r"\1", _NO_SPACE_BEFORE.sub(r"\1", " ".join(words)))
 
 
 def ended_vocabulary(words: Sequence[str], longest: int, continuation: int) -> ScratchVocabulary:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sys import getsizeof
 
 from skillpress.environments.notebook_qa.search.backend import Hit, SearchBackend
-from skillpress.environments.remembered import CacheCounts, Remembered
+from skillpress.environments.remembered import Remembered
 
 MOST_BYTES = 64 << 20
 """Maximum size of the cached searches; the same again for the cached pages."""
@@ -33,11 +33,6 @@ class CachedSearch:
     def read(self, title: str) -> str | None:
         """See ``SearchBackend``."""
         return self._pages.get(title, lambda: self._backend.read(title))
-
-    def counts(self) -> CacheCounts:
-        """The counts of searches and pages together."""
-        searches, pages = self._searches.counts(), self._pages.counts()
-        return CacheCounts(searches.remembered + pages.remembered, searches.asked + pages.asked)
 
 
 def _search_bytes(asked: tuple[str, int], hits: tuple[Hit, ...]) -> int:
