@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
-from skillpress.environments.code_repair.parsing import PARSING
 
+PARSING = threading.Lock()
+"""Held while parsing, since environments run in threads: CPython 3.11 counts the depth of the tree being
+built for all threads together, and raises SystemError if two build one at the same time."""
 VARIABLE = "SKILLPRESS_CODE_REPAIR"
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.openenv.environment import REWARD, OpenEnv, explorer_actions, share
-from skillpress.environments.openenv.oracle import nobody
 from skillpress.environments.openenv.parameters import OpenEnvParameters, resets_identity
 from skillpress.environments.openenv.prompts import TextRendering
 from skillpress.environments.openenv.skills import ToolProjection, rules
-from skillpress.environments.openenv.tasks import check_tasks, make_tasks
+from skillpress.environments.openenv.tasks import check_tasks, make_tasks, nobody
 from skillpress.environments.text.stated_rules import NO_RULES
 
 BUNDLE = EnvironmentBundle(
