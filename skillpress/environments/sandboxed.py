@@ -210,14 +210,11 @@ class PooledEnvironments:
         sandboxes_each: int = 1,
     ) -> None:
         """Args:
-            make: makes an environment that gets its sandboxes from the given lease.
-            limits: limits of each sandbox.
-            slots: number of concurrent environments.
-            seconds: maximum total time of work of one episode's sandbox.
-            sandboxes_each: number of sandboxes that an environment holds at the same time.
-
-        Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
+        make: makes an environment that gets its sandboxes from the given lease.
+        limits: limits of each sandbox.
+        slots: number of concurrent environments.
+        seconds: maximum total time of work of one episode's sandbox.
+        sandboxes_each: number of sandboxes that an environment holds at the same time.
         """
         self._make = make
         self._pool = SandboxPool(

@@ -23,7 +23,7 @@ BUNDLE = EnvironmentBundle(
         "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
     },
     vocabulary=vocabulary,
-    oracle=lambda section: SearchingOracle(section.data, section.max_steps),
+    oracle=SearchingOracle,
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,

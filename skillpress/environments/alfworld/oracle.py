@@ -24,6 +24,7 @@ from skillpress.environments.alfworld.engine import Engine, read_game
 from skillpress.environments.alfworld.environment import IDLE_VERBS, AlfworldState
 from skillpress.environments.alfworld.games import describe, find_tree
 from skillpress.environments.alfworld.memory import first_memory, remember
+from skillpress.environments.alfworld.parameters import AlfworldParameters
 from skillpress.environments.alfworld.searcher import next_action
 
 
@@ -31,13 +32,12 @@ from skillpress.environments.alfworld.searcher import next_action
 class OmniscientOracle:
     """Demonstrates the game's stored walkthrough."""
 
-    data: str
-    max_steps: int
+    section: AlfworldParameters
 
     @cached_property
     def tree(self) -> Path:
         """The folder of the games."""
-        return find_tree(self.data)
+        return find_tree(self.section.data)
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Return the walkthrough. It makes no detours, whatever the rate is.
@@ -48,8 +48,8 @@ class OmniscientOracle:
         """
         path = self.tree / describe(str(task.spec.get("game"))).path
         actions = [str(action) for action in read_game(path)["walkthrough"]]
-        if len(actions) > self.max_steps:
-            raise TaskError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+        if len(actions) > self.section.max_steps:
+            raise TaskError(f"task {task.task_id} cannot be solved within {self.section.max_steps} steps")
         return actions
 
 
@@ -57,25 +57,19 @@ class OmniscientOracle:
 class SearchingOracle:
     """Demonstrates with the searcher, or with the walkthrough if the searcher fails."""
 
-    data: str
-    max_steps: int
+    section: AlfworldParameters
 
     @cached_property
     def omniscient(self) -> OmniscientOracle:
         """The oracle that is used if the searcher fails."""
-        return OmniscientOracle(self.data, self.max_steps)
+        return OmniscientOracle(self.section)
 
     @cached_property
     def _engine(self) -> Engine:
         return Engine()
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The demonstration for this seed; it wins within ``max_steps``.
-
-        Raises:
-            GameError: the game's file is missing or damaged.
-            TaskError: even the walkthrough is longer than ``max_steps``.
-        """
+        """The demonstration for this seed; it wins within ``max_steps``."""
         for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
             actions = self.search(task, rate, seed)
             if actions is not None:
@@ -89,7 +83,7 @@ class SearchingOracle:
         scene = self._engine.reset(self.omniscient.tree / game.path)
         memory = first_memory(scene.feedback)
         actions: list[str] = []
-        while len(actions) < self.max_steps:
+        while len(actions) < self.section.max_steps:
             action = next_action(game, memory)
             if random.random() < detour_rate:
                 action = random.choice([a for a in scene.admissible if a not in IDLE_VERBS])

@@ -64,11 +64,7 @@ class Judge:
     """Judges programs for all environments of a process."""
 
     def __init__(self, test_seconds: float) -> None:
-        """``test_seconds``: maximum processor time of one call of the program.
-
-        Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-        """
+        """``test_seconds``: maximum processor time of one call of the program."""
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
@@ -109,9 +105,6 @@ class Judge:
         first.
 
         The verdict is not cached.
-
-        Raises:
-            SandboxEndedError: sandboxes keep being lost on this machine.
         """
         return self._lasting(
             lambda: self._judge(program, text, tests, own=True, front=front), lambda found: found.perfect

@@ -91,11 +91,7 @@ def find_data(folder: str) -> Path:
 
 
 def data_identity(parameters: CodeRepairParameters) -> dict[str, str]:
-    """Maps files to hashes of their contents.
-
-    Raises:
-        StorageError: a file is missing.
-    """
+    """Maps files to hashes of their contents."""
     folder = find_data(parameters.data)
     return {
         name: hashlib.blake2b((folder / name).read_bytes(), digest_size=16).hexdigest()

@@ -32,11 +32,7 @@ class Shortcuts:
         self._before_faulty: dict[tuple[str, str], bool] = {}
 
     def win(self, program: Program) -> bool:
-        """Whether a table wins, combined with the faulty program or with a constant for the other calls.
-
-        Raises:
-            SandboxEndedError: sandboxes keep being lost on this machine.
-        """
+        """Whether a table wins, combined with the faulty program or with a constant for the other calls."""
         bug = (program.key, program.faulty)
         if bug not in self._before_faulty:
             self._before_faulty[bug] = self._wins(program, None)

@@ -29,7 +29,7 @@ BUNDLE = EnvironmentBundle(
         "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
     },
     vocabulary=vocabulary,
-    oracle=lambda section: CountdownOracle(section.max_steps, section.max_target),
+    oracle=CountdownOracle,
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,

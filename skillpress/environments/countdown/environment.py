@@ -104,11 +104,7 @@ class Countdown:
         return f"Target: {self._target}. {self._observe(None)}", self._info(False, None, None, None)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Carry out an action in either wording (see ``actions.py``).
-
-        Raises:
-            RuntimeError: the episode is over, or none was started.
-        """
+        """Carry out an action in either wording (see ``actions.py``)."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         self._steps += 1

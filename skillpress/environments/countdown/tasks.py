@@ -99,11 +99,7 @@ def stratum_of(puzzle: Puzzle, ways: int) -> str:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not Countdown's, repeats a puzzle, or has a puzzle in two splits.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not Countdown's, repeats a puzzle, or has a puzzle in two splits."""
     refuse_repetitions(tasks, ENVIRONMENT, "puzzle", lambda task: name_of(_puzzle(task)))
 
 

@@ -73,11 +73,7 @@ class CompactRendering:
 
 
 def known_words(parameters: GymnasiumTextParameters) -> tuple[str, ...]:
-    """The words that the section lists and those of its actions, each once.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The words that the section lists and those of its actions, each once."""
     of_actions = (word for action in parameters.actions for word in split_words(action))
     return tuple(dict.fromkeys((*parameters.needed_words().words, *of_actions)))
 
@@ -88,20 +84,12 @@ def longest(section: CompactWords, history: int) -> int:
 
 
 def compact(parameters: GymnasiumTextParameters, history: int) -> CompactRendering:
-    """The compact rendering with this section's words.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The compact rendering with this section's words."""
     return CompactRendering(parameters.needed_words(), frozenset(known_words(parameters)), history)
 
 
 def vocabulary(parameters: GymnasiumTextParameters, history: int) -> ScratchVocabulary:
-    """The words of the compact rendering. Words that are numbers get the features of numbers.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The words of the compact rendering. Words that are numbers get the features of numbers."""
     section, known = parameters.needed_words(), known_words(parameters)
     words = tuple(dict.fromkeys((*known, DONE, TURN)))
     return ended_vocabulary(words, longest(section, history), section.per_observation + 2)

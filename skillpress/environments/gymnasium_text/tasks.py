@@ -78,9 +78,5 @@ def _seeds(seed: int) -> Iterator[int]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not for gymnasium's environments, or repeats a seed.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not for gymnasium's environments, or repeats a seed."""
     refuse_repetitions(tasks, ENVIRONMENT, "seed", lambda task: str(task.seed))

@@ -40,20 +40,12 @@ def normalized(answer: str) -> str:
 
 
 def exact_match(predicted: str, answers: Sequence[str]) -> bool:
-    """Whether the prediction equals one of the answers after normalisation; both rules agree on this.
-
-    Raises:
-        ValueError: there are no answers.
-    """
+    """Whether the prediction equals one of the answers after normalisation; both rules agree on this."""
     return normalized(predicted) in map(normalized, _some(answers))
 
 
 def f1(predicted: str, answers: Sequence[str], rule: F1Rule) -> float:
-    """The best F1 over the answers, by HotpotQA's or MuSiQue's rule.
-
-    Raises:
-        ValueError: there are no answers.
-    """
+    """The best F1 over the answers, by HotpotQA's or MuSiQue's rule."""
     return max(rule(predicted, gold) for gold in _some(answers))
 
 

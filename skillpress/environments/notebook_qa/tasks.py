@@ -93,11 +93,7 @@ def spread(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that does not consist of questions, or repeats one.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that does not consist of questions, or repeats one."""
     keys = pl.DataFrame({"question": [str(task.spec.get("question", "")) for task in tasks]})
     by_task = dict(
         zip((task.task_id for task in tasks), keys.select(question_key()).to_series(), strict=True)

@@ -17,11 +17,7 @@ LEFT_OUT = "\n[...]\n"
 
 def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
     """The text of an observation. A single field is shown alone; several are shown on one line each, with
-    their names.
-
-    Raises:
-        ForeignProtocolError: a field that the section names is missing.
-    """
+    their names."""
     names = parameters.fields.text
     if not names:
         text = as_text({name: value for name, value in observation.items() if name not in BESIDE})
@@ -52,11 +48,7 @@ def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) ->
 
 
 def told(observation: Mapping[str, Any], name: str, key: str) -> str | None:
-    """A field's text; None if it is null. ``name`` is empty if there is no such field.
-
-    Raises:
-        ForeignProtocolError: the field is missing.
-    """
+    """A field's text; None if it is null. ``name`` is empty if there is no such field."""
     found = _field(observation, name, key) if name else None
     return None if found is None else storable(as_text(found))
 

@@ -48,11 +48,7 @@ def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> I
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that does not consist of reset arguments, or repeats some.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that does not consist of reset arguments, or repeats some."""
     refuse_repetitions(tasks, ENVIRONMENT, "reset", _key)
 
 

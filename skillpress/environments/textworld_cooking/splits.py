@@ -51,11 +51,7 @@ def recipe_name(ingredients: Sequence[Sequence[str]]) -> str:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not this environment's, repeats a game, or shares recipes between splits.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not this environment's, repeats a game, or shares recipes between splits."""
     disjoint_splits(tasks, ENVIRONMENT, "recipe", _recipe_of)
     split_of_seed: dict[int, str] = {}
     for task in tasks:

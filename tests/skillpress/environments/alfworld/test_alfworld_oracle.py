@@ -18,7 +18,7 @@ from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingO
 
 @pytest.fixture(scope="module")
 def searching(parameters: AlfworldParameters) -> SearchingOracle:
-    return SearchingOracle(parameters.data, parameters.max_steps)
+    return SearchingOracle(parameters)
 
 
 def finish(environment: Alfworld, task: Task, actions: list[str]) -> Memory:
@@ -106,7 +106,7 @@ def test_where_the_search_takes_too_long_the_walkthrough_is_shown(
     walkthrough: Callable[[Task], list[str]],
 ) -> None:
     longest = max(len(walkthrough(task)) for task in six_tasks)
-    hurried = SearchingOracle(parameters.data, longest)
+    hurried = SearchingOracle(parameters.model_copy(update={"max_steps": longest}))
     lost = [task for task in six_tasks if hurried.search(task, 0.0, 0) is None]
     assert lost, "no search took longer than the longest walkthrough"
     for task in lost:
@@ -118,7 +118,7 @@ def test_a_budget_below_the_walkthrough_cannot_be_met(
     parameters: AlfworldParameters, six_tasks: list[Task]
 ) -> None:
     with pytest.raises(TaskError, match="cannot be solved within 2 steps"):
-        OmniscientOracle(parameters.data, 2)(six_tasks[0], 0.0, 0)
+        OmniscientOracle(parameters.model_copy(update={"max_steps": 2}))(six_tasks[0], 0.0, 0)
 
 
 @pytest.mark.thorough

@@ -91,7 +91,7 @@ def test_whatever_was_done_before_its_advice_is_admissible_and_wins(
     environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], seed: int
 ) -> None:
     """Eight actions of a random explorer, then its own; a task has 50 steps."""
-    advise, drawn = SearchingOracle(parameters.data, parameters.max_steps).advise, random.Random(seed)
+    advise, drawn = SearchingOracle(parameters).advise, random.Random(seed)
     for task in six_tasks:
         observation, info = environment.reset(task)
         for step in range(50):

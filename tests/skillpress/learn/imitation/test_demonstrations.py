@@ -73,7 +73,7 @@ class Adviser(CountdownOracle):
 
 def test_of_an_oracle_that_advises_the_advice_is_learned_and_the_state_goes_on_from_what_was_played() -> None:
     plain = shown(HERE, TASKS, 1)
-    advised = shown(dataclasses.replace(HERE, oracle=lambda section: Adviser(30, 999)), TASKS, 1)
+    advised = shown(dataclasses.replace(HERE, oracle=Adviser), TASKS, 1)
     assert [[step.state for step in steps] for steps in advised] == [
         [step.state for step in steps] for steps in plain
     ]
