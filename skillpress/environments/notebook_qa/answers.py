@@ -15,20 +15,16 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 POLAR = frozenset({"yes", "no", "noanswer"})
 """Answers to which HotpotQA gives full credit or none."""
 
+F1Rule = Callable[[str, str], float]
+"""Maps (prediction, one alias) to F1, from 0 to 1."""
+
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
-
-
-class F1Rule(Protocol):
-    """F1 of a prediction against one alias, from 0 to 1."""
-
-    def __call__(self, predicted: str, gold: str) -> float: ...
 
 
 def normalized(answer: str) -> str:

@@ -8,7 +8,7 @@ actions by the rules in the section. The server judges; its reward is a fact her
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.openenv.environment import REWARD, OpenEnv, explorer_actions, share
+from skillpress.environments.openenv.environment import REWARD, OpenEnv, Sessions, explorer_actions
 from skillpress.environments.openenv.parameters import OpenEnvParameters, resets_identity
 from skillpress.environments.openenv.prompts import TextRendering
 from skillpress.environments.openenv.skills import ToolProjection, rules
@@ -28,7 +28,7 @@ BUNDLE = EnvironmentBundle(
     explorer_actions=explorer_actions,
     answer_forms=True,
     hosting="threads",
-    share=share,
+    share=Sessions,
     measures=(REWARD,),
     data=resets_identity,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> I
         TaskError: the file cannot be read, a line is not an object, or there are too few lines.
     """
     resets = _resets(parameters)
-    for split, count in (("test", sizes.test), ("validation", sizes.validation), ("train", sizes.train)):
-        taken = list(islice(resets, count))
-        if len(taken) < count:
+    for split, size in (("test", sizes.test), ("validation", sizes.validation), ("train", sizes.train)):
+        taken = list(islice(resets, size))
+        if len(taken) < size:
             wanted = sizes.test + sizes.validation + sizes.train
             raise TaskError(
                 f"environment.resets: {parameters.resets} has fewer than the {wanted} tasks asked for"
@@ -61,10 +61,8 @@ def _key(task: Task) -> str:
 def _resets(parameters: OpenEnvParameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (name, reset arguments), in order."""
     if not parameters.resets:
-        number = parameters.first_seed
-        while True:
+        for number in count(parameters.first_seed):
             yield f"seed-{number}", {"seed": number}
-            number += 1
     file = Path(parameters.resets).expanduser()
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

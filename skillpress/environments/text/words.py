@@ -25,6 +25,11 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced by question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def ended_vocabulary(words: Sequence[str], longest: int, continuation: int) -> ScratchVocabulary:
     """The vocabulary of a compact rendering whose answers are closed by :data:`END`.
 

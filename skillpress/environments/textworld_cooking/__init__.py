@@ -15,8 +15,7 @@ from skillpress.environments.textworld_cooking.prompts import (
     vocabulary,
 )
 from skillpress.environments.textworld_cooking.skills import PROJECTION
-from skillpress.environments.textworld_cooking.splits import check_tasks
-from skillpress.environments.textworld_cooking.tasks import make_tasks
+from skillpress.environments.textworld_cooking.tasks import check_tasks, make_tasks
 
 BUNDLE = EnvironmentBundle(
     parameters=CookingParameters,

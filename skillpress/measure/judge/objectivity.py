@@ -3,7 +3,7 @@
 L0 chooses its questions by "objectivity, temporal stability, and question difficulty" (section 4.3) and does
 not say how. The rules of ``environments/notebook_qa/questions.py`` read surface forms; a model may judge the
 questions that they keep. ``skillpress judge-questions`` asks it and writes a file of its verdicts, by which
-``environments/notebook_qa/objectivity.py`` drops questions.
+``environments/notebook_qa/questions.py`` drops questions.
 """
 
 from __future__ import annotations
