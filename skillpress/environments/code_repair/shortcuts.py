@@ -76,7 +76,7 @@ def examples(program: Program) -> list[Check]:
 
 @dataclass
 class _Layer:
-    """In front of what answers calls."""
+    """A layer in front of an ``Answering``."""
 
     behind: Answering
 
