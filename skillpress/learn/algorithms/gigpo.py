@@ -55,8 +55,7 @@ class GiGPO(ClippedAlgorithm):
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal returns where its steps in one state have equal R_k too."""
-        found: Floats = self._of_trajectories(batch) + self.parameters.step_weight * self._of_steps(batch)
-        return found
+        return self._of_trajectories(batch) + self.parameters.step_weight * self._of_steps(batch)
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """How often steps share a state; empty if there is no step to learn from."""

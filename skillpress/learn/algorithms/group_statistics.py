@@ -32,8 +32,7 @@ Weighting = Literal["per_trajectory", "per_step"]
 
 def trajectory_scores(batch: Batch) -> Floats:
     """[trajectories] the mean score of each trajectory's steps."""
-    scores: Floats = batch.returns + _own_means(batch)
-    return scores
+    return batch.returns + _own_means(batch)
 
 
 def group_means(batch: Batch, weighting: Weighting) -> Floats:
@@ -77,8 +76,7 @@ def centred(batch: Batch, weighting: Weighting) -> Floats:
 def standardised(batch: Batch, weighting: Weighting) -> Floats:
     """[steps] (score_k - mean(group)) / (std(group) + eps)."""
     deviations = group_deviations(batch, weighting)[batch.step_group]
-    found: Floats = centred(batch, weighting) / (deviations + EPSILON)
-    return found
+    return centred(batch, weighting) / (deviations + EPSILON)
 
 
 def difference(scores: Floats, baselines: Floats) -> Floats:

@@ -95,8 +95,7 @@ class PPO(ClippedAlgorithm):
     def value_targets(self, batch: Batch) -> Floats:
         """[steps] G_k; 0 where nothing was sampled."""
         assert batch.values is not None
-        targets: Floats = np.where(batch.tokens > 0, self._estimated(batch) + batch.values, 0.0)
-        return targets
+        return np.where(batch.tokens > 0, self._estimated(batch) + batch.values, 0.0)
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """``value/explained_variance`` of the values before the updates; empty if all G_k are equal."""

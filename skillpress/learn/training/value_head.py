@@ -50,10 +50,7 @@ class ValueHead(nn.Module):
         """[states] values in float32, from final hidden states [states, width] and the steps made before."""
         waves = torch.arange(1, WAVES + 1, device=made.device) * (torch.pi / self.longest)
         seen = torch.cos(made.float()[:, None] * waves)
-        values: torch.Tensor = (
-            hidden.float() @ self.weight.float() + self.bias.float() + seen @ self.time.float()
-        )
-        return values
+        return hidden.float() @ self.weight.float() + self.bias.float() + seen @ self.time.float()
 
 
 class ValuedScorer(nn.Module):
