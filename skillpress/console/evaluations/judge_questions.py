@@ -34,8 +34,8 @@ from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
-from skillpress.measure.judge.asking import ask_engine
 from skillpress.measure.judge.objectivity import PROMPT, judge_objectivity
+from skillpress.measure.judge.verdicts import ask_engine
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.progress import Progress
 from skillpress.play.chat.asking import ask_server

@@ -28,9 +28,8 @@ from skillpress.core.resume import SaveTimer
 from skillpress.core.seeds import generator
 from skillpress.core.storage import atomic_path
 from skillpress.learn.imitation.dataset import Sample
-from skillpress.learn.imitation.optimizers import OPTIMIZERS
+from skillpress.learn.imitation.optimizers import OPTIMIZERS, Schedule
 from skillpress.learn.imitation.parameters import ImitationParameters
-from skillpress.learn.imitation.schedule import Schedule
 from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy

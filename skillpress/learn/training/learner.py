@@ -37,8 +37,7 @@ from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.learn.training.samples import Microbatch, Samples, microbatches
-from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses
-from skillpress.learn.training.trajectory_ratios import with_trajectory_sums
+from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses, with_trajectory_sums
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family

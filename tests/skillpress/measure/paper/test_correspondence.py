@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillpress.measure.paper.alfworld.tables import NAMED_PHRASES, NAMED_SKILLS
 from skillpress.measure.paper.correspondence import correspondences
-from skillpress.show.report.library_section import correspondence_table, library_table
+from skillpress.show.report.tables import correspondence_table, library_table
 from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary, Version
 
 SHORT, TAKE, LONG = ("Transport", "Deliver"), ("Take", "Take"), ("Explore", "Take", "Transport", "Deliver")
