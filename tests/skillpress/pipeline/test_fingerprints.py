@@ -119,7 +119,7 @@ def test_the_line_of_a_name_reruns_the_stages_whose_part_it_names(copy: Copy, de
         (
             "skillpress/learn/algorithms/grpo.py",
             {"train_policy"},
-        ),  # the report prints its parameters, no more
+        ),  # printed, not made, by the report
         ("skillpress/learn/algorithms/rloo.py", set()),
         ("skillpress/learn/algorithms/selections/varied_groups.py", set()),
         ("skillpress/skills/search/greedy.py", {"fit_dictionary", "train_policy"}),

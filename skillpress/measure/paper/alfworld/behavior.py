@@ -86,14 +86,8 @@ def redundant_visits(steps: EvaluationSteps) -> BehaviorFigure:
     walks = pl.col("action").filter(carried_out() & pl.col("action").str.starts_with("go to "))
     again = walks.len().cast(pl.Int64) - walks.n_unique()
     episodes = steps.filter(pl.col("won")).per_episode(lambda won: won.group_by(EPISODE_KEY).agg(again=again))
-    return average(
-        "redundant_visits",
-        "Redundant go to",
-        episodes=episodes,
-        amount=pl.col("again"),
-        unit="per success",
-        table="Table 6",
-    )
+    visits = pl.col("again")
+    return average("redundant_visits", "Redundant go to", episodes, visits, "per success", table="Table 6")
 
 
 def failure_counts(steps: EvaluationSteps) -> tuple[BehaviorFigure, ...]:

@@ -53,10 +53,8 @@ def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool
     wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
-    return share(
-        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes=episodes,
-        part=pl.col("cook_actions") > 0, whole=pl.lit(1), table="Table 5",
-    )  # fmt: skip
+    cooks, label = pl.col("cook_actions") > 0, f"Episodes that cook, {label}"
+    return share(f"cook_emission_{name}", label, episodes, cooks, table="Table 5")
 
 
 def cooking_table(steps: EvaluationSteps) -> pl.DataFrame:
@@ -82,19 +80,12 @@ def _cooking(steps: pl.DataFrame) -> pl.DataFrame:
 def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of failed episodes (Table 8)."""
     failed = episodes.filter(~pl.col("won"))
-    return average(
-        "failure_length",
-        "Failure length",
-        episodes=failed,
-        amount=pl.col("length"),
-        unit="steps",
-        table="Table 8",
-    )
+    return average("failure_length", "Failure length", failed, pl.col("length"), "steps", table="Table 8")
 
 
 def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of episodes in which the cookbook was read."""
-    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"), pl.lit(1))
+    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"))
 
 
 def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
