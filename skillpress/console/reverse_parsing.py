@@ -15,7 +15,6 @@ there.
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -30,6 +29,7 @@ import torch
 
 from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.models import COMPACT, check_wording, identify
+from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
@@ -285,12 +285,5 @@ def _parser() -> Parser:
     parser.add_argument("--rollouts", type=Path, metavar="FILE",
                         help="its successes say what is right, in place of the oracle")  # fmt: skip
     parser.add_argument("--seed", type=any_seed, default=0, help="of tasks and samples (default 0)")
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as sampling.max_new_tokens=128; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "paper_ENVIRONMENT", "sampling.max_new_tokens=128")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

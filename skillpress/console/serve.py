@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.evaluations.parameters import assigned
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
@@ -153,10 +154,7 @@ def _limits(chosen: Namespace) -> ServingLimits:
 def _parser() -> Parser:
     parser = Parser(prog="skillpress serve", description=__doc__)
     parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as tasks.train=100; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "ENVIRONMENT", "tasks.train=100")
     parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
@@ -180,7 +178,3 @@ def _parser() -> Parser:
 
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,7 +10,6 @@ the table and writes comparison.md and comparison.json.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -96,7 +95,3 @@ def _plural(count: int, noun: str) -> str:
 
 def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

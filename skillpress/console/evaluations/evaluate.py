@@ -13,7 +13,6 @@ interrupted evaluation. Parameters come from params.yaml; --params and --set cha
 from __future__ import annotations
 
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +20,9 @@ from typing import Any
 
 from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.folder import EvaluationFolder
+from skillpress.console.evaluations.options import add_parameter_options, add_server_options
 from skillpress.console.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
 from skillpress.console.evaluations.players import PLAYERS, Player, choose
-from skillpress.console.evaluations.server_options import add_server_options
 from skillpress.console.evaluations.summary import lines, record_of, write_page
 from skillpress.core.arguments import Parser, any_seed, real, whole
 from skillpress.core.registry import ENVIRONMENTS
@@ -146,12 +145,5 @@ def _parser() -> Parser:
         "--seed", type=any_seed, default=SEED, help="of tasks and of the episodes' dice (default 0)"
     )
     add_server_options(parser)
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as sampling.slots=64; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "paper_ENVIRONMENT", "sampling.slots=64")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

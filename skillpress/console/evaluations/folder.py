@@ -107,41 +107,16 @@ class EvaluationRecord:
 RECORD = TypeAdapter(EvaluationRecord)
 
 
-@dataclass(frozen=True)
 class EvaluationFolder:
     """The folder of one evaluation, finished or not."""
 
-    path: Path
-
-    @property
-    def parameters(self) -> Path:
-        """The file of the parameters that were asked for."""
-        return self.path / "parameters.yaml"
-
-    @property
-    def tasks_file(self) -> Path:
-        """The file of tasks."""
-        return self.path / "tasks.parquet"
-
-    @property
-    def rollouts_file(self) -> Path:
-        """The file of episodes."""
-        return self.path / "rollouts.parquet"
-
-    @property
-    def page(self) -> Path:
-        """The report's page."""
-        return self.path / "page.html"
-
-    @property
-    def record_file(self) -> Path:
-        """The file of figures."""
-        return self.path / "evaluation.json"
-
-    @property
-    def lock(self) -> Path:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parameters, self.tasks_file = path / "parameters.yaml", path / "tasks.parquet"
+        self.rollouts_file, self.page = path / "rollouts.parquet", path / "page.html"
+        self.record_file, self.unfinished = path / "evaluation.json", path / "unfinished"
+        self.lock = path / ".lock"
         """The lock that the evaluating process holds."""
-        return self.path / ".lock"
 
     @property
     def finished(self) -> bool:
@@ -152,11 +127,6 @@ class EvaluationFolder:
     def played(self) -> bool:
         """Whether the folder has figures, or an episode or answer of an unfinished evaluation."""
         return self.finished or any(path.is_file() for path in self.unfinished.rglob("*"))
-
-    @property
-    def unfinished(self) -> Path:
-        """The folder for the episodes of an unfinished evaluation."""
-        return self.path / "unfinished"
 
     def make(self) -> None:
         """Make the folder if it does not exist.

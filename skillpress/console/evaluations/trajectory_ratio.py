@@ -12,7 +12,6 @@ trajectory_ratio.svg.
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -233,7 +232,3 @@ def _parser() -> Parser:
         "--temperature", type=real(above=0), default=1.0, help="divides the logits (default 1)"
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
