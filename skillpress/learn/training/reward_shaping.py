@@ -29,7 +29,7 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
-from skillpress.skills.fit import fit
+from skillpress.skills.fit import fit_as
 from skillpress.skills.parameters import SkillParameters
 from skillpress.skills.shaping import Labels, Played
 
@@ -98,15 +98,8 @@ class RewardShaper:
         if successes:
             started = time.perf_counter()
             corpus = self._corpus(self.buffer, successes)
-            dictionary = fit(
-                corpus.judged,
-                self._projection.alphabet,
-                max_phrase_length=self._skills.max_phrase_length,
-                search=self._skills.search,
-                seed=self._seed,
-                closure=self._skills.closure,
-                ranked_with=corpus.ranked_with,
-            )
+            alphabet = self._projection.alphabet
+            dictionary = fit_as(self._skills, corpus.judged, alphabet, self._seed, corpus.ranked_with)
             self.buffer.push(fresh)
             metrics |= {
                 "dictionary/phrases": float(len(dictionary.phrases)),
@@ -148,10 +141,6 @@ class RewardShaper:
             for success, sequence, steps in zip(played.won, played.sequences, played.steps, strict=True)
             if success
         ]
-        total = self._ranks.sum(
-            {
-                "steps": float(sum(steps for steps, _ in won)),
-                "unlabelled": float(sum(left for _, left in won)),
-            }
-        )
+        steps, left = (float(sum(column)) for column in zip(*won, strict=True)) if won else (0.0, 0.0)
+        total = self._ranks.sum({"steps": steps, "unlabelled": left})
         return {"skills/unlabelled_rate": total["unlabelled"] / total["steps"]} if total["steps"] else {}
