@@ -214,8 +214,7 @@ def run_all(
 
 
 def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
-    """Write the comparison to results/ablation.{json,html}, MLflow's run, a Prefect artifact, and the
-    console."""
+    """Write results/ablation.{json,html}, MLflow's run and a Prefect artifact, and print the comparison."""
     rows, tests = table(experiments), paired_tests(experiments)
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 LIMIT_SECONDS = 24 * 3600.0
 """The time limit of an experiment on a node, including its wait for free cores."""
 ROOM_SECONDS = 300.0
-"""How long an experiment waits if no living node has enough cores, counting busy ones: the time to replace a
-lost node."""
+"""How long an experiment waits while no living node has enough cores, even when idle."""
 LOOK_SECONDS = 5.0
 """Seconds between looks at the nodes."""
 _TRACKING = "MLFLOW_TRACKING_URI"

@@ -55,8 +55,7 @@ CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
 LIMIT_MINUTES = 180.0
 """The default time limit of a run."""
 LAST_STAGE = "evaluate_policy"
-"""The stage whose results the record needs. The report is not recorded, so it is made only for workspaces
-that are kept."""
+"""The stage whose results the record needs; the report is made only for workspaces that are kept."""
 TRACES = "SKILLPRESS_TRACES"
 
 
@@ -68,8 +67,7 @@ class Choice:
     """Names or the beginnings of names; empty means all."""
     benchmarks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    """Empty means all. All runs of a seed share one start, so finish a seed on one machine: another may round
-    differently."""
+    """Empty means all. All runs of a seed share one start, so finish a seed on one machine."""
     at_once: int = 0
     """Runs at once; 0 means as many as fit on the cores."""
     limit_minutes: float = LIMIT_MINUTES

@@ -57,8 +57,7 @@ class Registry(Mapping[str, str]):
     """
 
     group: str
-    """Installed packages may add parts under the entry-point group ``skillpress.<group>``; empty if they may
-    not."""
+    """Installed packages may add parts under the entry-point group ``skillpress.<group>``, unless empty."""
     parameter: str
     """The key of params.yaml that gives the name."""
     own: Mapping[str, str]

@@ -68,8 +68,7 @@ __all__ = [
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
-"""Copies of a chunk's distributions when lessons compare two: logits and log-softmax of both, the terms of
-the KL, and gradients."""
+"""Copies of a chunk's distributions: logits and log-softmax of both, the KL's terms, gradients."""
 
 
 def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]) -> dict[str, int]:

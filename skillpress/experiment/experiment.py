@@ -107,8 +107,7 @@ class Experiment:
 
     @cached_property
     def training_sampling(self) -> Sampling:
-        """How tokens are drawn while training: from the whole vocabulary, because otherwise importance ratios
-        would be biased."""
+        """How tokens are drawn while training: from the whole vocabulary, or ratios would be biased."""
         return self.params.sampling.make()
 
     @cached_property

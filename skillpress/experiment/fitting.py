@@ -39,8 +39,7 @@ class Devices:
     memory: int
     """Bytes of memory of each."""
     count: int | None
-    """Number of GPUs, one for each process; None if all processes share the memory of a machine without
-    GPUs."""
+    """Number of GPUs, one per process; None if all processes share a machine's memory."""
     here: bool = False
     """Whether the devices are this machine's."""
 
@@ -109,8 +108,7 @@ def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> 
 def _together(
     start: Changes, levers: Sequence[Sequence[Changes]], excess: Callable[[Changes], float]
 ) -> Changes | None:
-    """Pulls one lever after another, each as far as needed, until the experiment fits; None if it never
-    does."""
+    """Pulls one lever after another until the experiment fits; None if it never does."""
     held = start
     for lever in levers:
         tried = [{**held, **option} for option in lever if not start.keys() & option.keys()]

@@ -29,8 +29,7 @@ class TrainingJob:
     validation: Path
     """The tasks that decide the best step; played only if ``training.keep`` is ``best``."""
     unseen: Path
-    """The tasks of a kind that training never meets, for ``training.probe``; the file is missing if there are
-    no such tasks."""
+    """The tasks that training never meets, for ``training.probe``; no file if there are none."""
     start: Path
     """The model folder to start from."""
     output: Path
@@ -44,8 +43,7 @@ class TrainingJob:
     probes: Path
     """The file for the rows of ``training.probe``."""
     checkpoints: Checkpoints
-    """Checkpoints from which an interrupted run resumes; their key covers everything that decides the
-    result."""
+    """Where an interrupted run resumes; their key covers everything that decides the result."""
 
 
 OnStep = Callable[[int, dict[str, float]], None]

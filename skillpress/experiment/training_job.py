@@ -104,8 +104,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
 
 
 def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
-    """Write a training's other outputs: one file of each kind, which is empty if there is nothing to
-    write."""
+    """Write a training's other outputs, one file of each kind, empty if there is nothing to write."""
     write_history(job.history, step.history.steps)
     write_library(job.library, step.evolution.library if step.evolution else SkillLibrary())
     step.sample.write(job.episodes)

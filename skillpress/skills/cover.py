@@ -182,8 +182,7 @@ def _recompute_forward(
     end: int,
     longest: int,
 ) -> None:
-    """Recompute places first..end. After ``last``, L unchanged places in a row end it: the rest is
-    unchanged."""
+    """Recompute places first..end, until L places in a row after ``last`` have not changed."""
     unchanged = 0
     for place in range(first, end + 1):
         fewest = forward[place - 1] + 1

@@ -42,8 +42,7 @@ class Grams(NamedTuple):
     occurrence_starts: NDArray[np.int64]
     """(G + 1,) each gram's first entry of ``occurrences``."""
     repeats: NDArray[np.int64]
-    """(G,) the gram's first entry in a sequence that holds it several times; all later entries are such,
-    too."""
+    """(G,) the gram's first entry in a sequence that holds it several times; later entries are alike."""
     uses: NDArray[np.int64]
     """(G,) upper bound on the uses of a gram: weighted occurrences that do not overlap."""
     row: NDArray[np.int32]

@@ -78,8 +78,7 @@ class Algorithm(ABC):
         """
 
     def value_targets(self, batch: Batch) -> Floats | None:
-        """[steps] the values that ``batch.values`` should have had; None where the algorithm asks for no
-        values."""
+        """[steps] the values that ``batch.values`` should have had; None without a value head."""
         return None
 
     @property

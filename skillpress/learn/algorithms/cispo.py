@@ -70,8 +70,7 @@ class WeightedLikelihood:
     """beta; at 0 no reference policy is needed."""
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some response tokens, and metrics; ``clip_fraction`` is the share of clipped
-        weights."""
+        """The loss of some tokens, and metrics; ``clip_fraction`` is the share of clipped weights."""
         low, high = 1 - self.clip_low, 1 + self.clip_high
         ratios = (tokens.logprobs - tokens.old_logprobs).detach().exp()
         loss = -(tokens.weights * ratios.clamp(low, high) * tokens.advantages * tokens.logprobs).sum()

@@ -80,8 +80,7 @@ class PPO(ClippedAlgorithm):
     parameters: PPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; all 0 if every step exceeds expectation by the same amount, and 0 where nothing was
-        sampled."""
+        """[steps]; 0 where nothing was sampled, and if every step exceeds expectation by the same amount."""
         asked = batch.tokens > 0
         raw = np.where(asked, self._estimated(batch) + batch.own / batch.core_maximum, 0.0)
         total = add({"steps": float(asked.sum()), "advantages": float(raw.sum())})

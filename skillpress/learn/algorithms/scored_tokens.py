@@ -22,16 +22,14 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class ValueTargets(Generic[Array]):
-    """Extra inputs and targets of the values of some states. Every field is [states], a NumPy array or a
-    torch tensor."""
+    """Inputs and targets of the values of some states; every field is [states], an array or a tensor."""
 
     old: Array
     """The values before the updates of the step."""
     returns: Array
     """The values that they should have had."""
     weights: Array
-    """Weight of each state in the loss of its update. The weights of a whole update sum to 1 over all
-    processes."""
+    """Weight of each state in the loss of its update; a whole update's sum to 1 over all processes."""
     made: Array
     """k, the steps that the episode had made before each."""
 
@@ -62,8 +60,7 @@ class ScoredTokens:
     logprobs: torch.Tensor
     """log pi(v_t) in nats under the current weights; carries the gradient."""
     old_logprobs: torch.Tensor
-    """Denominators of the ratios: the engine's log-probabilities, or the learner's own before the updates of
-    the step."""
+    """Denominators of the ratios: the engine's log-probabilities, or the learner's before the step."""
     advantages: torch.Tensor
     weights: torch.Tensor
     """w_t, see ``token_weights.py``."""

@@ -71,8 +71,7 @@ class ERLParameters(ExperienceParameters):
     retries: Annotated[int, Field(ge=1)]
     """The most failed episodes of a group that are tried again; the first ones are taken."""
     reflection: Literal["own", "random"]
-    """Knowledge of a second attempt. own: what the policy wrote or tried; random: the same number of random
-    words."""
+    """A second attempt's knowledge. own: what the policy wrote or tried; random: as many random words."""
 
     @model_validator(mode="after")
     def _something_is_learned(self) -> ERLParameters:

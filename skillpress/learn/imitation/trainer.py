@@ -106,8 +106,7 @@ class _Learner:
         ]
 
     def update(self, samples: Sequence[Sample]) -> float:
-        """One update on the mean over the samples' response tokens; returns that loss. This rank computes its
-        share of the samples."""
+        """One update on this rank's share of the samples; returns the mean loss over all response tokens."""
         for optimizer in self._optimizers:
             optimizer.zero_grad()
         tokens = sum(len(response) for _, response in samples)

@@ -122,8 +122,7 @@ class RewardShaper:
     def _charges(
         self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
     ) -> NDArray[np.float64]:
-        """[decisions] the amount each pays; failures and an agent's summaries, which have no label, pay
-        nothing."""
+        """[decisions] the amount each pays; failures and summaries, which have no label, pay nothing."""
         charges = []
         for steps, trajectory in zip(labels, trajectories, strict=True):
             paid = np.zeros(len(trajectory.decisions))

@@ -32,8 +32,7 @@ value head it also takes the number of steps made before each response and retur
 
 @dataclass(frozen=True)
 class ScoringPasses:
-    """Passes samples through a model to score them, in the same way as an update does, so that only the
-    weights can differ."""
+    """Scores samples in passes like those of an update, so that only the weights can differ."""
 
     temperature: float
     token_limit: int
@@ -70,8 +69,7 @@ class ScoringPasses:
     def _passes(
         self, samples: Samples, score: Callable[[Microbatch], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
-        """The rows of each pass and the scorer's results for them, without the passes that ``in_step``
-        added."""
+        """The rows of each pass and their scores, without the passes that ``in_step`` added."""
         parts = list(pass_rows(samples.pairs, self.token_limit, self.shared))
         batches = self.in_step([pack(samples.select(rows), self.device) for rows in parts])
         for index, batch in enumerate(batches):

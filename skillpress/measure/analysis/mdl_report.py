@@ -94,8 +94,7 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
 
 
 def coverage(dictionary: SkillDictionary) -> pl.DataFrame:
-    """``length``, ``segments``, ``skill_share``: the share of the corpus that phrases of each length
-    cover."""
+    """``length``, ``segments``, ``skill_share``: the share of the corpus that each phrase length covers."""
     lengths = range(1, dictionary.max_phrase_length + 1)
     segments = [
         sum(

@@ -149,8 +149,7 @@ def malformed() -> pl.Expr:
 
 
 def carried_out() -> pl.Expr:
-    """Whether the environment carried out a step's action; a lenient parser passes on malformed actions
-    too."""
+    """Whether the environment carried out a step's action; a lenient parser passes on malformed ones."""
     reason = pl.col("invalid")
     return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
 

@@ -74,8 +74,7 @@ class Comparison:
     votes: int = 1
     """k in SC@k."""
     verdicts: PairedTest | None = None
-    """The test on a run's verdicts on tasks instead of episodes; its difference is the one in SC@k. None if k
-    is 1."""
+    """The test on a run's verdicts instead of episodes, as the difference in SC@k; None if k is 1."""
     seeds: int = 1
     """Number of trainings of each method."""
 

@@ -36,8 +36,7 @@ class SuccessRate:
 
 
 def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
-    """The share of episodes won. ``episodes``: rows of ``episode_table``, with the same tasks in every
-    run."""
+    """The share of episodes won. ``episodes``: rows of ``episode_table``; runs have the same tasks."""
     return _rate(episodes, episodes.select(*RUN_KEY, "task_id", solved="won"))
 
 

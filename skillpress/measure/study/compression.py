@@ -63,8 +63,7 @@ class Prediction:
     p: float | None = None
     """Two-sided, uncorrected."""
     gap_deviation: float | None = None
-    """The gap's deviation over the rows, in shares. Times the slope, it is the effect of one deviation of the
-    measure."""
+    """The gap's deviation in shares; times the slope, the effect of one deviation of the measure."""
 
 
 def gaps(probes: pl.DataFrame) -> pl.DataFrame:

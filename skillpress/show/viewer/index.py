@@ -30,13 +30,11 @@ class IndexedFile:
 
     path: Path
     episodes: pl.DataFrame
-    """Episodes in the file's order: ``first_row`` and ``rows``, and the columns of ``EpisodeRow`` that follow
-    from the file alone."""
+    """``first_row``, ``rows`` and the columns of ``EpisodeRow`` that follow from the file, in its order."""
     identity: tuple[int, int, int]
     """Device, inode and time of the file. Another file of the same name has different values."""
     advantages: pl.Series | None
-    """The advantage of each row in training, null if training did not use the row. None if the file does not
-    come from training."""
+    """Each row's advantage, null if training did not use it; None if the file is not a training's."""
 
     def rows(self, episode: int, columns: Sequence[str] | pl.Expr) -> pl.DataFrame:
         """The rows of one episode.

@@ -48,8 +48,7 @@ def trap_table(tasks: Iterable[Task]) -> pl.DataFrame:
 
 
 def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool) -> BehaviorFigure:
-    """Share of episodes with a cook action, over games without cooking whose cookbook does or does not
-    mention it (Table 5's last two columns)."""
+    """Share of episodes that cook, over games without cooking, by the cookbook (Table 5's last columns)."""
     wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
