@@ -47,23 +47,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
-from skillpress.experiment.work import Work, replayed, work
 from skillpress.learn.training.value_head import WAVES
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
-
-__all__ = [
-    "KNOWN_SHAPES",
-    "ModelShape",
-    "Work",
-    "imitation_memory",
-    "memory_by_phase",
-    "replayed",
-    "training_memory",
-    "work",
-]
 
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"

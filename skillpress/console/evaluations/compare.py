@@ -41,29 +41,15 @@ def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
         counted = f"{_plural(compared.tasks, 'task')}, {_plural(len(pairs), 'training')} of each"
         episodes, verdicts = f"{count} episodes ({counted})", f"{count // votes} verdicts ({counted})"
         for test in compared.tests:
-            shares = [
+            within = [
                 _mean([success_against_budget(t, longest).success[test.budget - 1] for t in side])
                 for side in tables
             ]
             whole = " (Pass@1)" if test.budget == longest else ""
-            yield Row(
-                tasks=name,
-                success=f"within {test.budget}{whole}",
-                first=shares[0],
-                second=shares[1],
-                test=test,
-                divided_by=episodes,
-            )
+            yield Row(name, f"within {test.budget}{whole}", *within, test=test, divided_by=episodes)
         if compared.verdicts is not None:
-            shares = [_mean([self_consistency(t, votes).mean for t in side]) for side in tables]
-            yield Row(
-                tasks=name,
-                success=f"SC@{votes}",
-                first=shares[0],
-                second=shares[1],
-                test=compared.verdicts,
-                divided_by=verdicts,
-            )
+            voted = [_mean([self_consistency(t, votes).mean for t in side]) for side in tables]
+            yield Row(name, f"SC@{votes}", *voted, test=compared.verdicts, divided_by=verdicts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.learn.algorithms.batch import Batch, Floats
+from skillpress.learn.algorithms.batch import Batch, Flags, Floats, SumOverRanks
 
 EPSILON = 1e-6
 """Added to the deviation, so that nothing is divided by 0."""
@@ -87,6 +87,16 @@ def difference(scores: Floats, baselines: Floats) -> Floats:
     left: Floats = scores - baselines
     left[np.abs(left) <= 1e-12 * np.maximum(1.0, np.abs(scores))] = 0.0
     return left
+
+
+def centred_over_ranks(values: Floats, counted: Flags, add: SumOverRanks) -> tuple[Floats, float]:
+    """([steps] values less their mean, their variance) over the ``counted`` steps of all processes; elsewhere
+    values are 0."""
+    total = add({"steps": float(counted.sum()), "values": float(values.sum())})
+    steps = max(total["steps"], 1.0)
+    centred = difference(values, np.full(len(values), total["values"] / steps))
+    centred[~counted] = 0.0
+    return centred, add({"squares": float((centred**2).sum())})["squares"] / steps
 
 
 def _alike(batch: Batch) -> NDArray[np.bool_]:

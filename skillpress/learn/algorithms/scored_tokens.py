@@ -7,7 +7,7 @@ that value's target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -35,22 +35,13 @@ class ValueTargets(Generic[Array]):
 
     def map(self, change: Callable[[Array], Other]) -> ValueTargets[Other]:
         """The targets with ``change`` applied to each of the four fields."""
-        return ValueTargets(
-            old=change(self.old),
-            returns=change(self.returns),
-            weights=change(self.weights),
-            made=change(self.made),
-        )
+        return ValueTargets(*(change(getattr(self, each.name)) for each in fields(self)))
 
     @staticmethod
     def concatenate(parts: Sequence[ValueTargets[NDArray[np.float64]]]) -> ValueTargets[NDArray[np.float64]]:
         """The targets of all parts, in order."""
-        return ValueTargets(
-            old=np.concatenate([part.old for part in parts]),
-            returns=np.concatenate([part.returns for part in parts]),
-            weights=np.concatenate([part.weights for part in parts]),
-            made=np.concatenate([part.made for part in parts]),
-        )
+        columns = ([getattr(part, each.name) for part in parts] for each in fields(ValueTargets))
+        return ValueTargets(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True)

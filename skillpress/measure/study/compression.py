@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -89,11 +89,8 @@ def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
     seeds = rows["seed"].to_dummies(drop_first=True).to_numpy()
     held = rows.select(*HELD).to_numpy()
     pair = rows["gap"].to_numpy(), rows[measure].to_numpy()
-    return Prediction(
-        benchmark=benchmark,
-        measure=measure,
-        runs=runs,
-        rows=rows.height,
+    return replace(
+        empty,
         partial=partial_correlation(*pair, held),
         within_seeds=partial_correlation(*pair, np.column_stack([held, seeds])),
         slope=slope,

@@ -133,21 +133,16 @@ class OpenSource:
 def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None, limits: Limits) -> Decision:
     """A row of a rollout file in the form that the page shows."""
     response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
-    thought, thought_cut = shortened(row["thought"], limits)
-    action, action_cut = shortened(row["action"], limits)
-    observation, observation_cut = shortened(row["observation"], limits)
+    texts_shown: dict[str, Any] = {}
+    for name in ("thought", "action", "observation"):
+        texts_shown[name], texts_shown[f"{name}_cut"] = shortened(row[name], limits)
     return Decision(
         step=row["step"],
         summary=row["action"] is None,
         prompt_length=None,
         response_tokens=response,
         response_tokens_cut=response_cut,
-        thought=thought,
-        thought_cut=thought_cut,
-        action=action,
-        action_cut=action_cut,
-        observation=observation,
-        observation_cut=observation_cut,
+        **texts_shown,
         invalid=row["invalid"],
         reward_parts=tuple(
             RewardPart(name=part["name"], value=finite(part["value"]), credit=part["credit"])

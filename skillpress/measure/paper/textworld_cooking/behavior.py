@@ -22,11 +22,6 @@ COOKING_THOUGHT = re.compile(r"cook|roast|fry|grill|stove|oven", re.IGNORECASE)
 """Table 5's "thought mentions cook"; ``cookbook`` counts, as in the paper's pattern."""
 
 
-def mentions_cooking(thought: str) -> bool:
-    """Table 5: whether a thought mentions a cooking verb or appliance."""
-    return COOKING_THOUGHT.search(thought) is not None
-
-
 def is_cook_action(action: str) -> bool:
     """Table 5: whether an action cooks something."""
     return PROJECTION.skill(action) == "Cook"
