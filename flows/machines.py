@@ -97,11 +97,7 @@ class Machines:
         return outcome
 
     def _wait(self, running: ray.ObjectRef[Outcome], processes: int) -> None:
-        """Return when the experiment has ended or its node is lost.
-
-        Raises:
-            TimeoutError: neither happened in time, or no living node has so many cores.
-        """
+        """Return when the experiment has ended or its node is lost."""
         import ray
 
         ends = time.monotonic() + self.limit_seconds
@@ -134,11 +130,7 @@ def _alive() -> str:
 
 
 def _portable(overlay: Path) -> str:
-    """The path of an overlay in every checkout.
-
-    Raises:
-        ClusterError: it lies outside this checkout.
-    """
+    """The path of an overlay in every checkout."""
     place = overlay.resolve()
     if not place.is_relative_to(ROOT):
         raise ClusterError(f"{overlay}: other machines have only what is committed in this repository")

@@ -181,11 +181,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
 
 
 def _check(chosen: Namespace, params: Params) -> None:
-    """Refuse options that cannot work, before anything is loaded.
-
-    Raises:
-        ParamsError: an option cannot work; the message names it.
-    """
+    """Refuse options that cannot work, before anything is loaded."""
     if params.policy.state_update in OWN_WORDS:
         raise ParamsError(
             f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
@@ -241,11 +237,7 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
 
 
 def _wanted(chosen: Namespace, params: Params) -> Wanted:
-    """The training tasks and their demonstrator.
-
-    Raises:
-        ReverseParsingError: there is no demonstrator.
-    """
+    """The training tasks and their demonstrator."""
     environment = bundle(params.environment.name)
     if chosen.tasks_file:
         there: Iterator[Task] = iter(read_tasks(chosen.tasks_file))

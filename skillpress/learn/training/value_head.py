@@ -32,8 +32,7 @@ class ValueHead(nn.Module):
     """w h + b + u cos(pi j k / T)."""
 
     def __init__(self, model: PreTrainedModel, longest: int, rate: float = 1.0) -> None:
-        """Zeros with the width of the input of the model's output embeddings, of the same type and on the
-        same device.
+        """Zeros with the input width, type and device of the model's output embeddings.
 
         Args:
             longest: T, the most steps of an episode.

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.trajectory import WeightSpan
+
 SAME_TASK = 50
 """The most episodes of the same task that are listed with an episode."""
 
@@ -133,15 +135,6 @@ class RewardPart:
     value: float | None
     """None if it is not finite; the same holds for all rewards and advantages."""
     credit: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WeightSpan:
-    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
-
-    version: int
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, kw_only=True)

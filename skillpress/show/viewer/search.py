@@ -28,10 +28,7 @@ class TextSearch:
     """The episodes that contain a text, in upper or lower case."""
 
     def __init__(self, text: str, files: Sequence[IndexedFile]) -> None:
-        """
-        Args:
-            text: the text in lower case.
-        """
+        """``text`` is in lower case."""
         self._text = text
         self._rows = sum(int(file.episodes["rows"].sum()) for file in files)
         self._done = 0

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import polars as pl
 
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, WeightSpan
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
-from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart, WeightSpan
+from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart
 from skillpress.show.viewer.skills import SkillsOf
 from skillpress.show.viewer.tokens import TokenTexts, sampled, tokens
 from skillpress.skills.dictionary import SkillDictionary
@@ -58,11 +58,7 @@ class OpenSource:
     """A source with an indexed file."""
 
     def __init__(self, files: SourceFiles, dictionary: SkillDictionary | None) -> None:
-        """
-        Raises:
-            StorageError: the rollouts or the tokenizer cannot be read.
-            ParamsError: the tasks belong to an environment that does not exist.
-        """
+        """Raises a StorageError if the rollouts or the tokenizer cannot be read."""
         self.files = files
         self.texts = TokenTexts(files.tokenizer) if files.tokenizer else None
         self.index: IndexedFile = open_rollouts(files.rollouts, files.advantages)

@@ -25,10 +25,7 @@ class TokenTexts:
     """A policy's tokenizer."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Raises:
-            StorageError: the folder holds no tokenizer, or its file is not a tokenizer.
-        """
+        """Raises a StorageError if the folder holds no tokenizer that can be read."""
         file = folder / "tokenizer.json"
         if not file.is_file():
             raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
