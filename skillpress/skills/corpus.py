@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Longs, Ints, Shorts = NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]
+Flags, Floats, Bytes = NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint8]
+
 Phrase = tuple[int, ...]
 """Skills as positions in the alphabet."""
 
@@ -27,15 +30,15 @@ END = -1
 class Corpus:
     """D distinct sequences with N skills in total, stored in N + D places."""
 
-    skills: NDArray[np.int32]
+    skills: Ints
     """(places,) positions in the alphabet; ``END`` after every sequence."""
-    starts: NDArray[np.int64]
+    starts: Longs
     """(D + 1,) place of each sequence's first skill; the last entry is the number of places."""
-    weights: NDArray[np.int64]
+    weights: Longs
     """(D,) how often each sequence occurs in the corpus."""
     alphabet_size: int
     """K."""
-    ranking: NDArray[np.int64] | None = None
+    ranking: Longs | None = None
     """(D,) weight of each sequence when pairs are ranked by frequency; None means ``weights``."""
 
     @cached_property
@@ -57,9 +60,7 @@ class Corpus:
 
 
 def make_corpus(
-    sequences: Iterable[Sequence[str]],
-    alphabet: Sequence[str],
-    ranked_with: Iterable[Sequence[str]] = (),
+    sequences: Iterable[Sequence[str]], alphabet: Sequence[str], ranked_with: Iterable[Sequence[str]] = ()
 ) -> Corpus:
     """Count equal sequences and replace names with numbers.
 
