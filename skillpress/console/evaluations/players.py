@@ -37,15 +37,12 @@ class Player(Protocol):
     @property
     def label(self) -> str:
         """Its name in tables."""
-        ...
 
     def options(self) -> Mapping[str, Any]:
         """Sections of the parameters that it sets."""
-        ...
 
     def repeats(self, params: Params) -> str:
         """One sentence on how exactly the same command repeats the episodes."""
-        ...
 
     def check(self, params: Params) -> Mapping[str, Any]:
         """Its properties that affect the episodes, as JSON values.
@@ -53,7 +50,6 @@ class Player(Protocol):
         Raises:
             UserError: it cannot play here or with these parameters; no work has been done yet.
         """
-        ...
 
     def play(
         self,
@@ -64,15 +60,12 @@ class Player(Protocol):
         on_finished: Callable[[int], None],
     ) -> None:
         """Write the episodes in the order of ``wanted``; those in the store are not played again."""
-        ...
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Costs beyond the tokens in the episodes; empty for players on this machine."""
-        ...
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
         """Sampling parameters that did not reach the model; empty for players on this machine."""
-        ...
 
 
 def choose(options: Namespace) -> tuple[str, Player]:

@@ -62,11 +62,9 @@ class LessonLoss(Protocol):
     @property
     def compares(self) -> bool:
         """Whether it needs the KL."""
-        ...
 
     def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some tokens, and metrics, which are weighted sums too."""
-        ...
 
 
 class Experience(ABC):
