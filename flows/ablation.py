@@ -88,10 +88,7 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
 
 
 def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
-    """Run ``skillpress run`` here with these options.
-
-    Args:
-        limit_seconds: the time after which it is stopped; None means no limit.
+    """Run ``skillpress run`` here with these options, stopped after ``limit_seconds`` if given.
 
     Raises:
         ExperimentFailedError: it failed.

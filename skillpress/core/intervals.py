@@ -61,9 +61,6 @@ def effective_tasks(weights: NDArray[np.float64]) -> float:
     """The number of equally weighted tasks that determine a mean equally well (Kish 1965: 1 / sum of w²).
 
     It is the number of tasks if all seeds play the same tasks, or each plays equally many of its own.
-
-    Args:
-        weights: the weight of each task in the mean; they add up to 1.
     """
     return round(float(1 / (weights**2).sum()), 9)
 

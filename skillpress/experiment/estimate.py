@@ -60,11 +60,8 @@ LESSON_COPIES = 8
 
 
 def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]) -> dict[str, int]:
-    """Bytes of one training process, part by part; :func:`memory_by_phase` says which parts exist together.
-
-    Args:
-        deepspeed: the experiment's DeepSpeed configuration.
-    """
+    """Bytes of one training process, part by part; :func:`memory_by_phase` says which parts exist
+    together."""
     half = bool(deepspeed.get("bf16", {}).get("enabled"))
     accumulated = 4 if half and deepspeed.get("data_types", {}).get("grad_accum_dtype") == "fp32" else 0
     stage = int(deepspeed.get("zero_optimization", {}).get("stage", 0))

@@ -83,11 +83,7 @@ def fits(params: Params, shape: ModelShape, devices: Devices) -> bool:
 
 def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> list[Changes]:
     """Changes that make an experiment fit: every single key that suffices, else a few keys together. Empty if
-    even those do not suffice.
-
-    Args:
-        values: all parameters.
-    """
+    even those do not suffice."""
     params = check_params(values, source="the parameters")
     levers = list(_levers(params, shape, devices))
 

@@ -16,8 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Longs, Ints, Shorts = NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]
-Flags, Floats, Bytes = NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint8]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+Shorts = NDArray[np.uint16]
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 Phrase = tuple[int, ...]
 """Skills as positions in the alphabet."""
@@ -65,8 +69,6 @@ def make_corpus(
     """Count equal sequences and replace names with numbers.
 
     Args:
-        sequences: the corpus.
-        alphabet: Σ.
         ranked_with: more sequences, for the ranking alone; see ``Corpus.ranking``.
 
     Raises:

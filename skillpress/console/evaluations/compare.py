@@ -41,15 +41,16 @@ def rows(pairs: Sequence[Pair]) -> Iterator[Row]:
         counted = f"{_plural(compared.tasks, 'task')}, {_plural(len(pairs), 'training')} of each"
         episodes, verdicts = f"{count} episodes ({counted})", f"{count // votes} verdicts ({counted})"
         for test in compared.tests:
-            within = [
+            first_share, second_share = (
                 _mean([success_against_budget(t, longest).success[test.budget - 1] for t in side])
                 for side in tables
-            ]
+            )
             whole = " (Pass@1)" if test.budget == longest else ""
-            yield Row(name, f"within {test.budget}{whole}", *within, test=test, divided_by=episodes)
+            success = f"within {test.budget}{whole}"
+            yield Row(name, success, first_share, second_share, test, divided_by=episodes)
         if compared.verdicts is not None:
-            voted = [_mean([self_consistency(t, votes).mean for t in side]) for side in tables]
-            yield Row(name, f"SC@{votes}", *voted, test=compared.verdicts, divided_by=verdicts)
+            mine, yours = (_mean([self_consistency(t, votes).mean for t in side]) for side in tables)
+            yield Row(name, f"SC@{votes}", mine, yours, compared.verdicts, divided_by=verdicts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,12 +9,7 @@ from skillpress.core.arguments import real
 
 
 def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
-    """Add ``--params`` and ``--set``.
-
-    Args:
-        overlay: the file that a named overlay replaces.
-        example: an assignment.
-    """
+    """Add ``--params``, which replaces ``overlay``, and ``--set``, of which ``example`` is an assignment."""
     parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
                         help=f"in place of params/{overlay}.yaml; may be repeated")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",

@@ -37,10 +37,7 @@ class Found:
 
 
 def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
-    """All that the paths mean, each rollout file once.
-
-    Args:
-        tokenizer: a folder that replaces the tokenizer beside the rollouts.
+    """All that the paths mean, each rollout file once; a tokenizer replaces the one beside the rollouts.
 
     Raises:
         ViewError: a path cannot be viewed.

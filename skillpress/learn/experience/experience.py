@@ -83,7 +83,6 @@ class Experience(ABC):
 
         Args:
             tasks: ``tasks[i]`` is the task of trajectory i.
-            trajectories: the played episodes, in whole groups.
         """
 
     @abstractmethod

@@ -153,8 +153,6 @@ def add_gradients(
     the loss.
 
     Args:
-        weights: the weights of the scorer's model.
-        samples: this rank's samples.
         tokens: number of response tokens of the whole batch; its loss is their mean.
         token_limit: see :func:`imitate`.
     """

@@ -56,9 +56,6 @@ class TrainingLoop:
     def run(self, output: Path, on_step: OnStep) -> list[dict[str, float]]:
         """Train to the end, starting from the last checkpoint if there is one.
 
-        Args:
-            output: the trained model's folder.
-
         Returns:
             One row of metrics per step, including steps before a resumption.
         """

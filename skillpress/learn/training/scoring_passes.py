@@ -51,11 +51,7 @@ class ScoringPasses:
         return found
 
     def values(self, score: Score, samples: Samples) -> Floats:
-        """[samples] V of the state of each, from a scorer with a value head.
-
-        Args:
-            samples: they have targets, which hold the head's inputs beyond the states.
-        """
+        """[samples] V of the state of each, from a scorer with a value head."""
         found = np.zeros(len(samples))
 
         def valued(batch: Microbatch) -> tuple[torch.Tensor, ...]:
@@ -110,7 +106,6 @@ def with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
     passes. A rank holds whole trajectories (``minibatches.py``), so the sums need no exchange.
 
     Args:
-        samples: whole trajectories; ``trajectory`` is set.
         logprobs: [tokens] under the current weights.
     """
     assert samples.trajectory is not None

@@ -105,10 +105,6 @@ def compare_trainings(
 ) -> Comparison:
     """Test two methods, each trained once with every seed; otherwise like :func:`compare`.
 
-    Args:
-        first: the rollouts of the first method, seed by seed.
-        second: the rollouts of the other method, by the same seeds.
-
     Raises:
         EvaluationError: within a seed the two did not visit the same tasks; the message names one.
         ValueError: there is no seed, or one method has more seeds.

@@ -121,12 +121,8 @@ class PaperTable:
 def paper_tables(
     by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[Panel]]
 ) -> list[PaperTable]:
-    """The tables that have rows for the played environments, by number.
-
-    Args:
-        by_method: environment to method to its episodes; every environment has at least one method.
-        panels: environment to its panels.
-    """
+    """The tables that have rows for the played environments, by number: environment to method to its episodes
+    (at least one), and environment to panels."""
     chosen = [(name, panel) for name in by_method for panel in panels[name]]
     return [
         PaperTable(

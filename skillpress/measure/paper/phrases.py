@@ -31,11 +31,7 @@ Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
 def fit_each(
     environment: EnvironmentBundle, by_method: Mapping[str, MethodEpisodes], max_length: int
 ) -> Fitted:
-    """The dictionary of every method's successes; without phrases if the method has no success.
-
-    Args:
-        max_length: L, the most skills in a phrase.
-    """
+    """The dictionary of every method's successes; without phrases if it has none. ``max_length`` is L."""
     found: dict[str, tuple[Mapping[Skills, int], int]] = {}
     for method, played in by_method.items():
         corpus = success_sequences(environment, played)

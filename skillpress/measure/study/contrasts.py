@@ -56,11 +56,7 @@ class Finding:
 
 
 def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> Finding:
-    """The difference and its interval, before correction and verdict.
-
-    Args:
-        pairs: the pairs in the record, by seed.
-    """
+    """The difference and its interval, before correction and verdict."""
     empty = Finding(claim=claim, planned=planned, margin=margin)
     if not pairs:
         return empty

@@ -57,10 +57,7 @@ class IndexedFile:
 
 
 def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
-    """Index a rollout file.
-
-    Args:
-        advantages: the file beside a training's rollouts (``training.describing.trained_episodes``).
+    """Index a rollout file, with the advantages of a training (``training.describing.trained_episodes``).
 
     Raises:
         StorageError: the file is missing, truncated, of another schema, or was replaced while it was read, or

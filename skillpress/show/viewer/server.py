@@ -44,11 +44,7 @@ class ServeError(UserError):
 
 
 def application(catalogue: Catalogue, port: int) -> ASGIApp:
-    """The ASGI application of the viewer.
-
-    Args:
-        port: the port that it listens on, which requests must name.
-    """
+    """The ASGI application of the viewer; requests must name its port."""
     page = live_page()
 
     def shown(request: Request) -> Response:
@@ -115,10 +111,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def listen(port: int | None) -> socket.socket:
-    """A socket on loopback.
-
-    Args:
-        port: None means ``PORT``, or a free one if that is taken.
+    """A socket on loopback. Without a port it takes ``PORT``, or a free one if that is taken.
 
     Raises:
         ServeError: the port is taken.

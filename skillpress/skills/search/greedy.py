@@ -63,7 +63,6 @@ def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> Longs:
     """Merge pairs in the reference's order; returns the accepted grams.
 
     Args:
-        grams: the grams of the corpus.
         must_pay: accept a merge only if it lowers 𝓛_BDL; otherwise accept the first in the ranking.
         limit: the most merges; -1 for no limit.
     """

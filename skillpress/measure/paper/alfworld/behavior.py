@@ -40,13 +40,8 @@ VERBS = (
 
 
 def failure_mode(task: Task, actions: Sequence[str], observations: Sequence[str]) -> str:
-    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`.
-
-    Args:
-        task: an ALFWorld task.
-        actions: the episode's actions, in either grammar.
-        observations: the environment's answer to each action.
-    """
+    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`. Actions are in
+    either grammar."""
     done = (a for a, o in zip(actions, observations, strict=True) if o.strip() != NOTHING_HAPPENS)
     return missing(describe(str(task.spec["game"])), done)
 
