@@ -61,10 +61,6 @@ TASKS_AT_ONCE = 4
 COUNTS = ("states", "sampled", "led", "kept")
 
 
-class ReverseParsingError(UserError):
-    """There is no demonstrator, or the output cannot be written."""
-
-
 @dataclass(frozen=True)
 class Wanted:
     """Tasks, and the demonstrator that shows the right actions in them."""
@@ -78,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
     if (output / SUMMARY).exists() or output.is_file():
-        raise ReverseParsingError(f"--output: {output} is there already; name another folder")
+        raise UserError(f"--output: {output} is there already; name another folder")
     params = evaluation_params(
         chosen.environment,
         chosen.model,
@@ -166,7 +162,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
     counts = pl.concat([pl.read_parquet(file) for _, file in store.spans("counts")]).sum().row(0, named=True)
     rows = pl.concat([pl.read_parquet(file) for _, file in store.spans(KIND)])
     if not rows.height:
-        raise ReverseParsingError(
+        raise UserError(
             f"none of {counts['sampled']} responses to {counts['states']} states led to the right action: "
             "sample more (--samples), raise sampling.max_new_tokens, or take --answer completed"
         )
@@ -252,9 +248,7 @@ def _wanted(chosen: Namespace, params: Params) -> Wanted:
         found = list(islice((task for task in training if task.task_id in successes), chosen.tasks))
         environment = demonstrating(environment, successes)
     if not found:
-        raise ReverseParsingError(
-            f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task"
-        )
+        raise UserError(f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task")
     return Wanted(found, environment)
 
 

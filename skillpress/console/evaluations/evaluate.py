@@ -63,7 +63,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     """Play the missing episodes and write all results; does nothing if the evaluation is finished.
 
     Raises:
-        FolderError: the folder holds another evaluation.
+        UserError: the folder holds another evaluation.
         UserError: the agent cannot play on this machine.
     """
     of_agent = dict(player.check(params))

@@ -35,10 +35,6 @@ ALL = "all"
 """The part that has all tasks."""
 
 
-class FolderError(UserError):
-    """The folder holds another evaluation; the message says how it differs."""
-
-
 def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
     """Part to its tasks: all tasks, then each split (the first half of a stratum that has two)."""
     names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
@@ -132,12 +128,12 @@ class EvaluationFolder:
         """Make the folder if it does not exist.
 
         Raises:
-            FolderError: a file has its path.
+            UserError: a file has its path.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise FolderError(f"--output: {self.path} is a file; name a folder") from error
+            raise UserError(f"--output: {self.path} is a file; name a folder") from error
 
     def store(self, key: str) -> ResumeStore:
         """The store of unfinished episodes."""
@@ -149,14 +145,14 @@ class EvaluationFolder:
         An evaluation that ended before it played anything (a wrong address, missing games) does not count.
 
         Raises:
-            FolderError: the folder was begun with something else.
+            UserError: the folder was begun with something else.
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
             if not isinstance(begun, dict):
-                raise FolderError(f"--output: {self.parameters} is no evaluation's; name another folder")
+                raise UserError(f"--output: {self.parameters} is no evaluation's; name another folder")
             if differing := list(differences(begun, asked)):
-                raise FolderError(
+                raise UserError(
                     f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
                     "name another folder"
                 )
@@ -164,7 +160,7 @@ class EvaluationFolder:
         self.make()
         ours = (self.lock, self.parameters, self.unfinished)
         if any(entry not in ours for entry in self.path.iterdir()):
-            raise FolderError(
+            raise UserError(
                 f"--output: {self.path} is not empty and holds no evaluation; name another folder"
             )
         write_text(self.parameters, write_yaml(dict(asked)))
