@@ -212,7 +212,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
-    parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
+    parser.add_argument(
+        "--only", nargs="+", default=(), dest="benchmarks", metavar="NAME", help="such as countdown (all)"
+    )
     parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
     parser.add_argument(
         "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
@@ -225,19 +227,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
     parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
-    chosen = parser.parse_args(arguments)
+    chosen = vars(parser.parse_args(arguments))
+    only_say = chosen.pop("dry_run")
     choice = Choice(
-        questions=tuple(chosen.questions),
-        benchmarks=tuple(chosen.only),
-        seeds=tuple(chosen.seeds),
-        at_once=chosen.at_once,
-        limit_minutes=chosen.limit_minutes,
-        start_minutes=chosen.start_minutes,
-        keep=chosen.keep,
-        plan=chosen.plan,
-        record=chosen.record,
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
     )
-    if chosen.dry_run:
+    if only_say:
         return dry_run(choice)
     state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")
