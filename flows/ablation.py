@@ -66,12 +66,7 @@ class ExperimentTooSlowError(RuntimeError):
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
 def run_experiment(variant: Variant, machines: Machines | None = None) -> FinishedRun:
     """Reproduce a variant in a separate process, here or on another machine. Its output goes to
-    workspaces/<name>.log of that machine.
-
-    Raises:
-        ExperimentFailedError: the process failed.
-        MachineLostError: the other machine was lost.
-    """
+    workspaces/<name>.log of that machine."""
     assert variant.seed is not None
     if machines is None:
         overlays = [option for overlay in variant.overlays for option in ("--params", str(overlay))]
@@ -152,11 +147,7 @@ def ablation(
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
-    """Refuse arguments that would count an experiment twice, or two methods as one.
-
-    Raises:
-        ParamsError: two methods have the same name, or a seed is named twice.
-    """
+    """Refuse arguments that would count an experiment twice, or two methods as one."""
     named: dict[str, str] = {}
     for method in methods:
         name = Path(method).stem

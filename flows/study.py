@@ -111,13 +111,7 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     retry_condition_fn=worth_retrying,
 )
 def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
-    """Make a run, add it to the record, and remove its workspace.
-
-    Raises:
-        ExperimentFailedError: its process failed.
-        ExperimentTooSlowError: it exceeded its time limit.
-        UserError: its results cannot be recorded.
-    """
+    """Make a run, add it to the record, and remove its workspace."""
     workspace = ROOT / WORKSPACES / run.variant.name
     how = {"revision": code_revision(), "resumed": workspace.exists()}
     overlays = [option for overlay in run.variant.overlays for option in ("--params", str(overlay))]
@@ -213,7 +207,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
     parser.add_argument(
-        "--only", nargs="+", default=(), dest="benchmarks", metavar="NAME", help="such as countdown (all)"
+        "--only",
+        nargs="+",
+        default=(),
+        dest="benchmarks",
+        metavar="BENCHMARK",
+        help="such as countdown (all)",
     )
     parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
     parser.add_argument(

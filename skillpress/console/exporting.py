@@ -71,11 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def episodes_of(rollouts: Path) -> int:
-    """The number of episodes in a rollout file.
-
-    Raises:
-        StorageError: the file is missing, truncated, or has another schema.
-    """
+    """The number of episodes in a rollout file."""
     first = scan_rollouts(rollouts).filter(TAKEN & (pl.col("step") == 0))
     return int(first.select(pl.len()).collect().item())
 

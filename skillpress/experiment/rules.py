@@ -33,11 +33,7 @@ NOTES = frozenset({"observations", "notepad", "summarize"})
 
 
 def check_rules(params: Params) -> None:
-    """Check every rule.
-
-    Raises:
-        ValueError: a rule is broken.
-    """
+    """Check every rule."""
     for rule in RULES:
         rule(params)
 

@@ -172,11 +172,7 @@ def certify(
 
 
 def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
-    """Refuse an empty sample, and sequences longer than an episode of ``max_steps``.
-
-    Raises:
-        ValueError: the sample is empty or holds such a sequence.
-    """
+    """Refuse an empty sample, and sequences longer than an episode of ``max_steps``."""
     if not sample:
         raise ValueError("the sample is empty")
     longest = max(map(len, sample))

@@ -108,20 +108,12 @@ class SkillDictionary:
         return segment(skills, self._members, self.max_phrase_length)
 
     def cost(self, skills: Sequence[str]) -> int:
-        """seg(s, 𝒞): phrases in a minimal segmentation; 0 for an empty sequence.
-
-        Raises:
-            ValueError: a skill is not in the alphabet.
-        """
+        """seg(s, 𝒞): phrases in a minimal segmentation; 0 for an empty sequence."""
         return segmentation_cost(skills, self._members, self.max_phrase_length)
 
     def costs(self, sequences: Sequence[Sequence[str]]) -> list[int]:
         """seg of many sequences at once, by table lookup. Equal sequences are looked up once, also in later
-        calls.
-
-        Raises:
-            ValueError: a skill is not in the alphabet.
-        """
+        calls."""
         wanted = [tuple(sequence) for sequence in sequences]
         new = [sequence for sequence in dict.fromkeys(wanted) if sequence not in self._known_costs]
         if new:
@@ -145,11 +137,7 @@ class SkillDictionary:
 
 
 def check_alphabet(alphabet: Sequence[str], max_phrase_length: int) -> None:
-    """Refuse an alphabet or a length that cannot make a dictionary.
-
-    Raises:
-        ValueError: no skills, a skill twice, or L below 1.
-    """
+    """Refuse an alphabet or a length that cannot make a dictionary."""
     if not alphabet:
         raise ValueError("the alphabet is empty; it needs at least one skill")
     if len(set(alphabet)) != len(alphabet):

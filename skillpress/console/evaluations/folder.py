@@ -125,11 +125,7 @@ class EvaluationFolder:
         return self.finished or any(path.is_file() for path in self.unfinished.rglob("*"))
 
     def make(self) -> None:
-        """Make the folder if it does not exist.
-
-        Raises:
-            UserError: a file has its path.
-        """
+        """Make the folder if it does not exist."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
@@ -143,9 +139,6 @@ class EvaluationFolder:
         """Write down what is asked for, or check that the folder was begun with the same.
 
         An evaluation that ended before it played anything (a wrong address, missing games) does not count.
-
-        Raises:
-            UserError: the folder was begun with something else.
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)

@@ -61,11 +61,7 @@ class LanguageModel(PlaysHere):
 
 
 def player(options: Namespace) -> LanguageModel:
-    """The model that the options of the command line name.
-
-    Raises:
-        ParamsError: they name no model on this machine, or an option needs a server.
-    """
+    """The model that the options of the command line name."""
     refuse_options(options, "language", *SERVER_OPTIONS)
     model = model_of(options)
     if is_url(model):

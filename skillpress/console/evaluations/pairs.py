@@ -84,11 +84,7 @@ def check(pairs: Sequence[Pair]) -> None:
 
 
 def check_tasks(first: Finished, second: Finished) -> None:
-    """Refuse an evaluation beside itself, and two of different tasks.
-
-    Raises:
-        UserError: the two differ in their tasks; the message names a task that only one has played.
-    """
+    """Refuse an evaluation beside itself, and two of different tasks."""
     if first.path.resolve() == second.path.resolve():
         raise UserError(f"{first.path} is compared with itself; name two evaluations")
     mine, theirs = (

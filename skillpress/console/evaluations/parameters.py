@@ -69,11 +69,7 @@ def evaluation_params(
 
 
 def tasks_of(params: Params, split: str) -> list[Task]:
-    """The tasks of a split, in the order that experiments use.
-
-    Raises:
-        UserError: the split has no tasks.
-    """
+    """The tasks of a split, in the order that experiments use."""
     found = bundle(params.environment.name)
     sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
     count = getattr(sizes, split)
@@ -100,11 +96,7 @@ def experiment_of(model: str) -> Path | None:
 
 
 def assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    """Sections from ``section.key=value``.
-
-    Raises:
-        ParamsError: an assignment has no ``=``, or its value is not YAML.
-    """
+    """Sections from ``section.key=value``."""
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")

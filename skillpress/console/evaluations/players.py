@@ -85,11 +85,7 @@ def is_url(model: str) -> bool:
 
 
 def refuse_options(options: Namespace, agent: str, *names: str) -> None:
-    """Refuse given options that this agent does not understand.
-
-    Raises:
-        ParamsError: such an option was given; the message names the first one.
-    """
+    """Refuse given options that this agent does not understand."""
     for name in names:
         if getattr(options, name) is not None:
             raise ParamsError(
@@ -99,11 +95,7 @@ def refuse_options(options: Namespace, agent: str, *names: str) -> None:
 
 
 def model_of(options: Namespace) -> str:
-    """The model that the options name.
-
-    Raises:
-        ParamsError: they name no model.
-    """
+    """The model that the options name."""
     if not options.model:
         raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")
     return str(options.model)

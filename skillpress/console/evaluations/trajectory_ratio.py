@@ -127,11 +127,7 @@ def score(
 
 
 def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) -> None:
-    """Refuse models that give one number to different tokens.
-
-    Raises:
-        UserError: the vocabularies differ; the message names a token.
-    """
+    """Refuse models that give one number to different tokens."""
     mine, theirs = one.tokenizer.get_vocab(), other.tokenizer.get_vocab()
     unlike = sorted(token for token in mine.keys() | theirs.keys() if mine.get(token) != theirs.get(token))
     if unlike:
@@ -144,11 +140,7 @@ def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) ->
 
 
 def check_tokens(rollouts: Path, trajectories: Sequence[Trajectory], policies: Sequence[Policy]) -> None:
-    """Refuse episodes that a model cannot have played.
-
-    Raises:
-        UserError: a token is outside the vocabulary, or a turn is longer than the context.
-    """
+    """Refuse episodes that a model cannot have played."""
     known = min(int(policy.model.config.vocab_size) for policy in policies)
     room = min(policy.context_length for policy in policies)
     for trajectory in trajectories:

@@ -72,9 +72,6 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
 
     ``bits_saved`` is how many more bits the whole corpus would need without the phrase, after a new cut. It
     may be negative, and is null for singletons, which every dictionary has.
-
-    Raises:
-        ValueError: the corpus is empty or holds a skill that is not in the alphabet.
     """
     whole = _bits_with(dictionary, corpus, dictionary.learned)
     counts = _uses_with(dictionary, corpus, dictionary.learned)

@@ -41,11 +41,7 @@ def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
 
 
 def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
-    """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run.
-
-    Raises:
-        ValueError: ``votes`` is even, so a vote could tie.
-    """
+    """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run."""
     return _rate(episodes, verdicts_of(episodes, votes))
 
 

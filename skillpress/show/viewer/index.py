@@ -37,11 +37,7 @@ class IndexedFile:
     """Each row's advantage, null if training did not use it; None if the file is not a training's."""
 
     def rows(self, episode: int, columns: Sequence[str] | pl.Expr) -> pl.DataFrame:
-        """The rows of one episode.
-
-        Raises:
-            StorageError: the file was replaced after it was opened.
-        """
+        """The rows of one episode."""
         first, count = self.episodes.select("first_row", "rows").row(episode)
         return self.slice(first, count).select(columns).collect()
 

@@ -47,11 +47,7 @@ class TextSearch:
         return self._done == self._rows
 
     def go_on(self) -> NDArray[np.bool_]:
-        """Continue the search for a moment; returns for each episode whether the text was found so far.
-
-        Raises:
-            StorageError: a file was replaced after it was opened.
-        """
+        """Continue the search for a moment; returns for each episode whether the text was found so far."""
         with self._lock:
             until = time.monotonic() + MOMENT
             for rows in self._work:

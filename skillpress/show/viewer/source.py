@@ -96,11 +96,7 @@ class OpenSource:
         return Told(rows["first_observation"][0], decisions, cut)
 
     def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
-        """The prompts of an episode's decisions, as functions that decode them.
-
-        Raises:
-            StorageError: the file was replaced after it was opened.
-        """
+        """The prompts of an episode's decisions, as functions that decode them."""
         return (partial(self._prompt, ids, limits) for ids in self._prompt_ids(episode))
 
     def _prompt(self, ids: pl.Series, limits: Limits) -> Prompt:

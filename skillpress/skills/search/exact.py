@@ -42,11 +42,7 @@ OPTIMAL, INFEASIBLE = 0, 2
 
 
 def search_exactly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """The optimum of Eq. 4, or the best dictionary and lower bound known after ``TIME_LIMIT``.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """The optimum of Eq. 4, or the best dictionary and lower bound known after ``TIME_LIMIT``."""
     return search_within(corpus, max_phrase_length, TIME_LIMIT)
 
 

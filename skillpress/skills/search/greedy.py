@@ -49,11 +49,7 @@ class Pairs(NamedTuple):
 
 
 def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """The phrases of the paper's greedy search, in the order accepted; nothing is random.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """The phrases of the paper's greedy search, in the order accepted; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
     return Found(phrases_of(corpus, grams, merge_pairs(grams, must_pay=True, limit=-1)))
 

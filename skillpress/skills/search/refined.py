@@ -63,11 +63,7 @@ class Progress(NamedTuple):
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """A dictionary that no addition, removal or swap improves; nothing is random.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """A dictionary that no addition, removal or swap improves; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
     reached, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
     other_reached, other = improve(grams, prune_everything(grams), reached)

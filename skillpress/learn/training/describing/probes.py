@@ -121,11 +121,7 @@ class Probe:
         return metrics_of(rows)
 
     def write(self, path: Path) -> None:
-        """Write the joined rows of all probes; one rank calls this.
-
-        Raises:
-            StorageError: the part of a probe is missing or damaged.
-        """
+        """Write the joined rows of all probes; one rank calls this."""
         parts = [self.store.part("probe", step) for step in range(self.last + 1) if self._due(step)]
         write_table(path, pl.concat([read_probes(part) for part in parts]), KIND)
 
