@@ -19,8 +19,7 @@ from skillpress.experiment.params import Params, check_params, merge
 from skillpress.learn.training.learner import read_configuration
 
 MARGIN = 0.1
-"""Share of a device's memory that stays free for CUDA's context and graphs, NCCL's buffers, the allocator's
-gaps, and everything else that the estimate does not count."""
+"""Share of a device's memory that stays free for what is not counted: CUDA, NCCL, fragments."""
 STAGES = 4
 """Number of ZeRO's stages, from 0."""
 RANK = 32

@@ -47,8 +47,7 @@ class TrainingJob:
 
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
-is the start policy, which is reported if it is probed."""
+"""Receives (step, metrics) after every step that this call trains, and of step 0 if it is probed."""
 
 
 def train(

@@ -98,8 +98,7 @@ class Algorithm(ABC):
 
     @property
     def importance(self) -> TruncatedImportance | None:
-        """Weights of samples for an engine whose probabilities differ from the learner's; None treats the
-        engine's probabilities as the learner's."""
+        """Weights for an engine whose probabilities differ from the learner's; None treats them as equal."""
         return None
 
     @property

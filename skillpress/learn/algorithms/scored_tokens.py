@@ -60,10 +60,8 @@ class ScoredTokens:
     reference_logprobs: torch.Tensor | None = None
     """Log-probabilities of the start policy; None where there is no KL term."""
     values: torch.Tensor | None = None
-    """[responses] V of the state in which each was sampled, under the current weights; carries the gradient.
-    None where the algorithm asks for no values."""
+    """[responses] V of each one's state under the current weights, with gradient; None without a head."""
     targets: ValueTargets[torch.Tensor] | None = None
     """The targets of these values; None where there are no values."""
     trajectory_sums: torch.Tensor | None = None
-    """[tokens, 4] sums over each token's whole trajectory, see ``ratio_levels.py``; None where the algorithm
-    does not ask for whole trajectories."""
+    """[tokens, 4] sums over each token's trajectory (``ratio_levels.py``); None if no loss needs them."""

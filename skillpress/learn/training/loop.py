@@ -30,8 +30,7 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.library import FILE, write_library
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
-is the start policy, which is reported if it is probed."""
+"""Receives (step, metrics) after every step that this process trains, and of step 0 if it is probed."""
 
 
 @dataclass

@@ -46,8 +46,7 @@ class Shaped:
     """The E-step's dictionary; None if no success has a skill."""
     metrics: dict[str, float]
     charges: NDArray[np.float64] | None = None
-    """[decisions] the part of the penalty that each decision pays itself, over all trajectories; None where
-    trajectories pay (``reward.shaping_credit``)."""
+    """[decisions] the penalty that each pays itself; None where trajectories pay."""
 
 
 class RewardShaper:

@@ -73,8 +73,7 @@ def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
 
 
 def joined(files: Iterable[IndexedFile], tasks: Sequence[Mapping[str, Task]]) -> pl.DataFrame:
-    """The episodes of all files, file by file, with ``source``, ``number`` (in its file), and the ``split``
-    and ``stratum`` of their tasks."""
+    """All files' episodes with ``source``, ``number`` in it, and their tasks' ``split`` and ``stratum``."""
     parts = [
         file.episodes.with_columns(source=pl.lit(source, pl.Int32), number=pl.int_range(pl.len())).join(
             _task_table(known), on="task", how="left", maintain_order="left"

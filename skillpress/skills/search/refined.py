@@ -58,8 +58,7 @@ class Progress(NamedTuple):
     most: Longs
     """(G,) upper bound on the segments that each gram can save now."""
     seen: Longs
-    """(G,) the count of raised sequences at which each gram's bound was last raised. Entry 0, which belongs
-    to a single skill, is that count itself."""
+    """(G,) when each gram's bound was last raised, counted in sequences; entry 0 is the count itself."""
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
