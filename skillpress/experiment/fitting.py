@@ -19,7 +19,7 @@ from skillpress.experiment.params import Params, check_params, merge
 from skillpress.learn.training.learner import read_configuration
 
 MARGIN = 0.1
-"""Share of a device's memory that stays free for what is not counted: CUDA, NCCL, fragments."""
+"""Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, fragments."""
 STAGES = 4
 """Number of ZeRO's stages, from 0."""
 RANK = 32
