@@ -40,7 +40,8 @@ from skillpress.core.interface import Reflection
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.learn.experience.experience import Experience, LessonTokens, Setting, SumOverRanks
+from skillpress.learn.algorithms.batch import SumOverRanks
+from skillpress.learn.experience.experience import Experience, LessonTokens, Setting
 from skillpress.learn.experience.parameters import ExperienceParameters
 from skillpress.play.agents.shortening import shortened
 from skillpress.play.agents.summarize import written

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillpress.core.interface import Reflection
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
+from skillpress.learn.algorithms.batch import SumOverRanks
 from skillpress.play.rollout.requests import EpisodeRequest
 
 if TYPE_CHECKING:
     import torch
-
-SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
-"""Adds each value up over the processes that share a training step."""
 
 
 @dataclass(frozen=True)
