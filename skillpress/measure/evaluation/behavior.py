@@ -49,12 +49,7 @@ class BehaviorFigure:
 
 
 def share(
-    key: str,
-    label: str,
-    episodes: pl.DataFrame,
-    part: pl.Expr,
-    whole: pl.Expr = EPISODES,
-    table: str = "",
+    key: str, label: str, episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr = EPISODES, table: str = ""
 ) -> BehaviorFigure:
     """The sum of ``part`` over the sum of ``whole``; both are whole numbers per episode."""
     parts, wholes = _per_task(episodes, part, whole)
