@@ -254,7 +254,3 @@ def _pins() -> dict[str, str]:
     lines = lab_file("constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition("==") for line in lines if "==" in line)
     return {layers.normal(name): pin.split()[0] for name, _, pin in pairs}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -180,7 +180,7 @@ EXPERIENCES = Registry(
     "experiences",
     "experience.name",
     {
-        "none": "skillpress.learn.experience.none:NoExperienceParameters",
+        "none": "skillpress.learn.experience.parameters:NoExperienceParameters",
         "erl": "skillpress.learn.experience.erl:ERLParameters",
     },
     "model_validate",

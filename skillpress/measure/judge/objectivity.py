@@ -39,11 +39,7 @@ _VERDICT = re.compile(
 def judge_objectivity(
     questions: Sequence[str], answers: Sequence[Sequence[str]], ask: Ask
 ) -> list[bool | None]:
-    """Whether each question is objective and stable over time; None if the verdict cannot be read.
-
-    Raises:
-        ValueError: the judge gave more or fewer responses than there are questions.
-    """
+    """Whether each question is objective and stable over time; None if the verdict cannot be read."""
     prompts = [prompt_of(*each) for each in zip(questions, answers, strict=True)]
     return [read_objectivity(response) for response in asked(prompts, ask)]
 

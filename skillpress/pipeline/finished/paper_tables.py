@@ -54,7 +54,7 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
             continue
         fitted = fit_each(environments[name], of_methods[name], group[0].params.skills.max_phrase_length)
         phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
-        named += membership_lines(name, figures[name].named_phrases, fitted, of_methods[name])
+        named += membership_lines(name, tuple(figures[name].named_skills), fitted, of_methods[name])
     dictionaries = ((10, phrases), (11, named))
     return [*tables, *(PaperTable(number, tuple(lines)) for number, lines in dictionaries if lines)]
 

@@ -10,8 +10,10 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Co
 
 from skillpress.core.registry import ENGINES
 from skillpress.core.sections import ByName
-from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
+from skillpress.experiment.estimate import memory_by_phase, training_memory
+from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.work import work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
