@@ -22,6 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 
@@ -66,6 +68,9 @@ class Source:
     """(module, table) of the registries in which it looks a name up."""
     lazy: Mapping[str, str]
     """Name to module, for names that its ``__getattr__`` imports on first use: those under TYPE_CHECKING."""
+
+
+_SOURCE = TypeAdapter(Source)
 
 
 def read_source(text: str, module: str, is_package: bool) -> Source:
@@ -219,7 +224,7 @@ class Sources:
                 line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
                 raise SourceError(f"{path}{line}: is not Python ({error}); correct it") from error
             kept = self._keep(path, asdict(found))
-        return _from_json(kept)
+        return _SOURCE.validate_python(kept)
 
     def content(self, path: Path) -> str:
         """The digest of the content of a file that is not Python."""
@@ -241,18 +246,6 @@ class Sources:
         self._read[str(path)] = (_stamp(path), content)
         self._changed = True
         return content
-
-
-def _from_json(kept: Mapping[str, Any]) -> Source:
-    return Source(
-        digest=kept["digest"],
-        imports=tuple((module, tuple(names)) for module, names in kept["imports"]),
-        texts=tuple(kept["texts"]),
-        asks=kept["asks"],
-        tables={name: Table(**table) for name, table in kept["tables"].items()},
-        looks_up=tuple((module, table) for module, table in kept["looks_up"]),
-        lazy=kept["lazy"],
-    )
 
 
 def _stamp(path: Path) -> list[int]:

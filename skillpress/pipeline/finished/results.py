@@ -13,8 +13,7 @@ from skillpress.measure.analysis.failures import failure_figures, kinds_of_episo
 from skillpress.measure.evaluation import Comparison, EvaluationSummary
 from skillpress.measure.paper import environment_figures
 from skillpress.pipeline.files import EXPLORER, START
-from skillpress.pipeline.finished.evaluation_file import read_evaluation
-from skillpress.pipeline.finished.run import FinishedRun
+from skillpress.pipeline.finished.run import FinishedRun, read_evaluation
 from skillpress.show.report.data import Curve, PolicyResult, Scaling
 
 BASELINES = {EXPLORER: "random explorer", START: "imitation start"}

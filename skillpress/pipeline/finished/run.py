@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from skillpress.core.errors import UserError
+from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import scan_rollouts
+from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.params import Params, load_params
@@ -31,7 +33,6 @@ from skillpress.pipeline.files import (
     TRAINED,
     split_file,
 )
-from skillpress.pipeline.finished.evaluation_file import checkpoint
 from skillpress.skills.history import read_history
 from skillpress.skills.library.library import SkillLibrary, read_library
 
@@ -222,3 +223,38 @@ def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
         for key, value in mine.items():
             if theirs.get(key) != value:
                 yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"
+
+
+TABLES = ("policies", "comparisons")
+"""The keys with an entry for each policy, and for each pair of policies."""
+
+
+def read_evaluation(results: Path) -> dict[str, Any]:
+    """The content of the file, if this version wrote it.
+
+    Raises:
+        StorageError: the file is missing or damaged.
+    """
+    values = read_json(results / "evaluation.json")
+    parts = values if isinstance(values, dict) else {}
+    if "checkpoint" not in parts or not all(isinstance(parts.get(part), dict) for part in TABLES):
+        raise StorageError(
+            f"{results / 'evaluation.json'}: not what the stage evaluate_policy writes here; run it again"
+        )
+    return parts
+
+
+def checkpoint(results: Path) -> SelectedCheckpoint:
+    """The training step whose weights the trained policy has, and the rule that chose it.
+
+    Raises:
+        StorageError: evaluation.json is missing or damaged.
+    """
+    values = read_evaluation(results)["checkpoint"]
+    try:
+        return SelectedCheckpoint(**values)
+    except TypeError as error:
+        raise StorageError(
+            f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
+            "let the stage evaluate_policy run again"
+        ) from error

@@ -80,3 +80,13 @@ def _errors_noted() -> Iterator[list[BaseException]]:
         yield errors
     finally:
         logger.removeHandler(note)
+
+
+ROUTINE = ("dvc.dvcfile", "dvc.repo.scm_context")
+"""Modules of DVC whose remarks are left out; their warnings are shown."""
+
+
+def leave_out_routine() -> None:
+    """Make DVC, in this process, print only the stages that it runs or skips, and errors."""
+    for module in ROUTINE:
+        logging.getLogger(module).setLevel(logging.WARNING)

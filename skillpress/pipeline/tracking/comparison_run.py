@@ -21,8 +21,14 @@ from mlflow.entities import Metric, Param, RunTag
 from skillpress.core.resume import content_key
 from skillpress.experiment.params import Params
 from skillpress.pipeline.revision import revision
-from skillpress.pipeline.tracking.identity import pipeline_run_id
-from skillpress.pipeline.tracking.runs import KEY, PARENT_VARIABLE, create_database, experiment_run, put_below
+from skillpress.pipeline.tracking.runs import (
+    KEY,
+    PARENT_VARIABLE,
+    create_database,
+    experiment_run,
+    pipeline_run_id,
+    put_below,
+)
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from skillpress.core.errors import UserError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
-from skillpress.pipeline.tracking.episode_sample import most_traces
+
+SETTING = "SKILLPRESS_TRACES"
+"""Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
 
 
 class TrackingError(RuntimeError):
@@ -130,6 +132,18 @@ class Recorder:
     def _fail(self) -> None:
         _ = self.run_id  # if the run could not even be opened, this raises the reason
         self._read()
+
+
+def most_traces() -> int:
+    """The most episodes of a stage that become traces.
+
+    Raises:
+        ParamsError: the setting is not a whole number of at least 0.
+    """
+    value = os.environ.get(SETTING, "0")
+    if not value.isdecimal():
+        raise ParamsError(f"{SETTING} is {value!r}; a whole number is wanted, 0 for no traces")
+    return int(value)
 
 
 def main(stage: str, key: str) -> int:

@@ -16,13 +16,19 @@ database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` if ``MLFLOW_TRACKING_URI`` n
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
+import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
@@ -30,14 +36,11 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.core.version import __version__
+from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
 from skillpress.pipeline.redaction import without_secrets
 from skillpress.pipeline.revision import revision
-from skillpress.pipeline.tracking.dependencies import data_hashes
-from skillpress.pipeline.tracking.episode_trace import StageRecord
-from skillpress.pipeline.tracking.identity import pipeline_run_id
-from skillpress.pipeline.tracking.registry import register_policy
-from skillpress.pipeline.tracking.traces import log_traces
+from skillpress.pipeline.tracking.episode_trace import StageRecord, log_traces
 
 EXPERIMENT = "skillpress"
 KEY = "skillpress.key"
@@ -264,3 +267,57 @@ def put_below(client: MlflowClient, run: Run, parent_id: str) -> None:
     """Make an experiment's run a child of a comparison's run in MLflow's pages."""
     if run.data.tags.get(_PARENT) != parent_id:
         client.log_batch(run.info.run_id, tags=[RunTag(_PARENT, parent_id)])
+
+
+def data_hashes(stage: str) -> dict[str, str]:
+    """Path to DVC hash, for inputs of the stage that are outputs of other stages."""
+    dependencies = _read("dvc.yaml").get(stage, {}).get("deps", [])
+    made = {
+        out["path"]: str(out.get("md5", ""))
+        for locked in _read("dvc.lock").values()
+        for out in locked.get("outs", [])
+    }
+    return {path: made[path] for path in dependencies if path in made}
+
+
+def _read(path: str) -> dict[str, Any]:
+    """The ``stages`` of one of DVC's files; empty if there is no file."""
+    file = Path(path)
+    if not file.exists():
+        return {}
+    stages: dict[str, Any] = read_yaml_file(file).get("stages", {})
+    return stages
+
+
+def registered_name(params: Params) -> str:
+    """``skillpress-<environment>``; MLflow does not allow slashes or colons in the name."""
+    return "skillpress-" + re.sub(r"[^\w.-]+", "-", params.environment.title)
+
+
+def register_policy(run_id: str, params: Params, folder: Path) -> None:
+    """Register a model folder as a new version of ``skillpress-<environment>``.
+
+    Raises:
+        PolicyError: the folder does not contain a model that can be loaded.
+    """
+    from skillpress.models.policy import (
+        load_policy,  # takes seconds to import, which other stages' recorders skip
+    )
+
+    policy = load_policy(folder, params.policy.dtype)
+    logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models
+    with mlflow.start_run(run_id=run_id):
+        mlflow.transformers.log_model(
+            transformers_model={"model": policy.model, "tokenizer": policy.tokenizer},
+            name="policy",
+            task="text-generation",
+            pip_requirements=[f"{name}=={version(name)}" for name in ("torch", "transformers")],
+            registered_model_name=registered_name(params),
+            metadata={"pipeline_run_id": pipeline_run_id(params)},
+        )
+
+
+def pipeline_run_id(params: Params) -> str:
+    """The hash that identifies an experiment, from its resolved parameters including the seed."""
+    text = json.dumps(params.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
