@@ -74,8 +74,7 @@ class ServerOptions:
     longest: int
     """Maximum number of tokens of a prompt and its response together."""
     dtype: str
-    """``policy.dtype``. vLLM's ``auto`` is not used because it samples from a float32 model in a half
-    type."""
+    """``policy.dtype``; vLLM's ``auto`` would sample from a float32 model in a half type."""
     host: str = "127.0.0.1"
     slots: int = 256
     """Maximum number of responses sampled at once."""
@@ -180,8 +179,7 @@ class ModelServer:
         return self._process.wait()
 
     def stop(self) -> None:
-        """End it and all its child processes, first with SIGTERM while it runs, and remove its temporary
-        files."""
+        """End it and its child processes, first with SIGTERM, and remove its temporary files."""
         if self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):

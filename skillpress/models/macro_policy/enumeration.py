@@ -98,8 +98,7 @@ class Enumeration:
     def _affordable(
         self, prefixes: list[_Prefix], prompts: Sequence[TokenIds], left: float, trees: Sequence[_Tree]
     ) -> tuple[list[_Prefix], float]:
-        """Return (the likeliest prefixes that fit into the remaining tokens, the tokens that then remain).
-        The mass of the other prefixes counts as left out."""
+        """(the likeliest prefixes that fit, the tokens that then remain); others count as left out."""
         lengths = [len(prompts[prefix.state]) + len(prefix.tokens) for prefix in prefixes]
         if sum(lengths) <= left:
             return prefixes, left - sum(lengths)

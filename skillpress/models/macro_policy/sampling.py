@@ -26,8 +26,7 @@ class SampledMacroPolicy:
     """pi(. | X) of one state, estimated from samples."""
 
     counts: Mapping[str, int]
-    """Maps actions to the number of responses that expressed them. The empty text means responses
-    without an action."""
+    """Action to the number of responses that expressed it; the empty text if they have no action."""
 
     @property
     def samples(self) -> int:

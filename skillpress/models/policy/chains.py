@@ -78,8 +78,7 @@ class Pairs:
 
     @cached_property
     def chains(self) -> list[range]:
-        """Rows of neighbours that extend one another, in order. A pair that extends no other begins a
-        chain."""
+        """Rows of neighbours that extend one another. A pair that extends no other begins a chain."""
         edges = [*np.flatnonzero(~self.goes_on).tolist(), len(self.rows)]
         return [range(first, last) for first, last in pairwise(edges)]
 

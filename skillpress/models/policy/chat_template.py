@@ -31,8 +31,7 @@ QUESTION = "How much is 6 times 7?\nAnswer with a number."
 ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
-"""The date given to templates that write today's date. Llama's templates write it if they get no other
-date."""
+"""The date for templates that write today's. Llama's templates write this one by default."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """Exceptions raised by a template that cannot be rendered. Like any program, it may divide by zero."""
 
@@ -96,8 +95,7 @@ class ChatTemplate:
         return next((number for number in found if added[number].special), found[0] if found else None)
 
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
-        """The turns as the template writes them. With ``asks``, the beginning of the model's next turn
-        follows."""
+        """The turns as the template writes them, with the beginning of the model's turn if ``asks``."""
         messages: list[dict[str, Any]] = [
             {"role": role, "content": [{"type": "text", "text": text}] if self.in_parts else text}
             for role, text in turns
@@ -132,8 +130,7 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
 
 @lru_cache(maxsize=4)
 def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
-    """The template in the content form that it shows. ``source`` makes the cache notice a replaced
-    template."""
+    """The template in the form that shows content. ``source`` makes the cache notice a new one."""
     reason = "its chat template drops what the user says, as text and as a list of parts"
     for in_parts in (False, True):
         template = ChatTemplate(tokenizer, in_parts)

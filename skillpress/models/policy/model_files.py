@@ -14,8 +14,7 @@ from skillpress.core.errors import PolicyError
 from skillpress.core.storage import read_json
 
 FOR_PROCESSORS = ("chat_template.json", "processor_config.json")
-"""Files in which multimodal models keep their chat template. transformers reads it from there only for
-processors."""
+"""Files with the chat template of multimodal models, which transformers reads only for processors."""
 NAMING_ENDS = ("config.json", "generation_config.json")
 
 

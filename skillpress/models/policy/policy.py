@@ -128,8 +128,7 @@ class Policy:
         return [tuple(row.ids) for row in encoded]
 
     def _unless_closed(self, context: TokenIds, between: TokenIds) -> TokenIds:
-        """The tokens that follow the response, without the stop token if the response already ends with
-        one."""
+        """The tokens that follow the response, without the stop token if it already ends with one."""
         if context[-1] not in self.stop_token_ids:
             return between
         stop = next((place for place, token in enumerate(between) if token in self.stop_token_ids), -1)
@@ -161,8 +160,7 @@ class Policy:
 
     @property
     def _closing_id(self) -> int:
-        """The stop token that closes a complete response: the chat template's, else the tokenizer's, else the
-        first."""
+        """The stop token of a complete response: the chat template's, the tokenizer's, or the first."""
         chat, stop = self._chat, self.stop_token_ids
         named = (chat.turn_end if chat else None, self.tokenizer.eos_token_id)
         return next((token for token in named if isinstance(token, int) and token in stop), min(stop))
@@ -249,8 +247,7 @@ class SavedPart(Protocol):
 
 
 ADAPTER = "adapter"
-"""The folder of a LoRA adapter within a model folder. The model's weights already include the adapter's
-changes."""
+"""The folder of a LoRA adapter in a model folder, whose weights already include its changes."""
 
 
 def save_policy(

@@ -9,6 +9,7 @@ model's work, so they are computed only where a response token is predicted.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -47,8 +48,7 @@ class Responses:
     targets: torch.Tensor
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
-    """[responses] position of each response's first token in ``targets``; it is predicted from the whole
-    prompt."""
+    """[responses] place in ``targets`` of each first token, which the whole prompt predicts."""
 
     @property
     def size(self) -> int:
@@ -110,11 +110,11 @@ def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
     return padded
 
 
-class ResponseScorer(nn.Module):
+class Scorer(nn.Module):
     """A model as a function from responses to their tokens' log-probabilities."""
 
-    name: ClassVar[str] = "cached"
-    shares_prompts: ClassVar[bool] = True
+    name: ClassVar[str]
+    shares_prompts: ClassVar[bool]
     """Whether a shared prompt's tokens are computed once for all its responses."""
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -136,19 +136,30 @@ class ResponseScorer(nn.Module):
             entropies carry no gradient.
 
         Raises:
-            PolicyError: the model has gradient checkpointing on.
+            PolicyError: as for :meth:`hidden`.
         """
         scored: tuple[torch.Tensor, torch.Tensor] = self.scores(
             self.hidden(responses), responses.targets, temperature, whole
         )
         return scored
 
+    @abstractmethod
     def hidden(self, responses: Responses) -> torch.Tensor:
         """[tokens, width] the final hidden states that predict the response tokens.
 
         Raises:
-            PolicyError: the model has gradient checkpointing on.
+            PolicyError: the model has gradient checkpointing on, and this scorer does not work with it.
         """
+
+
+class ResponseScorer(Scorer):
+    """Computes every different prompt once."""
+
+    name: ClassVar[str] = "cached"
+    shares_prompts: ClassVar[bool] = True
+
+    def hidden(self, responses: Responses) -> torch.Tensor:
+        """See :class:`Scorer`."""
         if self.model.is_gradient_checkpointing:
             raise PolicyError(
                 f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "

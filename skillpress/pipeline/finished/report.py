@@ -118,8 +118,7 @@ def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Examp
 
 
 def shortest_wins(steps: EvaluationSteps) -> pl.DataFrame:
-    """A row for each won task: the episode of its shortest win (the first among equals), if that is
-    short enough to read."""
+    """A row per won task: its shortest win (the first among equals), if that is short enough to read."""
     wins = episode_table(steps).filter("won", pl.col("length") <= READABLE)
     return wins.sort("length", maintain_order=True).unique("task_id", keep="first")
 

@@ -27,7 +27,6 @@ from skillpress.pipeline.files import (
     EXPLORER,
     HISTORY,
     LIBRARY,
-    POLICIES,
     RESULTS,
     START,
     TRAINED,
@@ -70,11 +69,6 @@ class FinishedRun:
     def results(self) -> Path:
         """The folder of its figures."""
         return self.folder / RESULTS
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """The evaluated policies, in the order of the tables."""
-        return POLICIES
 
     @property
     def method(self) -> str:

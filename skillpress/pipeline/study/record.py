@@ -115,8 +115,7 @@ def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> 
 
 
 def curve_of(run: FinishedRun, method: str) -> pl.DataFrame:
-    """``CURVE_ROWS`` rows of the training curve, without columns that describe the machine; empty without
-    training."""
+    """Rows of the training curve, without columns that describe the machine; empty without training."""
     curve = next((curve.frame for curve in curves(run, method)), pl.DataFrame())
     kept = curve.select(name for name in curve.columns if not re.match(UNKEPT, name))
     return kept.reverse().gather_every(max(1, kept.height // CURVE_ROWS)).reverse()

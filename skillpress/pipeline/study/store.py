@@ -43,8 +43,7 @@ class Record:
     """Rows of ``outcomes_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
-        """Name of a planned run to its record, for runs with a record of the same parameters and seed,
-        whatever the code's revision was."""
+        """Planned run's name to a record with its parameters and seed, whatever the code's revision was."""
         known, defaults = {}, read_yaml(root / DEFAULTS)
         for run in self.runs:
             try:

@@ -190,8 +190,7 @@ class StageRun:
         register_policy(self.run_id, self._params, Path(folder))
 
     def log_parts(self, parts: Mapping[str, str]) -> None:
-        """Tag the run with the parts that the experiment names: parameter to class or function, with the
-        package and version that it comes from."""
+        """Tag the run with parameter to class or function, with its package and version."""
         tags = [RunTag(f"{PART}{parameter}", part) for parameter, part in parts.items()]
         self._client.log_batch(self.run_id, tags=[*tags, RunTag(VERSION, __version__)])
 

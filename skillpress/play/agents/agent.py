@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillpress.core.answers import ask
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import (
+    Agent,
     AgentState,
     Decision,
     DecisionRequest,
@@ -32,7 +34,6 @@ from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import Kind, RewardPart, TokenIds
 from skillpress.play.agents.context import Prompter
-from skillpress.play.agents.decide import decide
 
 _UNASKED = Decision(
     prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", "prompt_too_long")
@@ -123,8 +124,7 @@ class LanguageAgent:
         return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """Return X_{k+1}. After a state without a prompt, the next prompt is rebuilt because it has nothing
-        to extend."""
+        """Return X_{k+1}. After a state without a prompt the next has nothing to extend and is rebuilt."""
         if decision.kind == "reflection":
             return replace(state, attempt="", knowledge=self._own.knowledge(decision.parsed))
         if decision.kind == "summary" and isinstance(self.state_update, SummarizingUpdate):
@@ -209,3 +209,20 @@ class LanguageAgent:
             kind=asked.kind,
             plain_prompt_ids=asked.plain,
         )
+
+
+SECONDS = 600.0
+"""Maximum wait from one decision to the next, unless the caller sets another."""
+
+
+def decide(
+    agent: Agent, states: Sequence[AgentState], seeds: Sequence[int], seconds: float = SECONDS
+) -> list[Decision]:
+    """Return one decision per state, in order. The agent must have no other open requests.
+
+    Raises:
+        UnansweredError: the agent decided nothing for ``seconds``. Open requests are aborted, as after any
+            other error.
+    """
+    asked = zip(states, seeds, strict=True)
+    return ask(agent, [DecisionRequest(key, state, seed) for key, (state, seed) in enumerate(asked)], seconds)

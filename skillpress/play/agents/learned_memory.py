@@ -55,8 +55,7 @@ class Memory(Protocol):
         ...
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """Return the prompt with the kept memory, and with instructions for writing it where the policy needs
-        them."""
+        """The prompt with the kept memory, and with instructions for writing it if the policy needs them."""
         ...
 
     def following(self, thought: str, kept: str) -> str:
@@ -119,13 +118,11 @@ class MemoryText:
     parser: ClassVar[None] = None
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """The prompt with instructions for writing the memory below it. Text renderings already show the
-        notes."""
+        """The prompt with instructions for writing below it. Text renderings show the notes already."""
         return f"{prompt}\n{REQUEST.format(length=self.length)}"
 
     def following(self, thought: str, kept: str) -> str:
-        """The text between the last ``<memory>`` and ``</memory>``, on one line and cut to ``length``
-        characters."""
+        """The text in the last ``<memory>``, on one line and cut to ``length`` characters."""
         _, opened, rest = thought.rpartition(OPEN)
         text, closed, _ = rest.partition(CLOSE)
         return " ".join(text.split())[: self.length].rstrip() if opened and closed else kept
@@ -146,19 +143,16 @@ class MemoryText:
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(Window):
     """Keeps the last ``turns`` turns, and the policy's memory as notes."""
 
-    turns: int | None
-    """Number of turns to keep; None keeps all."""
-    memory: Memory
-    grows: ClassVar[bool] = False
+    memory: Memory = MemoryText(500)
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
         """The next state."""
-        recent = Window(self.turns)(state, thought, action, observation, info)
+        recent = super().__call__(state, thought, action, observation, info)
         return replace(recent, notes=self.memory.following(thought, state.notes))
 
 
@@ -210,8 +204,3 @@ def in_front(response: str) -> ParsedAction:
     words = response.split()
     memory = list(takewhile(WORD.fullmatch, words))
     return replace(plain(" ".join(words[len(memory) :])), thought=" ".join(memory))
-
-
-def learned(turns: int | None, memory: Memory = MemoryText(500)) -> Learned:
-    """Keep the last ``turns`` turns and the policy's own memory."""
-    return Learned(turns, memory)

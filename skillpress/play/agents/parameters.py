@@ -98,8 +98,7 @@ class PolicyParameters(Section):
         return made
 
     def parser_name(self, rendering: Rendering) -> str:
-        """The name of the parser for answers to a rendering's prompts: the rendering's own, unless the
-        section names another."""
+        """The parser of answers to a rendering's prompts: its own, unless the section names another."""
         return rendering.parser if self.parser == RENDERINGS_OWN else self.parser
 
     def make_parser(self, rendering: Rendering) -> Parser:

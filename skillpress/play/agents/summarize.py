@@ -68,8 +68,3 @@ def written(response: str) -> ParsedAction:
         return ParsedAction("", "", "unclosed")
     text = response.rpartition("</think>")[2].strip()
     return ParsedAction(text, "") if text else ParsedAction("", "", "empty")
-
-
-def summarize(turns: int | None) -> Summarize:
-    """Let the policy summarize every ``turns`` turns, or whenever the prompt is full."""
-    return Summarize(turns)

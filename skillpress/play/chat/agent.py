@@ -77,8 +77,7 @@ class ChatAgent:
         return [(key, self._asked.pop(key).result()) for key in done]
 
     def abort(self) -> None:
-        """Forget all open requests. Requests that were already sent are paid for, and their answers are
-        dropped."""
+        """Forget all open requests. Those already sent are paid for, and their answers are dropped."""
         for answer in self._asked.values():
             answer.cancel()
         self._asked.clear()
@@ -104,8 +103,7 @@ class ChatAgent:
         return update(state, parsed.thought, parsed.action, observation, info)
 
     def _answer(self, answer: Future[Decision], request: DecisionRequest) -> None:
-        """Ask the server, in a thread. An exception becomes the future's result; the client enforces the
-        deadline."""
+        """Ask the server, in a thread. The client enforces the deadline; the future gets exceptions."""
         if not answer.set_running_or_notify_cancel():
             return
         try:

@@ -112,8 +112,7 @@ def _put_together(events: Iterable[str]) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    """Merge what the chunks say about one field: texts and lists are joined, otherwise the last value
-    counts."""
+    """One field of all chunks: texts and lists are joined, otherwise the last value counts."""
     said = [value for value in values if value is not None]
     if said and all(isinstance(value, str) for value in said):
         return "".join(said)
@@ -171,8 +170,7 @@ def _content(content: Any) -> tuple[str, str, str]:
 
 
 def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), depth: int = 0) -> str:
-    """The text of a string or of a list of parts; of a mapping, the text of the first of these fields that
-    has one."""
+    """The text of a string, of a list of parts, or of a mapping's first field that has one."""
     if isinstance(value, str):
         return value
     if depth == DEEPEST:

@@ -35,8 +35,7 @@ class Reply:
 
 
 class Connection:
-    """A connection that many threads can use. It follows no redirects, so prompts and the key reach only the
-    named server."""
+    """For many threads. It follows no redirects, so prompts and key reach only the named server."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         """Args:

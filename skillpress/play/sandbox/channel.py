@@ -48,8 +48,7 @@ class Channel:
         return sum(output.total for output in self._outputs.values())
 
     def capture(self, characters: int) -> tuple[Captured, Captured]:
-        """Start to collect stdout and stderr in the returned objects, which show up to ``characters`` of
-        each."""
+        """Collect stdout and stderr in the returned objects, which show ``characters`` of each."""
         stdout, stderr = Captured(characters), Captured(characters)
         self._outputs = {self._stdout: stdout, self._stderr: stderr}
         self.taken = 0
@@ -137,7 +136,6 @@ class Channel:
         return True
 
     def _forget(self, descriptor: int) -> None:
-        """Stop watching this descriptor. No process inside holds the other end, so it would be readable for
-        ever."""
+        """Stop watching a descriptor whose other end is closed: it would be readable for ever."""
         with suppress(KeyError):
             self._selector.unregister(descriptor)

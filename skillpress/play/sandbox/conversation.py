@@ -25,8 +25,7 @@ KILLED_BY_KERNEL = (
 COMMAND_KILLED = tuple(
     f"the command ended with exit code {code}" for code in (128 + signal.SIGKILL, -signal.SIGKILL)
 )
-"""The runner's errors for a command that was killed: as reported by the shell, or because the shell was
-killed."""
+"""The runner's errors for a killed command, by the shell's report or because the shell was killed."""
 STATE_LOST = "The sandbox was ended: its variables, files and processes are lost."
 
 
@@ -162,8 +161,7 @@ class Conversation:
         return (self._limits.disk_mb << 20) + 2048 * self._limits.inodes
 
     def _ended_by_limits(self) -> bool:
-        """Interrupt code that exceeds its limits and, if that does not help, end the sandbox. Return whether
-        it was ended."""
+        """Interrupt code beyond its limits, or end the sandbox if that did not help; whether it did."""
         now, reason = time.monotonic(), ""
         if now >= self._ends_at:
             reason = "The time for this task is over."

@@ -23,8 +23,7 @@ INSIDE = "/opt/python"
 USR = Path("/usr")
 PACKAGES = ("site-packages", "dist-packages")
 FOR_BUILDING = "config-*"
-"""The folder with an interpreter's build configuration. Only building extensions needs it, which happens on
-the host."""
+"""The folder with a build configuration, which only the host needs, to build extensions."""
 EMPTY_BYTES = 4096
 """The smallest size of a folder in memory."""
 

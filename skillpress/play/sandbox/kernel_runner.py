@@ -150,8 +150,7 @@ class Client:
             raise KernelEndedError
 
     def _await_kernel(self) -> None:
-        """Wait until the kernel has answered on both channels: earlier messages that it publishes are
-        lost."""
+        """Wait for answers on both channels: what the kernel publishes before is lost."""
         kinds: set[str] = set()
         while not {"kernel_info_reply", "status"} <= kinds:
             self.send("shell", "kernel_info_request", {})
@@ -248,8 +247,7 @@ class KernelInterpreter(Interpreter):
                 )
 
     def _answer_to(self, content: Message) -> str:
-        """The reply to a tool call. Requests for keyboard input get the end of a file, since there is no
-        user."""
+        """The reply to a tool call. Requests for keyboard input get an end of file."""
         _, mark, call = content["prompt"].partition(self._mark)
         if not mark:
             return END_OF_INPUT

@@ -26,8 +26,7 @@ class Answer:
     """The answer to a request."""
 
     number: str
-    """The number of the request that it answers. The host draws it at random, so only a process that has read
-    the request knows it."""
+    """The request's random number, which only a process that has read the request knows."""
     result: str | None
     """The value of the last expression as text; None if there is none."""
     error: str | None
@@ -36,8 +35,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of one of the host's tools. The arguments may be any JSON; the tool's annotations are used to
-    check them."""
+    """A call of a tool of the host, whose annotations are used to check the arguments (any JSON)."""
 
     name: str
     args: list[Any]

@@ -23,8 +23,7 @@ from skillpress.play.sandbox.messages import Report
 from skillpress.play.sandbox.walls import Walls
 
 DESCRIPTORS = 128
-"""Maximum number of open files of one process inside. Pipes and sockets hold memory that belongs to no
-process."""
+"""Open files of one process inside; pipes and sockets hold memory that belongs to no process."""
 END_SECONDS = 30.0
 """Maximum time until killed processes have ended on a busy machine; it usually takes about 10 ms."""
 

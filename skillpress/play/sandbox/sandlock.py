@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from skillpress.play.sandbox.bubblewrap import NO_BYTECODE, RUNNER
+from skillpress.play.sandbox.bubblewrap import RUNNER, VARIABLES
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 from skillpress.play.sandbox.processes import children_of_all, tree
@@ -155,23 +155,13 @@ class Sandlock(Walls):
                     )
 
     def _policy(self, folders: Sequence[Path]) -> dict[str, object]:
-        """The policy given to sandlock. These folders can be read in addition to those that all sandboxes
-        read."""
+        """The policy for sandlock. These folders are readable beside those that all sandboxes read."""
         return {
             "fs_readable": [*READABLE, *map(str, folders), str(self._runner)],
             "fs_writable": [*map(str, self._writable), *DEVICES],
             "cwd": self.home,
             "clean_env": True,
-            "env": {
-                "PATH": "/usr/bin:/bin",
-                "HOME": self.home,
-                "TMPDIR": str(self._writable[1]),
-                "USER": "agent",
-                "LANG": "C.UTF-8",
-                "TZ": "UTC",
-                "OMP_NUM_THREADS": "1",
-                **NO_BYTECODE,
-            },
+            "env": {"HOME": self.home, "TMPDIR": str(self._writable[1]), **VARIABLES},
             "no_coredump": True,
             "max_processes": self._limits.processes,
         }
@@ -192,8 +182,7 @@ def sandlock_package() -> Path:
 
 
 def _open_in(processes: Sequence[int]) -> tuple[int, int]:
-    """Return (bytes of files that no longer have a name, number of sockets) that are open in these
-    processes."""
+    """(bytes of files without a name, number of sockets) that are open in these processes."""
     files, sockets = {}, set()
     for pid in processes:
         with suppress(OSError):  # it has ended

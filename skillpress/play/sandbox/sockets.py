@@ -13,16 +13,14 @@ from pathlib import Path
 BUFFER_BYTES = 212_992
 """The size of a socket's buffer if the kernel does not report it."""
 DATAGRAM, QUEUE = b"0002", 12
-"""The kind of sockets that take datagrams, as written in /proc/net/unix, and how many datagrams can wait in
-one."""
+"""The kind of datagram sockets in /proc/net/unix, and how many datagrams can wait in one."""
 MOST_READ = 1 << 20
 """Maximum number of bytes read from the list of sockets. A longer list exceeds the limit anyway."""
 
 
 @functools.cache
 def socket_bytes() -> int:
-    """Maximum number of bytes that one socket may have sent before they are read. Its last message may exceed
-    the buffer by half of it."""
+    """Bytes that a socket may have sent unread: its buffer, and half as much of a last message."""
     try:
         size = int(Path("/proc/sys/net/core/wmem_default").read_text())
     except (OSError, ValueError):

@@ -104,8 +104,7 @@ class Spawner:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the empty mount points. Outside the thread's namespace nothing is mounted on them, so no
-    contents are deleted."""
+    """Remove the mount points, which are empty outside of the thread's namespace."""
     for place in folder.iterdir():
         if place.is_dir():
             place.rmdir()

@@ -14,13 +14,13 @@ Seen = dict[str, object]
 
 @dataclass(frozen=True)
 class Held:
-    """The resources that a sandbox holds now, apart from the memory of its processes."""
+    """The resources that a sandbox holds now."""
 
     inodes: int
     disk_bytes: int
     """Used disk space; 0 if file systems of a fixed size already limit it."""
-    kernel_bytes: int
-    """Maximum kernel memory that its sockets may hold."""
+    memory_bytes: int
+    """Maximum kernel memory that its sockets may hold; the watchdog adds the memory of its processes."""
 
 
 class Walls(ABC):

@@ -92,8 +92,7 @@ class Ranks:
         return [int(value) for value in largest]
 
     def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Replace every gradient by its sum over the ranks, sent in one message. The result has the same bits
-        on all ranks."""
+        """Replace every gradient by its sum over the ranks, in one message, with the same bits on all."""
         if self.size == 1:
             return
         gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
@@ -163,8 +162,7 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
 
 
 def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
-    """The ranks that do not report within ``seconds`` that they are alive. All ranks call this after a
-    failure."""
+    """The ranks that do not report within ``seconds``. All ranks call this after a failure."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() != size:
         return []  # these ranks were not connected yet
     store, until = _get_default_store(), time.monotonic() + seconds

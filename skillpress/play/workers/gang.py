@@ -54,8 +54,7 @@ class Gang:
 
 
 class LostError(RankError):
-    """A rank will not finish its work, so all have to start again. The message names it, its node and its
-    log."""
+    """A rank will not finish, so all must start again; the message names it, its node and log."""
 
 
 def run_gang(

@@ -62,8 +62,7 @@ class RankHost:
         return ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address(), port
 
     def run(self, starts: list[RankStart]) -> Iterator[tuple[int, bytes | int]]:
-        """Start the ranks; yield (rank, message) for each message and (rank, exit code) when a rank has
-        ended."""
+        """Start the ranks; yield (rank, message), and (rank, exit code) when one has ended."""
         talking = {start.rank: self._start(start) for start in starts}
         while talking:
             ready = wait([connection for connection, _ in talking.values()])

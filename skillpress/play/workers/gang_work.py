@@ -26,8 +26,7 @@ def source_key() -> str:
 
 
 def write_work(work: object, file: Path) -> tuple[str, str, str]:
-    """Write the work where all machines see it; return the arguments of a rank: file, its hash, the code's
-    hash."""
+    """Write the work where all machines see it; return file, its hash, and the code's hash."""
     pickled = pickle.dumps(work)
     with atomic_path(file) as temporary:
         temporary.write_bytes(pickled)

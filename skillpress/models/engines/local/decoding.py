@@ -31,8 +31,7 @@ class Prefilled:
     """Number of columns, including padding."""
 
     def columns(self, count: int) -> torch.Tensor:
-        """[prompts, count], True for columns that are not padding, after extending the padding on the left to
-        ``count`` columns."""
+        """[prompts, count], True where there is no padding, extended on the left to ``count`` columns."""
         visible = self.visible
         if visible is None:
             visible = torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=self.lengths.device)

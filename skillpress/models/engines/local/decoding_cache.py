@@ -189,8 +189,7 @@ def _right_aligned(
 def copy_right_aligned(
     memory: torch.Tensor, parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int
 ) -> None:
-    """Copy the rows of all parts to the first rows of ``memory``, [rows, heads, at least ``columns``, size].
-    Each row ends at column ``columns``."""
+    """Copy all parts' rows to ``memory``, [rows, heads, >= columns, size]; each ends at ``columns``."""
     first = 0
     for part, chosen in zip(parts, rows, strict=True):
         padding, last = columns - part.shape[2], first + len(chosen)

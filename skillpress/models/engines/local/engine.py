@@ -56,8 +56,7 @@ CACHE_BYTES = 8 << 30
 """Maximum bytes of keys and values of the rows that are decoded together; further rows wait."""
 
 KEPT_BYTES = 8 << 30
-"""Maximum bytes of keys and values of episodes in flight that are kept from one step to the next, if prompts
-grow."""
+"""Maximum bytes of keys and values that are kept from one step to the next, if prompts grow."""
 
 PADDING_WORK = 10**11
 """Maximum number of multiplications by weights that a CPU may spend on the padding of one pass: a second or
@@ -75,8 +74,7 @@ class LocalEngineCounters:
     prompt_tokens: int = 0
     """Number of tokens of all requested prompts."""
     prefilled_tokens: int = 0
-    """Number of prompt tokens that were computed: each different prompt once, without the tokens of kept
-    sequences."""
+    """Number of prompt tokens computed: each different prompt once, without the tokens of kept sequences."""
     sampled_tokens: int = 0
 
 
@@ -154,8 +152,7 @@ class LocalEngine(BatchEngine):
         return batches
 
     def _fits(self, rows: int, width: int, size: int) -> bool:
-        """Whether rows of this number and size in bytes fit into one batch. If passes cannot be merged, a
-        batch is one pass."""
+        """Whether rows of this number and bytes fit into one batch: one pass, if passes cannot be merged."""
         return size <= CACHE_BYTES and (self._merges or rows * width <= PREFILL_TOKENS)
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
@@ -229,21 +226,18 @@ class LocalEngine(BatchEngine):
     def draw(
         self, logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Draw each row's token at this position of its response; return the tokens and their
-        log-probabilities, [rows] each."""
+        """Draw each row's token at this position; return tokens and log-probabilities, [rows] each."""
         return draw(logits, sampling, seeds, position)
 
     def _keep(self, kept: KeptSequences, tokens: TokenIds, layers: Callable[[], Layers]) -> None:
-        """Keep the keys and values of a sequence, of which only the last token was not fed, if there is
-        room."""
+        """Keep a sequence's keys and values, if there is room. Only its last token was not fed."""
         if kept.make_room(len(tokens) * bytes_per_token(self.model.config, self.model.dtype.itemsize)):
             kept.put(KeptSequence(tokens, layers()))
 
     def _prefilled(
         self, prompts: Sequence[TokenIds], known: dict[TokenIds, KeptSequence], keep_cache: bool
     ) -> list[Prefilled]:
-        """Run passes over different prompts. Prompts that extend kept sequences come after the others, and
-        their kept sequences are consumed."""
+        """Passes over different prompts. Those that extend kept sequences come last and consume them."""
         fresh = [prompt for prompt in prompts if prompt not in known]
         grown = [prompt for prompt in prompts if prompt in known]
         before = [self._taken(known.pop(prompt)) for prompt in grown]

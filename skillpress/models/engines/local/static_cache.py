@@ -101,8 +101,7 @@ class StaticInputs:
     """[rows, vocabulary], the logits after the tokens."""
 
     def step(self, model: PreTrainedModel) -> None:
-        """Write the tokens' keys, values and logits. The step's inputs do not change, so it can be
-        repeated."""
+        """Write the tokens' keys, values and logits. Inputs do not change, so a step can be repeated."""
         self.mask.index_fill_(3, self.column, True)
         output = model(
             input_ids=self.tokens, attention_mask=self.mask, position_ids=self.positions,
@@ -112,8 +111,7 @@ class StaticInputs:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Within the block, use other tokens, positions and masks, which are written to the last column,
-        which no row uses."""
+        """Within the block, use made-up inputs, written to the last column, which no row uses."""
         inputs = (self.tokens, self.positions, self.mask, self.column)
         before = [tensor.clone() for tensor in inputs]
         self.tokens.fill_(1)

@@ -22,8 +22,7 @@ from skillpress.models.engines.local.recorded_step import Record, Step, recorded
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
-"""Maximum number of recorded steps. Beyond it, the least recently used step is dropped and recorded again
-when needed."""
+"""Maximum number of recorded steps; beyond it, the least recently used one is dropped."""
 
 
 class StaticDecoder(Decoder):

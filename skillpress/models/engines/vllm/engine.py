@@ -34,8 +34,7 @@ from skillpress.models.policy.policy import Policy, save_policy
 BATCH_TOKENS = 8192
 """Maximum number of tokens in one step of the scheduler, unless a prompt is longer."""
 BLOCK_TOKENS = 32
-"""Number of tokens in a block of the prefix cache. For prompts that grow by turns, this finds more than
-vLLM's 16."""
+"""Tokens in a block of the prefix cache. For growing prompts this finds more than vLLM's 16."""
 
 SETTINGS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # scheduler in this process: no process can outlive it
@@ -43,8 +42,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-"""vLLM reads them when it is imported. Variables that are already set in the caller's environment take
-precedence."""
+"""vLLM reads them when it is imported. The caller's environment takes precedence."""
 
 CPU_SETTINGS = {
     "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
@@ -194,20 +192,18 @@ class VllmEngine:
                 f"request {request.key}: vLLM ended it ({sampled.finish_reason}) with {len(tokens)} "
                 f"tokens and {len(sampled.logprobs)} log-probabilities"
             )
-        self.prefilled_tokens += len(request.prompt) - (output.num_cached_tokens or 0)
+        cached = output.num_cached_tokens
+        self.prefilled_tokens += len(request.prompt) - (cached or 0)
         rows = zip(sampled.logprobs, tokens, strict=True)
         logprobs = as_logprobs([row[token].logprob for row, token in rows])
         if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
             logprobs = np.zeros_like(logprobs)
-        spans = (WeightSpan(self.version, 0, len(tokens)),)
-        cached = output.num_cached_tokens
-        computed = None if cached is None else len(request.prompt) - cached
         return request.key, Completion(
             token_ids=tokens,
             logprobs=logprobs,
             finish_reason=sampled.finish_reason,
-            weight_spans=spans,
-            prefilled_tokens=computed,
+            weight_spans=(WeightSpan(self.version, 0, len(tokens)),),
+            prefilled_tokens=None if cached is None else len(request.prompt) - cached,
         )
 
 
