@@ -21,11 +21,7 @@ class EngineError(RuntimeError):
 
 
 def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
-    """Refuse a model that is not text-only: vLLM names its weights differently, and asks for its image
-    processor.
-
-    Args:
-        engine: the engine's name in params.yaml.
+    """Refuse a multimodal model for the engine of this name: vLLM names such a model's weights differently.
 
     Raises:
         UserError: the model's configuration has parts.

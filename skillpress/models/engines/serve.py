@@ -118,10 +118,7 @@ class ModelServer:
     """A running server. A context manager, which ends it and all its child processes."""
 
     def __init__(self, options: ServerOptions, log: Path) -> None:
-        """Start the server; it is not ready yet.
-
-        Args:
-            log: the file for its output.
+        """Start the server, whose output goes to the file ``log``; it is not ready yet.
 
         Raises:
             UserError: vLLM is not installed.

@@ -67,11 +67,7 @@ def sample_actions(
     samples: int,
     seed: int,
 ) -> list[SampledMacroPolicy]:
-    """Sample ``samples`` responses of an engine to each prompt and parse them. The engine must have no other
-    open requests.
-
-    Args:
-        read: Parser(Decode(v)): maps a response to its action.
+    """Read ``samples`` responses to each prompt as actions; the engine must have no other open requests.
 
     Raises:
         ValueError: ``samples`` is less than 1.

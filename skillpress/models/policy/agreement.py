@@ -36,11 +36,7 @@ RESPONSES = (3, 1, 5, 2)
 
 
 def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
-    """Refuse a model whose responses the scorer gets wrong.
-
-    Args:
-        model: in the mode in which it is trained.
-        token_limit: maximum number of tokens in one pass of the scorer.
+    """Refuse a model, in the mode in which it is trained, whose responses the scorer gets wrong.
 
     Raises:
         PolicyError: log-probabilities differ by more than rounding.

@@ -167,11 +167,7 @@ class Policy:
 
 
 def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
-    """Load a model folder (or a name on the Hugging Face hub, if one is reachable).
-
-    Args:
-        source: the folder or name.
-        dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
+    """Load a model folder, or a name on the Hugging Face hub, with weights of ``float32`` or ``bfloat16``.
 
     Raises:
         PolicyError: there is no model or only an adapter, a part of its weights is missing, its tokenizer
@@ -315,12 +311,7 @@ def _check(policy: Policy, source: str | Path) -> None:
 
 
 def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:
-    """Refuse a model some of whose weights would be initialized at random.
-
-    Args:
-        report: transformers' report on the loading.
-        model: the model's class.
-    """
+    """Refuse a model some of whose weights would be random, by transformers' report on the loading."""
     missing, reshaped = report["missing_keys"], {name for name, *_ in report["mismatched_keys"]}
     for names, what in ((missing, "no weights"), (reshaped, "weights of another shape")):
         if names:

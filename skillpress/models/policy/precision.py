@@ -20,10 +20,6 @@ from skillpress.core.errors import PolicyError
 def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, Any]) -> None:
     """Refuse a DeepSpeed configuration that trains weights of this type without float32 masters.
 
-    Args:
-        dtype: type of the policy's weights.
-        name: the configuration's name in ``infra/deepspeed``.
-
     Raises:
         PolicyError: the weights are not float32 and the configuration keeps no masters.
     """

@@ -187,15 +187,10 @@ class ResponseScorer(Scorer):
             return first
         cache.batch_select_indices(responses.owner)
         columns = torch.arange(responses.continuations.shape[1], device=responses.prompts.device)
+        following = torch.ones_like(responses.continuations, dtype=torch.bool)
         output = backbone(
             input_ids=responses.continuations,
-            attention_mask=torch.cat(
-                [
-                    prompts.visible[responses.owner],
-                    torch.ones_like(responses.continuations, dtype=torch.bool),
-                ],
-                1,
-            ),
+            attention_mask=torch.cat([prompts.visible[responses.owner], following], 1),
             position_ids=responses.prompt_lengths[responses.owner][:, None] + columns,
             past_key_values=cache,
             use_cache=True,

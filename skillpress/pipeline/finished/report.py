@@ -42,10 +42,7 @@ BENCHMARK = Path("benchmarks/results/dictionary.json")
 
 
 def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
-    """The report of the experiment in the working directory.
-
-    Args:
-        episodes_page: name of the page with a sample of its episodes, beside the report.
+    """The report of the experiment here; ``episodes_page`` names the page of episodes beside it.
 
     Raises:
         StorageError: a file of the experiment is missing or damaged.

@@ -91,11 +91,7 @@ def kind_of(task: Task) -> str:
 
 
 def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> RecordedRun:
-    """The run's record.
-
-    Args:
-        how: ``revision``, ``wall_seconds`` and ``resumed``.
-    """
+    """The run's record; ``how`` has ``revision``, ``wall_seconds`` and ``resumed``."""
     return RecordedRun(
         id=planned.name,
         benchmark=planned.benchmark,

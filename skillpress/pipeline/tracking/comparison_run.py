@@ -8,7 +8,6 @@ moved below this one. A comparison that was killed and started again continues i
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Param, RunTag
 
 from skillpress.core.resume import content_key
 from skillpress.experiment.params import Params
@@ -27,6 +26,7 @@ from skillpress.pipeline.tracking.runs import (
     create_database,
     experiment_run,
     pipeline_run_id,
+    points,
     put_below,
 )
 
@@ -47,8 +47,8 @@ class ComparisonRun:
 
     def log(self, metrics: Mapping[str, float], files: Iterable[Path]) -> None:
         """Log the results, with their pages."""
-        client, now = MlflowClient(), time.time_ns() // 1_000_000
-        client.log_batch(self.run_id, metrics=[Metric(key, value, now, 0) for key, value in metrics.items()])
+        client = MlflowClient()
+        client.log_batch(self.run_id, metrics=points(metrics))
         for path in files:
             client.log_artifact(self.run_id, str(path))
 

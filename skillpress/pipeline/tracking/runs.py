@@ -139,15 +139,17 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
+def points(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
+    """Metrics as MLflow stores them, with the present time."""
+    now = time.time_ns() // 1_000_000
+    return [Metric(name, float(value), now, step) for name, value in metrics.items()]
+
+
 class StageRun:
     """The nested run of one stage of one experiment."""
 
     def __init__(self, stage: str, params: Params, key: str) -> None:
-        """Find or create the experiment's run, and the stage's below it.
-
-        Args:
-            key: a hash of all that affects the stage's result.
-        """
+        """Find or create both runs; ``key`` is a hash of all that affects the stage's result."""
         self._params, self._stage = params, stage
         self._experiment_id = create_database()
         self._client = MlflowClient()
@@ -159,14 +161,11 @@ class StageRun:
         """Log all metrics of a step in one call; a resumed stage does not log a step twice."""
         if step and step <= self._last_logged(next(iter(metrics))):
             return
-        now = time.time_ns() // 1_000_000
-        values = [Metric(name, float(value), now, step) for name, value in metrics.items()]
-        self._client.log_batch(self.run_id, metrics=values)
+        self._client.log_batch(self.run_id, metrics=points(metrics, step))
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
         """Log final figures, also to the experiment's own run, where experiments are compared."""
-        now = time.time_ns() // 1_000_000
-        values = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
+        values = points(metrics)
         for run_id in (self.run_id, self.parent_id):
             self._client.log_batch(run_id, metrics=values)
 
@@ -176,12 +175,7 @@ class StageRun:
             self._client.log_artifact(run_id, str(path))
 
     def log_episodes(self, rollouts: str | Path, policy: str | Path, most: int) -> None:
-        """Record a sample of a file's episodes as traces.
-
-        Args:
-            policy: a folder with the tokenizer of the policy that played.
-            most: the most episodes to record.
-        """
+        """Record ``most`` episodes as traces; ``policy`` is a folder with the player's tokenizer."""
         record = StageRecord(self._experiment_id, self.run_id, self._stage)
         log_traces(record, Path(rollouts), Path(policy), most)
 

@@ -40,11 +40,7 @@ class MemoryParameters(Section):
     alphabet: NonNegativeInt
 
     def make(self, compact: bool) -> Memory:
-        """Return the memory's format: words of its own alphabet, or text.
-
-        Args:
-            compact: whether the rendering is the compact one, which has no words but its own.
-        """
+        """The memory's format: words of its own alphabet in ``compact`` prompts, else text."""
         return MemoryWords(self.length, self.alphabet) if compact else MemoryText(self.length)
 
 

@@ -48,8 +48,7 @@ class ChatAgent:
         reward: StepReward,
         at_once: int,
     ) -> None:
-        """Args:
-        at_once: maximum number of open requests."""
+        """``at_once`` is the maximum number of open requests."""
         self._client, self._rendering, self._parse = client, rendering, parse
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")

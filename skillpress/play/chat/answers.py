@@ -50,11 +50,7 @@ NOT_JSON = object()
 
 
 def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
-    """Return the outcome that a reply to a chat completion represents.
-
-    Args:
-        sent: the request's parameters, apart from model and messages.
-    """
+    """The outcome of a reply; ``sent`` are the request's parameters, apart from model and messages."""
     found = parsed(reply.body)
     if reply.status // 100 != 2 or error_of(found) is not None:
         return read_error(reply, found, sent)

@@ -51,8 +51,7 @@ class ChatClient:
     """Asks one server; safe to use from many threads."""
 
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
-        """Args:
-        journal: file to which every answer's token counts are appended."""
+        """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
         self._journal, self._connection = Journal(journal), Connection(server.headers)
         self._form = Form(frozenset(server.omit))
@@ -96,10 +95,7 @@ class ChatClient:
         return offers[0].name
 
     def ask(self, prompt: str, seed: int, what: str) -> Answer:
-        """Return the model's answer to a prompt.
-
-        Args:
-            what: names the request in errors, such as ``task 54=1,2,28,80, step 3``.
+        """The model's answer; ``what`` names the request in errors, as in ``task 54=1,2,28,80, step 3``.
 
         Raises:
             ChatError: the server refused, or did not answer within ``deadline_seconds``.

@@ -38,8 +38,7 @@ class Connection:
     """For many threads. It follows no redirects, so prompts and key reach only the named server."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """Args:
-        headers: sent with every request."""
+        """``headers`` are sent with every request."""
         self._loop, self._lock, self._closed = asyncio.new_event_loop(), threading.Lock(), False
         self._client = httpx.AsyncClient(
             headers=dict(headers), timeout=None, limits=httpx.Limits(max_connections=None)

@@ -183,10 +183,7 @@ def explain(said: str) -> str:
 
 
 def probe(bwrap: Path | None = None) -> None:
-    """Test whether sandboxes can be built here; takes about 20 ms.
-
-    Args:
-        bwrap: the program; None uses the result of ``find_bwrap``.
+    """Test in 20 ms whether sandboxes can be built here, by default with the result of ``find_bwrap``.
 
     Raises:
         SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
@@ -243,11 +240,7 @@ PROCESSES = 3
 
 
 def room(settings: Path = SETTINGS) -> tuple[int, str]:
-    """How many sandboxes one user may have at once, and the name of the quota that sets this limit.
-
-    Args:
-        settings: the folder in which the kernel shows its quotas of namespaces.
-    """
+    """How many sandboxes one user may have, and the quota in ``settings`` that sets this limit."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     most = sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
     found = {"ulimit -u": most // PROCESSES}

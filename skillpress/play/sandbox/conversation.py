@@ -63,10 +63,7 @@ class Conversation:
         self._kernel_kills = watchdog().kernel_kills
 
     def hold(self, messages: Sequence[Message], archive: bytearray | None = None) -> Execution:
-        """Send these messages and wait for their one answer.
-
-        Args:
-            archive: collects an archive that arrives in pieces; None if no archive was requested.
+        """Send messages and wait for their one answer; ``archive`` collects the pieces of one, if requested.
 
         Raises:
             SandboxLostError: the sandbox was killed from outside.

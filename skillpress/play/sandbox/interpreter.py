@@ -66,11 +66,7 @@ class Interpreter:
         return {_inside(path, folder): content for path, content in replaced.items()}
 
     def mounts(self, shown: Callable[[Path], Path]) -> Iterator[str]:
-        """Yield bwrap's arguments that make the interpreter appear, except for the replaced files.
-
-        Args:
-            shown: maps a path to where the user who starts bwrap finds it.
-        """
+        """bwrap's arguments for all but the replaced files; ``shown`` maps a path to where bwrap finds it."""
         if self.folder is not None:
             found, name = shown(self.folder), self.executable.name
             if self.inside not in self.replaced:

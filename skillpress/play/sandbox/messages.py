@@ -7,7 +7,6 @@ that breaks a rule is a ``FrameError``, which ends the sandbox that sent it and 
 from __future__ import annotations
 
 import base64
-import binascii
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,56 +58,35 @@ def understood(message: Message) -> Said:
     Raises:
         FrameError: it is none of the four kinds, or one of its fields is invalid.
     """
-    if "done" in message:
-        return _answer(message)
-    if "call" in message:
-        return _call(message)
-    if "piece" in message:
-        return _piece(message)
-    if "walls" in message:
-        return _report(message)
+    match message:
+        case {"done": str(number)}:
+            error = _text(message, "error")
+            if error is not None and not error.strip():
+                raise FrameError("an answer's error is blank")
+            return Answer(number, _text(message, "result"), error)
+        case {"done": _}:
+            raise FrameError("an answer's number is not text")
+        case {"call": str(name), "args": list(args), "kwargs": dict(kwargs)}:
+            return Call(name, args, kwargs)
+        case {"call": _}:
+            raise FrameError("a call of a tool is not a name, a list and an object")
+        case {"piece": str(text)}:
+            try:
+                return Piece(base64.b64decode(text, validate=True))
+            except ValueError:
+                raise FrameError("a piece of an archive is not base64") from None
+        case {"piece": _}:
+            raise FrameError("a piece of an archive is not text")
+        case {"walls": dict(walls)}:
+            return Report(walls)
+        case {"walls": _}:
+            raise FrameError("the interpreter did not say what it sees")
     raise FrameError("a message is neither an answer nor a call of a tool")
-
-
-def _answer(message: Message) -> Answer:
-    number = message["done"]
-    if not isinstance(number, str):
-        raise FrameError("an answer's number is not text")
-    error = _text(message, "error")
-    if error is not None and not error.strip():
-        raise FrameError("an answer's error is blank")
-    return Answer(number, _text(message, "result"), error)
 
 
 def _text(message: Message, field: str) -> str | None:
     """A field that is a text or null."""
     value = message.get(field)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise FrameError(f"an answer's {field} is not text")
-    return value
-
-
-def _call(message: Message) -> Call:
-    name, args, kwargs = message["call"], message.get("args"), message.get("kwargs")
-    if not (isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)):
-        raise FrameError("a call of a tool is not a name, a list and an object")
-    return Call(name, args, kwargs)
-
-
-def _piece(message: Message) -> Piece:
-    text = message["piece"]
-    if not isinstance(text, str):
-        raise FrameError("a piece of an archive is not text")
-    try:
-        return Piece(base64.b64decode(text, validate=True))
-    except (binascii.Error, ValueError):
-        raise FrameError("a piece of an archive is not base64") from None
-
-
-def _report(message: Message) -> Report:
-    walls = message["walls"]
-    if not isinstance(walls, dict):
-        raise FrameError("the interpreter did not say what it sees")
-    return Report(walls)
+    if value is None or isinstance(value, str):
+        return value
+    raise FrameError(f"an answer's {field} is not text")

@@ -284,11 +284,7 @@ def take_socket(descriptor: int) -> socket.socket:
 
 
 def walls(outside: str | None) -> Message:
-    """The facts that the host checks before it trusts the walls.
-
-    Args:
-        outside: a file that must not be readable; None if no file outside can be named.
-    """
+    """The facts that the host checks first; a file ``outside``, if one is named, must not be readable."""
     with open("/proc/self/status") as status:
         parts = [line.partition(":") for line in status]
     lines = {name: value.strip() for name, _, value in parts}

@@ -197,12 +197,7 @@ def _open_in(processes: Sequence[int]) -> tuple[int, int]:
 
 
 def refusal(release: str, version: int) -> str:
-    """Why a kernel is not sufficient for these walls; empty if it is.
-
-    Args:
-        release: as shown by ``uname -r``.
-        version: version of Landlock; 0 if there is none.
-    """
+    """Why a kernel (``uname -r``, Landlock's version or 0) does not suffice; empty if it does."""
     number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     if number < OLDEST_KERNEL:
         return (

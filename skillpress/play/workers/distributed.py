@@ -76,20 +76,19 @@ class Ranks:
         if self.size == 1:
             return values
         total = torch.tensor(list(values.values()), dtype=torch.float64)
-        if torch.distributed.get_backend() == "nccl":
-            total = total.to(self.device)
-        torch.distributed.all_reduce(total)
-        return dict(zip(values, total.tolist(), strict=True))
+        return dict(zip(values, self._reduced(total, torch.distributed.ReduceOp.SUM), strict=True))
 
     def maximum(self, values: Sequence[int]) -> list[int]:
         """The largest of each value over the ranks."""
         if self.size == 1:
             return list(values)
-        largest = torch.tensor(values)
+        return self._reduced(torch.tensor(values), torch.distributed.ReduceOp.MAX)
+
+    def _reduced(self, values: torch.Tensor, how: torch.distributed.ReduceOp.RedOpType) -> list[Any]:
         if torch.distributed.get_backend() == "nccl":
-            largest = largest.to(self.device)
-        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
-        return [int(value) for value in largest]
+            values = values.to(self.device)
+        torch.distributed.all_reduce(values, how)
+        return values.tolist()
 
     def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
         """Replace every gradient by its sum over the ranks, in one message, with the same bits on all."""

@@ -31,11 +31,7 @@ class StaticDecoder(Decoder):
     name = "static"
 
     def __init__(self, model: PreTrainedModel, recorder: Callable[[], Record]) -> None:
-        """Allocate nothing yet.
-
-        Args:
-            recorder: returns a function that records steps of the same memory.
-        """
+        """``recorder`` returns a function that records steps of the same memory. Nothing is allocated yet."""
         self._model = model
         self._recorder = recorder
         self._memory: StaticMemory | None = None

@@ -124,11 +124,7 @@ class Server:
 
 
 async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None:
-    """Return if the server fits.
-
-    Args:
-        longest: maximum number of tokens of a prompt and its response together.
-        dtype: the policy's type.
+    """Return if the server takes ``longest`` tokens of prompt and response, in the policy's ``dtype``.
 
     Raises:
         UserError: it does not answer or does not fit; the message says how to start one that does.

@@ -94,10 +94,7 @@ class ServerEngine:
     def __init__(
         self, policy: Policy, demand: EngineDemand, urls: Sequence[str], answer_seconds: float
     ) -> None:
-        """Connect to the servers and give them the policy's weights.
-
-        Args:
-            answer_seconds: maximum time for one response, or one update of the weights.
+        """Connect to the servers and give them the weights; each answer may take ``answer_seconds``.
 
         Raises:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.

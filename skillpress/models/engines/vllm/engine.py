@@ -58,10 +58,7 @@ class VllmEngine:
     """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
-        """Start vLLM on the policy, which takes about ten seconds.
-
-        Args:
-            cache_gib: memory for keys and values, in GiB.
+        """Start vLLM on the policy (about ten seconds), with ``cache_gib`` GiB for keys and values.
 
         Raises:
             UserError: vLLM is not installed.
