@@ -265,8 +265,7 @@ def _environment(ours: Mapping[str, str], on_gpu: bool, scratch: Path) -> dict[s
 
 
 def _end_with_this_process() -> Callable[[], object] | None:
-    """The function that a child runs before it becomes the server. It makes the system kill the child when
-    the thread that started it ends."""
+    """Run in the child: the system kills it when the thread that started it ends."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl  # looked up here: no library may be loaded after the fork

@@ -35,8 +35,7 @@ class MacroPolicy:
     responses: int
     """Number of responses that were read."""
     response_entropy: float
-    """H(v | X) in nats as far as it was summed, with the mass left out counted as one response. If an action
-    has two tokenisations or wordings, it is larger than H(A | X)."""
+    """H(v | X) in nats as summed, the rest as one response; above H(A | X) if wordings differ."""
 
     def probability(self, action: str) -> Bounds:
         """Bounds of pi(action | X)."""

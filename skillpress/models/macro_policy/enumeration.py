@@ -75,8 +75,7 @@ class Enumeration:
     cut: float = 1e-4
     """Branches with a lower probability are not followed."""
     budget: int | None = None
-    """Maximum number of tokens in all forward passes of a call together; None for no limit. The likeliest
-    prefixes of each length are followed as far as it lasts."""
+    """Tokens of all passes of a call; the likeliest prefixes of each length come first. None: no limit."""
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[TokenIds]) -> list[MacroPolicy]:

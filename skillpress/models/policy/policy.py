@@ -91,16 +91,12 @@ class Policy:
         ]
 
     def encode_response(self, response: str) -> TokenIds:
-        """Token ids of a complete response as the model should write it: without what its prompt has opened,
-        and closed by a stop token unless it ends with one already."""
+        """Token ids of a complete response, without what its prompt has opened, closed by a stop token."""
         ids = self.encode_beginning(response)
         return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
 
     def encode_beginning(self, text: str) -> TokenIds:
-        """Token ids of the beginning of a response, without what its prompt has opened.
-
-        If the prompt has opened a thought and the response has none, the thought is closed first.
-        """
+        """Token ids of a response's beginning; a thought that the prompt has opened is closed first."""
         opening = self._opening
         if opening and text.startswith(THOUGHT):
             text = text.removeprefix(opening).removeprefix(THOUGHT)

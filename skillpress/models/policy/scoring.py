@@ -66,10 +66,7 @@ class Responses:
 
 
 def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "cpu") -> Responses:
-    """(prompt, response) pairs as one padded batch with every different prompt once.
-
-    A pair whose prompt extends the previous pair belongs to the same sequence.
-    """
+    """Pairs as one padded batch with every prompt once; one that extends the last joins its sequence."""
     known = Pairs.of(pairs)
     firsts = [known.rows[chain.start][0] for chain in known.chains]
     place = {prompt: index for index, prompt in enumerate(dict.fromkeys(firsts))}
@@ -169,8 +166,7 @@ class ResponseScorer(Scorer):
         return self._everywhere(responses)[responses.predicting]
 
     def _everywhere(self, responses: Responses) -> torch.Tensor:
-        """Final hidden states: those at the end of each sequence's prompt, then those of all
-        continuation tokens, [sequences + sequences x width, hidden]."""
+        """[sequences + sequences x width, hidden] final states: of prompts' ends, then of continuations."""
         backbone = self.model.base_model
         continued = responses.continuations.shape[1] > 0
         cache = DynamicCache(config=self.model.config) if continued else None
@@ -215,10 +211,7 @@ class _Prompts:
 
     @classmethod
     def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
-        """The prompts, padded on the right, where causality hides the padding, or on the left.
-
-        A sliding window counts columns, so it needs a prompt's end next to its continuation.
-        """
+        """Padded on the right, hidden by causality, or on the left, as a sliding window needs."""
         tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
         width = tokens.shape[1]
         columns = torch.arange(width, device=tokens.device)

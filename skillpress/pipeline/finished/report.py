@@ -27,9 +27,16 @@ from skillpress.pipeline.files import (
     START,
     TRAINED,
 )
-from skillpress.pipeline.finished.effect import ADVICE, Effect, effect
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
-from skillpress.pipeline.finished.results import comparisons, curves, policy_results, scaling
+from skillpress.pipeline.finished.results import (
+    ADVICE,
+    Effect,
+    comparisons,
+    curves,
+    effect,
+    policy_results,
+    scaling,
+)
 from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.revision import revision
 from skillpress.show.report.data import Example, ExampleStep, ReportData

@@ -77,35 +77,29 @@ class FinishedRun:
         Raises:
             RunsError: its parameters describe a control for which the paper has no column.
         """
-        params = self.params
+        params, skills, shaping = self.params, self.params.skills, self.params.reward.shaping
         if params.training.steps == 0:
             return VANILLA
-        if params.algorithm.name != "grpo":
-            raise RunsError(
-                f"{self.folder}: algorithm.name is {params.algorithm.name!r}; the paper's tables have a "
-                "place for 'grpo' alone"
-            )
-        if params.skills.library is not None:
+        self._only("algorithm.name", params.algorithm.name, "grpo")
+        if skills.library is not None:
             raise RunsError(
                 f"{self.folder}: skills.library is set; the paper's tables have no place for it, and Table "
                 "11 is measured in the run's own report"
             )
-        if params.reward.shaping == "none":
-            return "grpo"
-        if params.reward.shaping == "round_length":
-            return "round_length"
-        if params.reward.shaping != "segcost":
-            raise RunsError(
-                f"{self.folder}: reward.shaping is {params.reward.shaping!r}; the paper's tables have a "
-                "place for 'none', 'round_length' and 'segcost' alone"
-            )
-        for key, papers in (("search", "greedy"), ("closure", "none")):
-            if (value := getattr(params.skills, key)) != papers:
-                raise RunsError(
-                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
-                    f"{papers!r} alone"
-                )
+        self._only("reward.shaping", shaping, "none", "round_length", "segcost")
+        if shaping != "segcost":
+            return "grpo" if shaping == "none" else shaping
+        self._only("skills.search", skills.search, "greedy")
+        self._only("skills.closure", skills.closure, "none")
         return "segcost" if params.skills.buffer else "segcost_no_buffer"
+
+    def _only(self, key: str, value: str, *papers: str) -> None:
+        *others, last = map(repr, papers)
+        if value not in papers:
+            raise RunsError(
+                f"{self.folder}: {key} is {value!r}; the paper's tables have a place for "
+                f"{' and '.join([', '.join(others), last] if others else [last])} alone"
+            )
 
     @property
     def last_dictionary(self) -> dict[tuple[str, ...], int] | None:

@@ -103,7 +103,7 @@ def reproduce(
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        from skillpress.pipeline.finished.effect import (
+        from skillpress.pipeline.finished.results import (
             effect_line,  # takes seconds to import, which only a finished run should spend
         )
 

@@ -43,8 +43,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Name such as ``grpo-seed1``; empty for an unchanged params.yaml. An overlay in another folder than
-        params/ adds a hash of its path, as in ``grpo-5f3a9c``."""
+        """Name such as ``grpo-seed1``; empty without changes; a hash of the path for overlays elsewhere."""
         parts = [_overlay_name(overlay) for overlay in self.overlays]
         return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
 

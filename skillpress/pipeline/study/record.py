@@ -45,8 +45,7 @@ class RecordedRun:
     """A finished run, without the outcomes of its test tasks."""
 
     id: str
-    """Name of the run, unique in the record: ``countdown-grpo-seed10``. It gets a number if the plan has
-    changed and an older run has that name."""
+    """Unique name such as ``countdown-grpo-seed10``, with a number if an older run has it."""
     benchmark: str
     method: str
     seed: int
@@ -68,8 +67,7 @@ class RecordedRun:
     probes: Columns
     """Results of ``training.probe`` at every probed step, for each whole split; empty without probes."""
     behavior: Mapping[str, Mapping[str, Sequence[Any]]]
-    """Policy to ``<paper's table>/<figure>`` to its value (None without an episode), the number of episodes
-    it is computed from, and its unit."""
+    """Policy to ``<paper's table>/<figure>`` to value (None without episodes), their number, and unit."""
 
 
 def outcomes_of(run: FinishedRun) -> pl.DataFrame:

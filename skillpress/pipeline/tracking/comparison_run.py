@@ -25,6 +25,7 @@ from skillpress.pipeline.tracking.runs import (
     PARENT_VARIABLE,
     create_database,
     experiment_run,
+    first_run,
     pipeline_run_id,
     points,
     put_below,
@@ -64,9 +65,9 @@ def comparison_run(name: str, parameters: Mapping[str, Any], flow_run: str = "")
     client, experiment_id = MlflowClient(), create_database()
     key = content_key({"comparison": name, **parameters}, [])
     unfinished = f"tags.`{KEY}` = '{key}' AND attributes.status != 'FINISHED'"
-    found = client.search_runs([experiment_id], unfinished, max_results=1)
-    if found:
-        run_id = str(found[0].info.run_id)
+    found = first_run(client, experiment_id, unfinished)
+    if found is not None:
+        run_id = str(found.info.run_id)
         client.update_run(run_id, status="RUNNING")
     else:
         tags = {"level": "comparison", "dvc.rev": revision(), KEY: key}

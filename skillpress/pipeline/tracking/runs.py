@@ -224,7 +224,8 @@ class StageRun:
         tags |= {f"dvc.dep.{path}": digest for path, digest in data_hashes(stage).items()}
         flow_run = os.environ.get(FLOW_RUN_VARIABLE)
         same = [f"tags.`{name}` = '{value}'" for name, value in own.items()]
-        found = self._search(" AND ".join([*same, "attributes.status != 'FINISHED'"]))
+        same.append("attributes.status != 'FINISHED'")
+        found = first_run(self._client, self._experiment_id, " AND ".join(same))
         if found is not None:
             self._client.update_run(found.info.run_id, status="RUNNING")
             run_id = str(found.info.run_id)
@@ -234,10 +235,6 @@ class StageRun:
             for run in (run_id, self.parent_id):
                 self._client.log_batch(run, tags=[RunTag("prefect.flow_run_id", flow_run)])
         return run_id
-
-    def _search(self, query: str) -> Run | None:
-        found = self._client.search_runs([self._experiment_id], query, max_results=1)
-        return found[0] if found else None
 
     def _last_logged(self, metric: str) -> int:
         if self._logged_until is None:
@@ -252,6 +249,11 @@ class StageRun:
 def experiment_run(client: MlflowClient, experiment_id: str, identity: str) -> Run | None:
     """The run of the experiment with this identity; None if it has recorded nothing."""
     query = f"tags.pipeline_run_id = '{identity}' AND tags.level = 'experiment'"
+    return first_run(client, experiment_id, query)
+
+
+def first_run(client: MlflowClient, experiment_id: str, query: str) -> Run | None:
+    """The first run that MLflow's search finds; None if there is none."""
     found = client.search_runs([experiment_id], query, max_results=1)
     return found[0] if found else None
 

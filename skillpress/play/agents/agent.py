@@ -79,11 +79,7 @@ class LanguageAgent:
         return self.engine.promises.lockstep
 
     def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
-        """Return (thought, action) for one state.
-
-        The action is empty if none could be parsed. It is also empty if a summary is due; the thought is then
-        the summary.
-        """
+        """(thought, action), which is empty if none was parsed, or if a summary is due: the thought then."""
         (decision,) = decide(self, [state], [seed])
         return decision.parsed.thought, decision.parsed.action
 

@@ -21,8 +21,7 @@ from skillpress.core.interface import AgentState, Rendering, Turn
 from skillpress.core.trajectory import TokenIds
 
 LONGEST_PAST = 1000
-"""Earlier observations and actions of at most this many characters are never shortened. Those of text games
-are shorter than this; the output of code may be longer."""
+"""Earlier texts of up to this many characters are never shortened; those of text games are shorter."""
 
 MOST = 0.75
 """Share of the budget above which turns are summarized; the next prompt might not fit."""
@@ -38,8 +37,7 @@ class Prompter:
     budget: int
     """Maximum number of tokens in a prompt."""
     extend: Callable[[Sequence[TokenIds], Sequence[str]], list[TokenIds]] | None = None
-    """Maps (prompts with their responses, the texts that follow) to longer prompts that begin with exactly
-    those tokens. None if every prompt is rebuilt."""
+    """(prompts with their responses, what follows) to prompts that begin so; None rebuilds all."""
     request: str = ""
     """An additional request, placed below the rendering's text. Prompts with a request are always rebuilt."""
 

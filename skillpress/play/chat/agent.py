@@ -129,8 +129,7 @@ def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
 
 
 def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
-    """The parsed answer, with the server's reason as ``invalid`` if the answer did not end by itself. The
-    parser's reason would be misleading."""
+    """The parsed answer; ``invalid`` is the server's reason, not the parser's, if it was cut short."""
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
 
 

@@ -20,8 +20,8 @@ from typing import ClassVar
 
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+from skillpress.play.sandbox.processes import namespace_bytes
 from skillpress.play.sandbox.seccomp import seccomp_program
-from skillpress.play.sandbox.sockets import namespace_bytes
 from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 

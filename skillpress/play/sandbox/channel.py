@@ -10,8 +10,7 @@ import time
 from collections import deque
 from contextlib import suppress
 
-from skillpress.play.sandbox.frames import FrameReader, Message, encode
-from skillpress.play.sandbox.messages import Said, understood
+from skillpress.play.sandbox.messages import FrameReader, Message, Said, encode, understood
 from skillpress.play.sandbox.output import Captured
 
 READ_BYTES = 1 << 16
@@ -113,8 +112,7 @@ class Channel:
         self._waiting.extend(map(understood, self._frames.feed(data)))
 
     def _first(self) -> bytes:
-        """Read the first bytes and their sender's credentials. Later reads leave no space for ancillary data,
-        such as descriptors, so the kernel drops it."""
+        """Read the first bytes and who sent them; later reads leave no room for descriptors."""
         space = socket.CMSG_SPACE(CREDENTIALS.size)
         data, ancillary, _, _ = self._connection.recvmsg(READ_BYTES, space, socket.MSG_DONTWAIT)
         for level, kind, content in ancillary:

@@ -8,9 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillpress.play.sandbox.frames import FrameError, Message
 from skillpress.play.sandbox.limits import Limits, SandboxLostError
-from skillpress.play.sandbox.messages import Answer, Call, Piece, Said
+from skillpress.play.sandbox.messages import Answer, Call, FrameError, Message, Piece, Said
 from skillpress.play.sandbox.output import cut_in_the_middle
 from skillpress.play.sandbox.process import SandboxProcess
 from skillpress.play.sandbox.processes import kernel_kills

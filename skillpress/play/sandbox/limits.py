@@ -58,8 +58,7 @@ class Limits:
     shown_characters: int = 10_000
     """Maximum length of each of stdout, stderr, result and error. Longer texts are cut in the middle."""
     ip_sockets: bool = False
-    """Whether code may create sockets of IPv4 and IPv6. They reach only the sandbox's own loopback, and the
-    kernel memory that they hold is not counted."""
+    """Whether code may make IPv4 and IPv6 sockets: on its own loopback, with uncounted memory."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -29,8 +29,7 @@ PIECE_BYTES = 256 << 10
 
 
 Backend = Literal["bubblewrap", "jupyter", "sandlock"]
-"""``bubblewrap``: namespaces and seccomp. ``jupyter``: the same with a Jupyter kernel inside. ``sandlock``:
-Landlock and seccomp, which is weaker."""
+"""Namespaces and seccomp; the same around a Jupyter kernel; Landlock and seccomp, which is weaker."""
 
 BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
     "bubblewrap": Bubblewrap,
@@ -51,10 +50,7 @@ def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
 
 
 class Sandbox:
-    """One interpreter and its processes. Use it from one thread at a time, for one episode.
-
-    As a context manager it is ended at the end of the block.
-    """
+    """One interpreter, for one thread and one episode; a context manager that ends it."""
 
     def __init__(self, limits: Limits, process: SandboxProcess, backend: Backend) -> None:
         """Use ``start`` instead."""

@@ -27,9 +27,8 @@ from typing import ClassVar
 from skillpress.play.sandbox.bubblewrap import RUNNER, VARIABLES
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
-from skillpress.play.sandbox.processes import children_of_all, tree
+from skillpress.play.sandbox.processes import children_of_all, socket_bytes, tree
 from skillpress.play.sandbox.seccomp import seccomp_program
-from skillpress.play.sandbox.sockets import socket_bytes
 from skillpress.play.sandbox.spawner import NOBODY, spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 

@@ -44,7 +44,7 @@ def seccomp_program(ip_sockets: bool) -> bytes:
 
     ``clone3`` fails with ENOSYS, since a filter cannot see its flags; libc then uses ``clone``. A request for
     larger socket buffers succeeds without any effect, as a kernel may grant less than the request. So the
-    maximum content of a socket is known (``sockets.py``).
+    maximum content of a socket is known (``processes.py``).
 
     Args:
         ip_sockets: whether sockets of IPv4 and IPv6 can be made.

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import ValidationError, validate_call
 
 from skillpress.core.errors import UserError
-from skillpress.play.sandbox.frames import Message
 from skillpress.play.sandbox.limits import ToolError
-from skillpress.play.sandbox.messages import Call
+from skillpress.play.sandbox.messages import Call, Message
 from skillpress.play.sandbox.output import cut_in_the_middle
 
 SHOWN = 1000

@@ -34,8 +34,7 @@ from skillpress.play.workers.ray_cluster import ClusterError, connected, live_no
 Result = TypeVar("Result")
 
 LOSS_SECONDS = 15.0
-"""After a rank has raised an exception, how long to check whether another rank's death was the cause. Ray
-takes 13 s to notice a dead node."""
+"""How long to look for a dead rank as the cause of an exception. Ray notices a node in 13 s."""
 HANDED_OVER = ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "DO_NOT_TRACK")
 """Variables that ranks get from this process. Variables that name places are different on each node."""
 

@@ -71,8 +71,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> OpenRows:
-        """Open rows whose prompts are the numbers ``fan`` (ascending) over all passes, with room for that
-        many new tokens. The passes are consumed."""
+        """Open rows of the prompt numbers ``fan``, with ``room`` new tokens; the passes are consumed."""
 
     @abstractmethod
     def tokens(self, rows: int, columns: int) -> int:

@@ -19,8 +19,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from skillpress.models.engines.local.kept import Layers
 
 MOVED_IN_ORDER = 1 << 26
-"""Caches of at most this many bytes keep their rows in order. Copying costs little for them, and batches that
-were decoded in order before stay the same, to the bit."""
+"""Caches up to this many bytes keep their rows in order, as before, to the bit: copying is cheap."""
 
 
 class DecodingCache(Cache):
@@ -67,10 +66,7 @@ def can_merge(config: PretrainedConfig) -> bool:
 
 
 def can_resume(config: PretrainedConfig) -> bool:
-    """Whether a row's keys and values can be taken out and used later: every layer must see all of them.
-
-    A sliding window counts columns, which could then include padding.
-    """
+    """Whether a row can be taken out and used later: no sliding window, which could count padding."""
     return {type(layer) for layer in DynamicCache(config=config).layers} == {DynamicLayer}
 
 

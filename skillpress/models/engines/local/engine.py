@@ -59,11 +59,7 @@ KEPT_BYTES = 8 << 30
 """Maximum bytes of keys and values that are kept from one step to the next, if prompts grow."""
 
 PADDING_WORK = 10**11
-"""Maximum number of multiplications by weights that a CPU may spend on the padding of one pass: a second or
-two.
-
-A GPU loses less by padding than by additional passes.
-"""
+"""Multiplications that a CPU may spend on a pass's padding (a second); a GPU loses more by more passes."""
 
 
 @dataclass

@@ -34,8 +34,7 @@ class Shape:
 
     @classmethod
     def holding(cls, rows: int, columns: int) -> Shape:
-        """The smallest available shape with at least ``rows`` rows and more than ``columns`` columns. The
-        last column is then empty, so a step can be tested there."""
+        """The smallest shape with these rows and a free last column, where a step can be tested."""
         return cls(1 << (rows - 1).bit_length(), (columns // COLUMN_STEP + 1) * COLUMN_STEP)
 
     def narrowed(self, rows: int) -> Shape:

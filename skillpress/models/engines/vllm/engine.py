@@ -150,8 +150,7 @@ class VllmEngine:
             self._reset_prefix_cache()
 
     def close(self) -> None:
-        """See ``engine.Engine``. Another engine may then be started in this process. vLLM destroys torch's
-        process group, even if the learner uses it."""
+        """See ``engine.Engine``. vLLM also destroys torch's process group, even if the learner uses it."""
         if self._engine is None:
             return
         self.abort()
@@ -214,8 +213,7 @@ def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:
 
 @contextmanager
 def _out_of_sight(module: str) -> Iterator[None]:
-    """Hide this module from the loaded modules. vLLM's CPU build inspects the attributes of all of them and
-    fails at numba's LLVM library, an object that answers to every name."""
+    """vLLM's CPU build inspects all loaded modules and fails at this one, which answers every name."""
     hidden = sys.modules.pop(module, None)
     try:
         yield
