@@ -35,7 +35,6 @@ class PackedScorer(Scorer):
         self._one_row = needs_one_row(model)
 
     def hidden(self, responses: Responses) -> torch.Tensor:
-        """See :class:`Scorer`."""
         packed = PackedSequences.of(responses, self._one_row)
         output = self.model.base_model(
             input_ids=packed.tokens, position_ids=packed.positions, use_cache=False

@@ -156,7 +156,6 @@ class ResponseScorer(Scorer):
     shares_prompts: ClassVar[bool] = True
 
     def hidden(self, responses: Responses) -> torch.Tensor:
-        """See :class:`Scorer`."""
         if self.model.is_gradient_checkpointing:
             raise PolicyError(
                 f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "

@@ -70,15 +70,12 @@ class Recorder:
             self._fail()
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        """See ``StageRun.log_metrics``."""
         self._call("log_metrics", metrics=dict(metrics), step=step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
-        """See ``StageRun.log_summary``."""
         self._call("log_summary", metrics=dict(metrics))
 
     def log_file(self, path: Path) -> None:
-        """See ``StageRun.log_file``."""
         self._call("log_file", path=str(path))
 
     def log_episodes(self, rollouts: Path, policy: Path) -> None:
@@ -87,15 +84,12 @@ class Recorder:
             self._call("log_episodes", rollouts=str(rollouts), policy=str(policy), most=self._most_traces)
 
     def register_policy(self, folder: Path) -> None:
-        """See ``StageRun.register_policy``."""
         self._call("register_policy", folder=str(folder))
 
     def log_parts(self, parts: Mapping[str, str]) -> None:
-        """See ``StageRun.log_parts``."""
         self._call("log_parts", parts=dict(parts))
 
     def log_error(self, trace: str) -> None:
-        """See ``StageRun.log_error``."""
         self._call("log_error", trace=trace)
 
     def finish(self, status: str) -> None:

@@ -84,7 +84,6 @@ class LanguageAgent:
         return decision.parsed.thought, decision.parsed.action
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """See ``interface.Agent``."""
         asked = []
         questions = self._questions([request.state for request in requests])
         for request, question in zip(requests, questions, strict=True):
@@ -96,7 +95,6 @@ class LanguageAgent:
         self.engine.submit(asked)
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """See ``interface.Agent``."""
         found, self._mute = self._mute, []
         if self._asked:
             answers = self.engine.completed(0.0 if found else wait)

@@ -57,7 +57,6 @@ class ChatAgent:
         """Open requests, including those whose answer is no longer wanted."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """See ``interface.Agent``."""
         for request in requests:
             answer: Future[Decision] = Future()
             self._asked[request.key] = answer

@@ -88,11 +88,9 @@ class GrowingDecoder(Decoder):
     name = "growing"
 
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
-        """See :class:`Decoder`."""
         return Decoding.of(passes, fan, room)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """See :class:`Decoder`."""
         return rows * columns
 
     def release(self) -> None:
@@ -109,7 +107,6 @@ class Decoding(OpenRows):
 
     @classmethod
     def of(cls, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
-        """See :meth:`Decoder.begin`."""
         columns = max(made.width for made in passes)
         lengths = torch.cat([made.lengths for made in passes])
         chosen = rows_of_passes(passes, fan)
@@ -120,7 +117,6 @@ class Decoding(OpenRows):
         return cls(DecodingCache.merged(caches, chosen, columns, room), mask, lengths[fan])
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
         rows = self.cache.keep(rows)
         self.lengths = self.lengths[rows]
         if self.mask is not None:
@@ -128,7 +124,6 @@ class Decoding(OpenRows):
         return rows
 
     def layers_of(self, row: int) -> Layers:
-        """See :class:`OpenRows`."""
         layers: list[Any] = self.cache.layers
         if self.mask is None:
             return tuple((layer.keys[row].clone(), layer.values[row].clone()) for layer in layers)
@@ -136,7 +131,6 @@ class Decoding(OpenRows):
         return tuple((layer.keys[row][:, there], layer.values[row][:, there]) for layer in layers)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
         if self.mask is not None:
             self.mask = torch.nn.functional.pad(self.mask, (0, 1), value=True)
         output = model(

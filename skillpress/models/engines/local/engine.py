@@ -99,13 +99,11 @@ class LocalEngine(BatchEngine):
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``."""
         self.model.load_state_dict(weights)
         self.version = version
         self._forget()
 
     def abort(self) -> None:
-        """See ``engine.Engine``."""
         super().abort()
         self._forget()
 
@@ -122,7 +120,6 @@ class LocalEngine(BatchEngine):
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """See :class:`BatchEngine`."""
         completions: list[Completion | None] = [None] * len(prompts)
         known = self._known(prompts)
         for rows in self._batches(prompts, sampling.max_new_tokens):

@@ -43,7 +43,6 @@ class CudaGraphs:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, step: Step) -> Step:
-        """See ``Record``."""
         with torch.cuda.device(self._device):
             aside = torch.cuda.Stream()
             aside.wait_stream(torch.cuda.current_stream())

@@ -39,7 +39,6 @@ class StaticDecoder(Decoder):
         self._steps: OrderedDict[Shape, Step] = OrderedDict()
 
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> StaticRows:
-        """See :class:`Decoder`."""
         columns = max(made.width for made in passes)
         shape = Shape.holding(len(fan), columns + room)
         if self._memory is None or not self._memory.holds(shape):
@@ -54,7 +53,6 @@ class StaticDecoder(Decoder):
         return Shape.holding(rows, columns).tokens + rows * columns
 
     def release(self) -> None:
-        """See :class:`Decoder`."""
         self._steps.clear()  # before the memory that they use
         self._record = self._memory = None
 
@@ -89,7 +87,6 @@ class StaticRows(OpenRows):
         self._load(passes, fan)
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
         order = last_into_holes(rows)
         moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
         inputs, origin = self._inputs, order[moved]
@@ -105,7 +102,6 @@ class StaticRows(OpenRows):
         return order
 
     def layers_of(self, row: int) -> Layers:
-        """See :class:`OpenRows`."""
         there = self._inputs.mask[row, 0, 0, : self._filled]
         return tuple(
             (layer.keys[row, :, : self._filled][:, there], layer.values[row, :, : self._filled][:, there])

@@ -46,7 +46,6 @@ class ServerParameters(EngineParameters):
         return [url.rstrip("/") for url in urls]
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """See ``EngineParameters``."""
         from skillpress.models.engines.server.engine import ServerEngine
 
         refuse_multimodal(policy.model, self.name)

@@ -30,7 +30,6 @@ class VllmParameters(EngineParameters):
     """Memory for keys and values, in GiB, in addition to the weights."""
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """See ``EngineParameters``."""
         from skillpress.models.engines.vllm.engine import VllmEngine
 
         refuse_multimodal(policy.model, self.name)
@@ -41,7 +40,6 @@ class VllmParameters(EngineParameters):
         return EngineMemory(weights, int(self.cache_gib * GIB))
 
     def libraries(self) -> dict[str, str]:
-        """See ``EngineParameters``."""
         return {"vllm": installed_version()}
 
 

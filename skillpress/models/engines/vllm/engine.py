@@ -116,7 +116,6 @@ class VllmEngine:
         return []
 
     def abort(self) -> None:
-        """See ``engine.Engine``."""
         self._engine.abort_request(list(self._open))
         self._open.clear()
 
@@ -143,7 +142,6 @@ class VllmEngine:
             self._asleep = True
 
     def wake(self) -> None:
-        """See ``engine.Engine``."""
         if self._asleep:
             self._engine.wake_up(tags=["kv_cache"])
             self._asleep = False
