@@ -58,11 +58,7 @@ def read_stages(graph: Path = Path("dvc.yaml")) -> list[StageEntry]:
 
 
 def read_stage(name: str, graph: Path = Path("dvc.yaml")) -> StageEntry:
-    """The entry of a stage.
-
-    Raises:
-        StorageError: ``dvc.yaml`` has no such stage.
-    """
+    """The entry of a stage; ``StorageError`` if ``dvc.yaml`` has none of this name."""
     stages = read_yaml_file(graph)["stages"]
     if name not in stages:
         raise StorageError(f"{graph}: has no stage {name!r}; its stages are {', '.join(stages)}")

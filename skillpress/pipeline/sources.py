@@ -74,11 +74,7 @@ _SOURCE = TypeAdapter(Source)
 
 
 def read_source(text: str, module: str, is_package: bool) -> Source:
-    """What a module's text says.
-
-    Raises:
-        SyntaxError: the text is not Python.
-    """
+    """What a module's text says; ``SyntaxError`` if it is not Python."""
     tree = ast.parse(text)
     package = module if is_package else module.rpartition(".")[0]
     tables = {name: table for statement in tree.body for name, table in _tables(statement)}
@@ -211,11 +207,7 @@ class Sources:
                 self._read = kept["files"]
 
     def source(self, path: Path, module: str) -> Source:
-        """What a Python file says.
-
-        Raises:
-            SourceError: the file is not Python, or not UTF-8.
-        """
+        """What a Python file says; ``SourceError`` if it is not Python, or not UTF-8."""
         kept = self._kept(path)
         if kept is None:
             try:

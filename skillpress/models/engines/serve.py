@@ -157,11 +157,7 @@ class ModelServer:
         return self._process.pid
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Return when the server samples.
-
-        Raises:
-            UserError: it has ended, or is not ready after ``seconds``; the message names its log.
-        """
+        """Return when it samples; ``UserError``, with the log's name, if it ends or takes longer."""
         until = time.monotonic() + seconds
         while not _answers(self.options.url):
             if self._process.poll() is not None:

@@ -117,11 +117,7 @@ def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def refuse_other_models(staged: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Compare the staged weights with the checkpoint that the server started from.
-
-    Raises:
-        ValueError: a parameter is missing or has another shape.
-    """
+    """Raise ``ValueError`` if a parameter of the checkpoint is missing or has another shape."""
     wrong = [name for name, shape in shapes.items() if name not in staged or staged[name].shape != shape]
     if wrong:
         raise ValueError(

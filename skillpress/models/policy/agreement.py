@@ -36,11 +36,7 @@ RESPONSES = (3, 1, 5, 2)
 
 
 def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
-    """Refuse a model, in the mode in which it is trained, whose responses the scorer gets wrong.
-
-    Raises:
-        PolicyError: log-probabilities differ by more than rounding.
-    """
+    """Raise ``PolicyError`` if the scorer, for a model as it is trained, is off by more than rounding."""
     kind = type(model).__name__
     dtype = next(model.parameters()).dtype
     type_name = str(dtype).removeprefix("torch.")

@@ -112,11 +112,7 @@ class ChatTemplate:
 
 
 def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
-    """The tokenizer's template; None if it has none.
-
-    Raises:
-        PolicyError: it cannot be rendered, or drops the user's text.
-    """
+    """The tokenizer's template or None; ``PolicyError`` if it fails, or drops the user's text."""
     if not tokenizer.chat_template:
         return None
     named = tokenizer.chat_template

@@ -84,21 +84,13 @@ def _projection(parameters: Path) -> Projection | None:
 
 
 def experiment_tasks(home: Path) -> dict[str, Task]:
-    """The tasks of all existing splits, by id.
-
-    Raises:
-        StorageError: a file is damaged.
-    """
+    """The tasks of all existing splits, by id; ``StorageError`` if a file is damaged."""
     files = [home / split_file(split) for split in (UNSEEN, *SPLITS)]
     return {task.task_id: task for file in files if file.is_file() for task in read_tasks(file)}
 
 
 def known_phrases(home: Path) -> KnownPhrases:
-    """The phrases of an experiment's dictionaries; empty if its stages have not run.
-
-    Raises:
-        StorageError: a file is damaged.
-    """
+    """The phrases of an experiment's dictionaries, if any; ``StorageError`` for a damaged file."""
     dictionary, history = home / DICTIONARY, home / HISTORY
     return KnownPhrases(
         dictionary=load_fitted(dictionary) if dictionary.is_file() else None,

@@ -31,11 +31,7 @@ from skillpress.show.report.paper_page import render_paper_page
 
 
 def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
-    """The tables that get rows from the runs' environments; tables of dictionaries come last.
-
-    Raises:
-        RunsError: the runs do not fit in one table.
-    """
+    """The tables that get rows from these runs, or ``RunsError``; tables of dictionaries come last."""
     check_runs(runs)
     of_environment: dict[str, list[FinishedRun]] = {}
     for run in runs:

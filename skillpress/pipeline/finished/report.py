@@ -49,11 +49,7 @@ BENCHMARK = Path("benchmarks/results/dictionary.json")
 
 
 def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
-    """The report of the experiment here; ``episodes_page`` names the page of episodes beside it.
-
-    Raises:
-        StorageError: a file of the experiment is missing or damaged.
-    """
+    """The report of the experiment here, or ``StorageError``; ``episodes_page`` is the page beside it."""
     dictionary = load_fitted(DICTIONARY)
     tables, notes = tables_or_reason([run])
     compared = comparisons(RESULTS)

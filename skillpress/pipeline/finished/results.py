@@ -23,11 +23,7 @@ BASELINES = {EXPLORER: "random explorer", START: "imitation start"}
 
 
 def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
-    """The baselines and the trained policy, whose method is ``method``.
-
-    Raises:
-        StorageError: evaluation.json is missing or damaged.
-    """
+    """The baselines and the trained policy, called ``method``; ``StorageError`` for a damaged file."""
     policies = read_evaluation(run.results)["policies"]
     weights = f"{run.checkpoint.rule} checkpoint (step {run.checkpoint.step})"
     behavior = environment_figures(run.environment).behavior
@@ -51,11 +47,7 @@ def policy_results(run: FinishedRun, method: str) -> list[PolicyResult]:
 
 
 def comparisons(results: Path) -> dict[str, Comparison]:
-    """``"trained against start"`` to the paired tests.
-
-    Raises:
-        StorageError: evaluation.json is missing or damaged.
-    """
+    """``"trained against start"`` to the paired tests; ``StorageError`` for a damaged file."""
     try:
         return TypeAdapter(dict[str, Comparison]).validate_python(read_evaluation(results)["comparisons"])
     except ValidationError as error:
@@ -72,11 +64,7 @@ def _foreign(results: Path, part: str, error: ValidationError) -> StorageError:
 
 
 def curves(run: FinishedRun, method: str) -> list[Curve]:
-    """The learning curve; the list is empty if there was no training.
-
-    Raises:
-        StorageError: training.csv is missing or damaged.
-    """
+    """The learning curve, none without training; ``StorageError`` for a damaged file."""
     path = run.results / "training.csv"
     try:
         frame = pl.read_csv(path, infer_schema_length=None)
@@ -88,11 +76,7 @@ def curves(run: FinishedRun, method: str) -> list[Curve]:
 
 
 def scaling(path: Path) -> Scaling | None:
-    """The scaling curve of the dictionary's benchmark; None if it was not measured.
-
-    Raises:
-        StorageError: the file is damaged.
-    """
+    """The scaling curve of the dictionary's benchmark, if measured; ``StorageError`` if damaged."""
     if not path.exists():
         return None
     values = read_json(path)
@@ -142,11 +126,7 @@ def effect(found: Mapping[str, Comparison], training_steps: int) -> Effect | Non
 
 
 def effect_line(results: Path, training_steps: int) -> str | None:
-    """The console's line about a finished experiment; None without training.
-
-    Raises:
-        StorageError: evaluation.json is missing or damaged.
-    """
+    """The console's line about a finished experiment; None without training."""
     found = effect(comparisons(results), training_steps)
     if found is None:
         return None

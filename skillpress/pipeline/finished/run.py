@@ -72,11 +72,7 @@ class FinishedRun:
 
     @property
     def method(self) -> str:
-        """The method as ``skillpress.measure.paper.layout.METHODS`` names it.
-
-        Raises:
-            RunsError: its parameters describe a control for which the paper has no column.
-        """
+        """The name in ``measure.paper.layout.METHODS``; ``RunsError`` if the paper has no column."""
         params, skills, shaping = self.params, self.params.skills, self.params.reward.shaping
         if params.training.steps == 0:
             return VANILLA
@@ -116,11 +112,7 @@ class FinishedRun:
 
     @property
     def library(self) -> SkillLibrary:
-        """The skill library that training wrote; empty if the experiment has none.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """The skill library that training wrote, empty without one; ``StorageError`` if damaged."""
         path = self.folder / LIBRARY
         return read_library(path) if path.exists() else SkillLibrary()
 
@@ -135,11 +127,7 @@ class FinishedRun:
         return self.params.environment.title
 
     def unchecked_steps(self, policy: str) -> EvaluationSteps:
-        """One policy's evaluation as it is on the disk, marked with the training seed.
-
-        Raises:
-            StorageError: the file is missing or damaged.
-        """
+        """One policy's evaluation as on the disk, marked with the seed; or ``StorageError``."""
         every = evaluation_steps(scan_rollouts(self.folder / EVALUATION_ROLLOUTS), self.seed)
         return every.filter(pl.col("policy") == policy)
 
@@ -218,11 +206,7 @@ TABLES = ("policies", "comparisons")
 
 
 def read_evaluation(results: Path) -> dict[str, Any]:
-    """The content of the file, if this version wrote it.
-
-    Raises:
-        StorageError: the file is missing or damaged.
-    """
+    """The content of evaluation.json, or ``StorageError`` if this version did not write it."""
     values = read_json(results / "evaluation.json")
     parts = values if isinstance(values, dict) else {}
     if "checkpoint" not in parts or not all(isinstance(parts.get(part), dict) for part in TABLES):
@@ -233,11 +217,7 @@ def read_evaluation(results: Path) -> dict[str, Any]:
 
 
 def checkpoint(results: Path) -> SelectedCheckpoint:
-    """The training step whose weights the trained policy has, and the rule that chose it.
-
-    Raises:
-        StorageError: evaluation.json is missing or damaged.
-    """
+    """Which training step's weights the trained policy has, and by which rule; or ``StorageError``."""
     values = read_evaluation(results)["checkpoint"]
     try:
         return SelectedCheckpoint(**values)

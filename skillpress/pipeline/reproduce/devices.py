@@ -29,11 +29,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asked_for(chosen: argparse.Namespace) -> Devices:
-    """The devices that the options give, or this machine's.
-
-    Raises:
-        ParamsError: one of the options is missing.
-    """
+    """The devices of the options, or this machine's; ``ParamsError`` if one option is missing."""
     count, size = chosen.devices, chosen.device_memory
     if count is None and size is None:
         return this_machine()

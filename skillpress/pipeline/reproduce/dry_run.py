@@ -39,11 +39,7 @@ from skillpress.pipeline.settings import ROOT
 
 
 def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
-    """The variant's dry run as text.
-
-    Raises:
-        ParamsError: its parameters are wrong.
-    """
+    """The variant's dry run as text; ``ParamsError`` if its parameters are wrong."""
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
     lines = [write_yaml(values), *_sizes(params)]

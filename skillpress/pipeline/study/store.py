@@ -59,11 +59,7 @@ def _key(benchmark: str, params: object) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record; empty if there is none yet.
-
-    Raises:
-        StorageError: a file is damaged, or one of them is missing.
-    """
+    """The record, empty if there is none yet; ``StorageError`` if a file is damaged or missing."""
     path = folder / RUNS
     if not path.exists():
         return Record()

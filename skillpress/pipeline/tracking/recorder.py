@@ -61,11 +61,7 @@ class Recorder:
         return str(self._read()["run_id"])
 
     def check(self) -> None:
-        """Check that everything reported so far can be recorded.
-
-        Raises:
-            TrackingError: it cannot.
-        """
+        """Raise ``TrackingError`` if something reported so far cannot be recorded."""
         if self._process.poll() is not None:
             self._fail()
 
@@ -93,11 +89,7 @@ class Recorder:
         self._call("log_error", trace=trace)
 
     def finish(self, status: str) -> None:
-        """End the run, and wait until everything is recorded.
-
-        Raises:
-            TrackingError: something could not be recorded.
-        """
+        """End the run when everything is recorded; ``TrackingError`` if something could not be."""
         self._call("finish", status=status)
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -129,11 +121,7 @@ class Recorder:
 
 
 def most_traces() -> int:
-    """The most episodes of a stage that become traces.
-
-    Raises:
-        ParamsError: the setting is not a whole number of at least 0.
-    """
+    """The most episodes of a stage that become traces; ``ParamsError`` if it is not a number."""
     value = os.environ.get(SETTING, "0")
     if not value.isdecimal():
         raise ParamsError(f"{SETTING} is {value!r}; a whole number is wanted, 0 for no traces")

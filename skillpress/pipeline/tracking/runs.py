@@ -77,11 +77,7 @@ def create_database() -> str:
 
 
 def check_database(uri: str) -> None:
-    """Refuse a database's address that cannot be parsed; messages of libraries may show half a password.
-
-    Raises:
-        ValueError: the address cannot be parsed.
-    """
+    """Raise ``ValueError`` for an address that cannot be parsed: libraries' messages show passwords."""
     try:
         make_url(uri)
     except (ArgumentError, ValueError):
@@ -290,11 +286,7 @@ def registered_name(params: Params) -> str:
 
 
 def register_policy(run_id: str, params: Params, folder: Path) -> None:
-    """Register a model folder as a new version of ``skillpress-<environment>``.
-
-    Raises:
-        PolicyError: the folder does not contain a model that can be loaded.
-    """
+    """A model folder becomes a new version of ``skillpress-<environment>``; or ``PolicyError``."""
     from skillpress.models.policy import (
         load_policy,  # takes seconds to import, which other stages' recorders skip
     )

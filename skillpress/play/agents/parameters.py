@@ -103,11 +103,7 @@ class PolicyParameters(Section):
 
 
 def parser_called(name: str) -> Parser:
-    """The parser with this name, as used by ``policy.parser`` and by renderings.
-
-    Raises:
-        ParamsError: no parser has this name.
-    """
+    """The parser that ``policy.parser`` or a rendering names; ``ParamsError`` if there is none."""
     found: Parser = lookup(PARSERS, name, "policy.parser")
     return found
 

@@ -65,11 +65,7 @@ class ChatAgent:
             sent.add_done_callback(self._requests.discard)
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """See ``interface.Agent``.
-
-        Raises:
-            ChatError: the server refused a request or did not answer in time.
-        """
+        """See ``interface.Agent``. ``ChatError`` for a refused request, or one without an answer in time."""
         wait_for(list(self._asked.values()), wait, FIRST_COMPLETED)
         done = [key for key, answer in self._asked.items() if answer.done()]
         return [(key, self._asked.pop(key).result()) for key in done]

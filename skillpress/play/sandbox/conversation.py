@@ -117,11 +117,7 @@ class Conversation:
         return taken
 
     def _await_answer(self) -> Answer | None:
-        """Return the answer; None if the sandbox has ended.
-
-        Raises:
-            FrameError: the message received is not allowed at this point.
-        """
+        """The answer; None if the sandbox has ended. ``FrameError`` for a forbidden message."""
         while True:
             said = self._process.channel.receive(self._until)
             if isinstance(said, Answer):
@@ -134,11 +130,7 @@ class Conversation:
                 return None
 
     def _take(self, said: Said) -> bool:
-        """Process a message other than an answer, and return whether the sandbox is still alive.
-
-        Raises:
-            FrameError: the message is not allowed at this point.
-        """
+        """Whether the sandbox lives after a message other than an answer; ``FrameError`` if forbidden."""
         match said:
             case Call():
                 self._calls += 1
@@ -186,11 +178,7 @@ class Conversation:
         return ""
 
     def _epitaph(self) -> str:
-        """Why there is no answer.
-
-        Raises:
-            SandboxLostError: the sandbox was killed from outside, not by this process.
-        """
+        """Why there is no answer; ``SandboxLostError`` if the sandbox was killed from outside."""
         if self._process.reason:
             return f"{self._process.reason} {STATE_LOST}"
         code = self._process.returncode

@@ -31,11 +31,7 @@ class Jupyter(Bubblewrap):
     }
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """Take the same arguments as bubblewrap.
-
-        Raises:
-            SandboxUnavailableError: ipykernel is not installed.
-        """
+        """Take bubblewrap's arguments; ``SandboxUnavailableError`` if ipykernel is not installed."""
         super().__init__(limits, packages)
         self.shown |= {f"{KERNEL}/{path.name}": path for path in kernel_packages()}
 

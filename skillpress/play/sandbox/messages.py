@@ -33,11 +33,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(body: bytes) -> Message:
-    """Decode the body of a frame.
-
-    Raises:
-        FrameError: it is not a JSON object, or it is nested too deeply.
-    """
+    """Decode the body of a frame; ``FrameError`` if it is not a JSON object, or nested too deeply."""
     try:
         message = json.loads(body)
         if b"\\ud" in body or b"\\uD" in body:  # lone surrogates, which no file and no tokenizer accepts
@@ -59,11 +55,7 @@ class FrameReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Yield the messages that these bytes complete.
-
-        Raises:
-            FrameError: a message is too long or invalid.
-        """
+        """Yield the messages that these bytes complete; ``FrameError`` if one is too long or invalid."""
         self._buffer += data
         while len(self._buffer) >= HEADER.size:
             (length,) = HEADER.unpack_from(self._buffer)
@@ -119,11 +111,7 @@ Said = Report | Answer | Call | Piece
 
 
 def understood(message: Message) -> Said:
-    """Parse a message.
-
-    Raises:
-        FrameError: it is none of the four kinds, or one of its fields is invalid.
-    """
+    """Parse a message; ``FrameError`` if it is none of the four kinds, or a field is invalid."""
     match message:
         case {"done": str(number)}:
             error = _text(message, "error")

@@ -94,11 +94,7 @@ class SandboxProcess:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
     def end(self, reason: str) -> None:
-        """Kill all its processes and return when they have ended.
-
-        Raises:
-            RuntimeError: a process is still running half a minute later.
-        """
+        """Kill all its processes and wait for their end; ``RuntimeError`` after half a minute."""
         self.kill(reason)
         self._outer.wait(END_SECONDS)
         self._await_end()

@@ -39,11 +39,7 @@ BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
 
 
 def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
-    """Return the class of walls that a backend builds.
-
-    Raises:
-        UserError: there is no such backend.
-    """
+    """The class of walls that a backend builds; ``UserError`` if there is no such backend."""
     if backend not in BACKENDS:
         raise UserError(f"sandbox backend {backend!r}: there are {', '.join(BACKENDS)}")
     return BACKENDS[backend]

@@ -167,11 +167,7 @@ class Sandlock(Walls):
 
 
 def sandlock_package() -> Path:
-    """The folder of the package.
-
-    Raises:
-        SandboxUnavailableError: the package is not installed.
-    """
+    """The folder of the package; ``SandboxUnavailableError`` if it is not installed."""
     spec = importlib.util.find_spec("sandlock")
     if spec is None or spec.origin is None:
         raise SandboxUnavailableError(

@@ -27,11 +27,7 @@ class Tools:
         self._tools: dict[str, Tool] = {}
 
     def add(self, tools: Mapping[str, Tool]) -> None:
-        """Let these functions be called too.
-
-        Raises:
-            UserError: a name is not an identifier.
-        """
+        """Let these functions be called too; ``UserError`` if a name is not an identifier."""
         for name in tools:
             if not name.isidentifier():
                 raise UserError(f"sandbox tools: {name!r} cannot be the name of a function")

@@ -207,11 +207,7 @@ def _lost_by(rank: _Rank) -> LostError:
 
 @contextmanager
 def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
-    """An actor on each node, with room for ``each`` ranks. Leaving the block ends the actors and their ranks.
-
-    Raises:
-        ClusterError: the cluster has no room for them in time.
-    """
+    """An actor on each node, with room for ``each`` ranks, ended with the block; or ``ClusterError``."""
     import ray
     from ray.util.placement_group import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -241,11 +237,7 @@ def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
 def _begin(
     gang: Gang, hosts: Sequence[Any], ranks: Sequence[_Rank], command: tuple[str, ...]
 ) -> dict[Any, list[_Rank]]:
-    """Start every rank; return Ray's streams of messages, mapped to the ranks that send them.
-
-    Raises:
-        LostError: a node does not answer.
-    """
+    """Start every rank; Ray's streams of messages to the ranks that send them, or ``LostError``."""
     import ray
 
     try:

@@ -127,21 +127,13 @@ class ServerEngine:
             raise
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``engine.Engine``.
-
-        Raises:
-            ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
-        """
+        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or beyond the vocabulary."""
         check_requests(requests, self._vocabulary, self._demand.longest)
         for request in requests:
             self._open[request.key] = self._loop.start(self._answer(request, self._round, self.version))
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """See ``engine.Engine``.
-
-        Raises:
-            EngineError: a request cannot be answered; all others are aborted.
-        """
+        """See ``engine.Engine``. After an ``EngineError``, all other requests are aborted too."""
         found: list[tuple[int, Completion]] = []
         while self._open:
             try:

@@ -47,11 +47,7 @@ def request_body(request: Request, stop: list[int], request_id: str) -> dict[str
 
 
 def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[str, int]) -> Completion:
-    """Read the completion; ``versions`` maps the server's names of weights to their versions.
-
-    Raises:
-        BadAnswerError: it cannot be used.
-    """
+    """The completion, or ``BadAnswerError``; ``versions`` maps the server's names of weights to versions."""
     try:
         (choice,) = answer["choices"]
         tokens = tuple(int(token) for token in choice["token_ids"])

