@@ -249,49 +249,40 @@ class LocalEngine(BatchEngine):
 
     def _go_on(self, kept: Sequence[KeptSequence], new: Sequence[TokenIds]) -> Prefilled:
         """One pass over the new tokens of prompts whose beginning is kept."""
-        device = self.model.device
         cache, seen = resumed_cache([sequence.layers for sequence in kept], self.model.config)
-        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=device)
-        lengths = torch.tensor([len(tokens) for tokens in new], device=device)
-        width = max(map(len, new))
-        ids = [[self.pad] * (width - len(tokens)) + list(tokens) for tokens in new]
-        places = torch.arange(width, device=device) - (width - lengths)[:, None]
-        visible = torch.cat([seen, places >= 0], dim=1)
-        output = self.model(
-            input_ids=torch.tensor(ids, device=device),
-            attention_mask=visible,
-            position_ids=before[:, None] + places.clamp(min=0),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return Prefilled(
-            logits=output.logits[:, -1],
-            cache=cache,
-            lengths=before + lengths,
-            visible=visible,
-            width=visible.shape[1],
-        )
+        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=self.model.device)
+        return self._pass(new, cache, before, seen)
 
     def _prefill(self, prompts: Sequence[TokenIds], keep_cache: bool) -> Prefilled:
         """One pass over different prompts."""
-        width = max(map(len, prompts))
-        padding = [width - len(prompt) for prompt in prompts]
-        ids = [[self.pad] * pad + list(prompt) for pad, prompt in zip(padding, prompts, strict=True)]
-        device = self.model.device
-        input_ids = torch.tensor(ids, device=device)
-        mask = None
-        positions = torch.arange(width, device=device)[None, :]
-        if any(padding):
-            mask = positions >= torch.tensor(padding, device=device)[:, None]
-            positions = (mask.long().cumsum(1) - 1).clamp_(min=0)
         cache = DynamicCache(config=self.model.config) if keep_cache else None
+        return self._pass(prompts, cache, torch.zeros(len(prompts), dtype=torch.long), None)
+
+    def _pass(
+        self,
+        rows: Sequence[TokenIds],
+        cache: DynamicCache | None,
+        before: torch.Tensor,
+        seen: torch.Tensor | None,
+    ) -> Prefilled:
+        """One pass over rows, padded on the left, with ``before`` tokens each in the cache, ``seen`` there."""
+        device, width = self.model.device, max(map(len, rows))
+        ids = [[self.pad] * (width - len(row)) + list(row) for row in rows]
+        lengths, before = torch.tensor([len(row) for row in rows], device=device), before.to(device)
+        places = torch.arange(width, device=device) - (width - lengths)[:, None]
+        mask = places >= 0 if seen is not None or any(len(row) < width for row in rows) else None
+        if seen is not None and mask is not None:
+            mask = torch.cat([seen, mask], dim=1)
         output = self.model(
-            input_ids=input_ids, attention_mask=mask, position_ids=positions.expand(len(prompts), -1),
-            past_key_values=cache, use_cache=keep_cache, logits_to_keep=1,
-        )  # fmt: skip
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-        return Prefilled(logits=output.logits[:, -1], cache=cache, lengths=lengths, visible=mask, width=width)
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=mask,
+            position_ids=before[:, None] + places.clamp(min=0),
+            past_key_values=cache,
+            use_cache=cache is not None,
+            logits_to_keep=1,
+        )
+        columns = width if mask is None else mask.shape[1]
+        return Prefilled(output.logits[:, -1], cache, lengths=before + lengths, visible=mask, width=columns)
 
 
 def decoder_for(model: PreTrainedModel) -> Decoder:

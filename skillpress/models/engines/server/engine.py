@@ -127,7 +127,7 @@ class ServerEngine:
             raise
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or beyond the vocabulary."""
+        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
         check_requests(requests, self._vocabulary, self._demand.longest)
         for request in requests:
             self._open[request.key] = self._loop.start(self._answer(request, self._round, self.version))

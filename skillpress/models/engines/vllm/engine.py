@@ -95,7 +95,7 @@ class VllmEngine:
                 self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or beyond the vocabulary."""
+        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
         check_requests(requests, self._vocabulary, self._longest)
         for request in requests:
             prompt = {"prompt_token_ids": list(request.prompt)}
