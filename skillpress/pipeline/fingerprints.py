@@ -76,11 +76,7 @@ class Fingerprints:
         return cls(params, Code(Path.cwd(), Sources(CACHE), FOLLOWED | outside))
 
     def of(self, stage: StageEntry) -> dict[str, Any]:
-        """The fingerprint of a stage.
-
-        Raises:
-            UserError: a library or a file that it needs is missing, or a file of code is not Python.
-        """
+        """The fingerprint of a stage; ``UserError`` if a library or a file is missing or wrong."""
         found = self.closure([f"tasks.{stage.name}"], stage.parameters, DESCRIBING.get(stage.name, ()))
         described = self.describe(found)
         if "torch" not in found.libraries:  # it has no weights, though it may print how they are made

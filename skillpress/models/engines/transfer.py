@@ -70,12 +70,7 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self.receive_weights(self.parse_update_info(update_info))
 
     def receive_weights(self, update_info: WeightsAt) -> None:
-        """Stage the file.
-
-        Raises:
-            OSError: it cannot be fetched.
-            ValueError: these are not weights of the served model.
-        """
+        """Stage the file; ``OSError`` if it cannot be fetched, ``ValueError`` for another model's."""
         opener = build_opener(ProxyHandler({}))
         with opener.open(update_info.url, timeout=update_info.seconds) as answer:
             staged = load(answer.read())

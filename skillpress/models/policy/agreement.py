@@ -52,14 +52,7 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: 
 
 
 def check_family(model: PreTrainedModel) -> None:
-    """Refuse a model of a family that the scorer gets wrong, whatever the type of its weights.
-
-    The comparison is made in float32, in which rounding hides nothing. Models of other types are copied for
-    it.
-
-    Raises:
-        PolicyError: as for :func:`check_agreement`.
-    """
+    """Refuse a family that the scorer gets wrong, compared in float32, in which rounding hides nothing."""
     if next(model.parameters()).dtype != torch.float32:
         model = copy_model(model).float()
     check_agreement(model, example_pairs(model))

@@ -54,11 +54,7 @@ class ChatTemplate:
         return opened_thought(self.prompt(QUESTION).rpartition(QUESTION)[2])
 
     def after_response(self, turn: str) -> str:
-        """The text between a response and the next one, which contains a turn of the user.
-
-        Raises:
-            PolicyError: the template does not show the response, so no prompt can extend it.
-        """
+        """The text between a response and the next; ``PolicyError`` if the template has none."""
         reason = "does not show earlier responses"
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER), ("user", turn)], asks=True)

@@ -41,11 +41,7 @@ PARAMETERS = "params.yaml"
 
 
 def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
-    """A rollout file of an experiment, with its tasks, its skill rules and its policy's tokenizer.
-
-    Raises:
-        StorageError: the tasks or the parameters are damaged.
-    """
+    """A rollout file with its tasks, skill rules and tokenizer; ``StorageError`` if those are damaged."""
     policy = home / BASE_POLICY
     trained = rollouts.absolute() == (home / TRAINING_ROLLOUTS).absolute()
     return SourceFiles(

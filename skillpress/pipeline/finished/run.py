@@ -99,13 +99,7 @@ class FinishedRun:
 
     @property
     def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
-        """Learned phrases and their uses, in the dictionary of the last training step with a success.
-
-        None if there was no training, or no success in it.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """Phrases to uses, at the last step with a success; None without; ``StorageError`` if damaged."""
         path = self.folder / HISTORY
         history = read_history(path) if path.exists() else {}
         return history[max(history)] if history else None
@@ -132,12 +126,7 @@ class FinishedRun:
         return every.filter(pl.col("policy") == policy)
 
     def steps(self, policy: str) -> EvaluationSteps:
-        """One policy's evaluation, checked for completeness.
-
-        Raises:
-            EvaluationError: some tasks were played more often than others.
-            RunsError: other weights played it than those that training kept.
-        """
+        """One policy's evaluation; ``EvaluationError`` if incomplete, ``RunsError`` if by other weights."""
         section = self.params.evaluation
         steps = self.unchecked_steps(policy)
         check_complete(
@@ -153,12 +142,7 @@ class FinishedRun:
 
 
 def read_run(folder: Path, label: str = "") -> FinishedRun:
-    """The run in a folder.
-
-    Raises:
-        ParamsError: its params.yaml is missing or wrong.
-        StorageError: its tasks or results are missing or damaged.
-    """
+    """The run in a folder; ``ParamsError`` or ``StorageError`` if a file of it is missing or wrong."""
     return FinishedRun(
         folder=folder,
         params=load_params(folder / "params.yaml"),

@@ -48,11 +48,7 @@ class Variant:
         return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
 
     def values(self, repository: Path) -> dict[str, Any]:
-        """The merged parameters, checked.
-
-        Raises:
-            ParamsError: a file is missing, or the merged parameters are wrong.
-        """
+        """The merged parameters; ``ParamsError`` if a file is missing, or they are wrong."""
         values = read_yaml(repository / "params.yaml")
         for overlay in self.overlays:
             values = merge(values, read_yaml(overlay))
@@ -97,11 +93,7 @@ def prepare_workspace(repository: Path, variant: Variant) -> Path:
 
 
 def source_files(repository: Path) -> list[Path]:
-    """The files that git tracks or would track, relative to the repository.
-
-    Raises:
-        WorkspaceError: the folder is not a git repository, or git cannot read it.
-    """
+    """The files that git tracks or would track, relative to the repository; or ``WorkspaceError``."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=repository, capture_output=True, text=True,

@@ -61,11 +61,7 @@ CREATE_SECONDS = 300
 
 
 def create_database() -> str:
-    """Make the tracking database and the experiment if they are missing; returns the experiment's id.
-
-    Raises:
-        MlflowException: the database in MLFLOW_TRACKING_URI cannot be used; the message has no password.
-    """
+    """The experiment's id, made with its database if missing; ``MlflowException`` if that cannot be used."""
     uri = os.environ["MLFLOW_TRACKING_URI"]
     try:
         if "@" in uri:

@@ -152,11 +152,7 @@ class LanguageAgent:
         return [_Asked(prompts[row], kind, plain.get(row)) for row, kind in enumerate(kinds)]
 
     def _kinds(self, states: Sequence[AgentState]) -> list[Kind]:
-        """What each prompt asks for.
-
-        A reflection if the state has an attempt; a summary if one is due or the prompt is nearly full;
-        otherwise an action.
-        """
+        """A reflection if there is an attempt, a summary if due or nearly full, otherwise an action."""
         kinds: list[Kind] = ["reflection" if state.attempt else "action" for state in states]
         update = self.state_update
         if isinstance(update, SummarizingUpdate):

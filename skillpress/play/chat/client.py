@@ -91,11 +91,7 @@ class ChatClient:
         return offers[0].name
 
     def ask(self, prompt: str, seed: int, what: str) -> Answer:
-        """The model's answer; ``what`` names the request in errors, as in ``task 54=1,2,28,80, step 3``.
-
-        Raises:
-            ChatError: the server refused, or did not answer within ``deadline_seconds``.
-        """
+        """The answer, or ``ChatError``, where ``what`` names the request (``task 54=1,2,28,80, step 3``)."""
         prompt = readable(prompt)
         named = f"POST chat/completions ({what}, {len(prompt)} characters)"
         answer = self._until_answered(named, seed, lambda seconds: self._ask_once(prompt, seed, seconds))

@@ -47,11 +47,7 @@ class Connection:
         self._thread.start()
 
     def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
-        """Send one request and return its reply.
-
-        Raises:
-            LostError: no complete reply arrived within ``seconds``, or the connection was closed meanwhile.
-        """
+        """Send one request; ``LostError`` if no complete reply arrives in time, or if it is closed."""
         with self._lock:  # tasks scheduled before the loop ends are cancelled by ``close``
             if self._closed:
                 raise LostError("the connection is closed")

@@ -54,11 +54,7 @@ class Channel:
         return stdout, stderr
 
     def send(self, message: Message, seconds: float) -> bool:
-        """Send a message, and return whether the sandbox took it in time.
-
-        If not, part of it may already be sent. A sandbox that has ended takes everything: ``receive`` reports
-        its end.
-        """
+        """Whether the sandbox took a message whole, in time; one that has ended takes everything."""
         self._connection.settimeout(max(seconds, 0.001))
         try:
             self._connection.sendall(encode(message))

@@ -38,8 +38,6 @@ class Execution:
     """The value of the last expression as text; None if it has none."""
     error: str | None
     """A short traceback, or what ended the call; None if the call succeeded."""
-    duration: float
-    """Seconds."""
     truncated: bool
     """Whether anything was left out of the texts."""
 
@@ -51,9 +49,8 @@ class Conversation:
         """The sandbox is ended at ``ends_at`` (monotonic time)."""
         self._process, self._limits, self._tools = process, limits, tools
         self._number = secrets.token_hex(NUMBER_BYTES)
-        self._began = time.monotonic()
         self._ends_at = ends_at
-        self._until = min(self._began + limits.seconds, ends_at)
+        self._until = min(time.monotonic() + limits.seconds, ends_at)
         self._interrupted = ""
         """Why the code was interrupted; empty if it was not."""
         self._calls = 0
@@ -102,7 +99,6 @@ class Conversation:
             stderr=stderr[0],
             result=None if result is None else shown_result,
             error=shown_error or None,
-            duration=time.monotonic() - self._began,
             truncated=stdout[1] or stderr[1] or cut_result or cut_error,
         )
 

@@ -43,11 +43,7 @@ class Jupyter(Bubblewrap):
 
 @functools.cache
 def kernel_packages() -> tuple[Path, ...]:
-    """The folders and modules of ipykernel and of all its dependencies, from this program's environment.
-
-    Raises:
-        SandboxUnavailableError: ipykernel is not installed.
-    """
+    """Folders and modules of ipykernel and its dependencies here; or ``SandboxUnavailableError``."""
     from packaging.requirements import Requirement  # which the base layer of the package lacks
 
     found: dict[str, tuple[Path, ...]] = {}

@@ -56,11 +56,7 @@ class Sandlock(Walls):
     }
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """``packages`` is a folder that code inside can import from; None for none.
-
-        Raises:
-            SandboxUnavailableError: this kernel's Landlock is missing or too old, or sandlock is missing.
-        """
+        """``packages`` can be imported inside; ``SandboxUnavailableError`` without sandlock or Landlock."""
         self.probe()
         self._limits, self._packages = limits, packages
         self._folder = Path(tempfile.mkdtemp(prefix="sandbox-"))

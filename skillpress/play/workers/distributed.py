@@ -107,11 +107,7 @@ class Ranks:
 
 
 def settle(ranks: Ranks) -> None:
-    """Select this process's GPU and threads. Every rank calls this before anything else.
-
-    Raises:
-        UserError: the machine has GPUs, but none for this rank.
-    """
+    """Select GPU and threads, before anything else; ``UserError`` if there is no GPU for this rank."""
     if ranks.size > 1:
         torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
     if not torch.cuda.is_available():

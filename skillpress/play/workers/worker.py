@@ -165,12 +165,7 @@ class Worker:
         self._sender.start()
 
     def attend(self) -> list[Any] | tuple[Failure, int] | None:
-        """Return the answers, or the failure and the job of the batch at which it occurred; None while it
-        works.
-
-        Raises:
-            WorkerPoolError: the process ended before it was ready to work.
-        """
+        """The answers, or a failure and its job; None while it works; ``WorkerPoolError`` if never ready."""
         assert self._process is not None
         alive = self._process.is_alive()  # before looking for a message, which may be its last
         if self._connection.poll():

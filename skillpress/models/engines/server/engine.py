@@ -157,12 +157,7 @@ class ServerEngine:
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``. Every process calls it.
-
-        Raises:
-            EngineError: no server has accepted the weights.
-            ValueError: these are not the policy's weights.
-        """
+        """See ``engine.Engine``. ``EngineError`` if no server takes them, ``ValueError`` for others."""
         self._give(check_weights(weights, self._shapes), version)
 
     def sleep(self) -> None:

@@ -58,11 +58,7 @@ class VllmEngine:
     """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
-        """Start vLLM on the policy (about ten seconds), with ``cache_gib`` GiB for keys and values.
-
-        Raises:
-            UserError: vLLM is not installed.
-        """
+        """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without."""
         self._vllm = _import_vllm()
         dtype = policy.model.dtype
         self.promises = Promises(exact_seeds=False, exact_logprobs=dtype == torch.float32, lockstep=False)
@@ -116,11 +112,7 @@ class VllmEngine:
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``. All requests must have been answered.
-
-        Raises:
-            ValueError: these are not the policy's weights, or a request is still being sampled.
-        """
+        """See ``engine.Engine``. ``ValueError`` for other weights, or while a request is open."""
         if self._open:
             raise ValueError(f"weights {version}: vLLM still samples from weights {self.version}")
         items = check_weights(weights, self._shapes)
