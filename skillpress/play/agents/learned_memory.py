@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from zlib import crc32
 
 from skillpress.core.interface import AgentState, Info, Rendering
@@ -46,31 +46,6 @@ of yours does.
 """
 
 
-class Memory(Protocol):
-    """A way to write a memory."""
-
-    @property
-    def parser(self) -> str | None:
-        """The name of the parser for answers with this memory; None to use the rendering's."""
-        ...
-
-    def prompt(self, prompt: str, kept: str) -> str:
-        """The prompt with the kept memory, and with instructions for writing it if the policy needs them."""
-        ...
-
-    def following(self, thought: str, kept: str) -> str:
-        """The memory after a thought. If the thought contains none, the previous memory is kept."""
-        ...
-
-    def written(self, action: str, kept: str) -> str:
-        """The memory that a demonstrator writes, which is also what is kept."""
-        ...
-
-    def answer(self, response: str, written: str) -> str:
-        """The response with the written memory in it."""
-        ...
-
-
 @dataclass(frozen=True)
 class MemoryWords:
     """A memory of words in front of a compact action: ``m3 m0 +12``."""
@@ -80,6 +55,7 @@ class MemoryWords:
     alphabet: int
     """Number of different words."""
     parser: ClassVar[str] = "memory"
+    """The name of the parser for answers with this memory; None for the rendering's."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -91,12 +67,12 @@ class MemoryWords:
         return f"{prompt} {kept or self._blank}"
 
     def following(self, thought: str, kept: str) -> str:
-        """The newest ``length`` words written in this answer or earlier ones."""
+        """The memory after a thought: the newest ``length`` words of this answer and earlier ones."""
         written = [word for word in thought.split() if WORD.fullmatch(word)]
         return " ".join([*(kept or self._blank).split(), *written][-self.length :])
 
     def written(self, action: str, kept: str) -> str:
-        """The action's code, followed by the previous memory."""
+        """What a demonstrator writes and keeps: the action's code, then the previous memory."""
         before = (kept or self._blank).split()
         return " ".join([f"m{crc32(action.encode()) % self.alphabet}", *before][: self.length])
 
@@ -140,6 +116,10 @@ class MemoryText:
         if not end:
             raise ValueError(f"a memory belongs in a thought, and {response!r} has none")
         return f"{thought} {OPEN}{written}{CLOSE}{end}{rest}"
+
+
+Memory = MemoryWords | MemoryText
+"""A way to write a memory."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ Only this module looks up the registries that ``policy.parser``, ``policy.state_
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -122,13 +123,7 @@ class RewardParameters(Section):
 
     def make(self) -> OutcomeReward:
         """Make the agent's reward for its own steps."""
-        return OutcomeReward(
-            success=self.success,
-            invalid_penalty=self.invalid_penalty,
-            invalid_counts=self.invalid_counts,
-            invalid_credit=self.invalid_credit,
-            measures=self.measures,
-        )
+        return OutcomeReward(**{field.name: getattr(self, field.name) for field in fields(OutcomeReward)})
 
     def make_shaping(self, max_steps: int) -> Shaping:
         """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""

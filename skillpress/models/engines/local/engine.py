@@ -265,7 +265,7 @@ class LocalEngine(BatchEngine):
         before: torch.Tensor,
         seen: torch.Tensor | None,
     ) -> Prefilled:
-        """One pass over rows padded on the left; ``before`` tokens each are cached, and ``seen`` if not padding."""
+        """One pass over rows, padded on the left; ``before`` tokens of each are cached, where ``seen``."""
         device, width = self.model.device, max(map(len, rows))
         ids = [[self.pad] * (width - len(row)) + list(row) for row in rows]
         lengths, before = torch.tensor([len(row) for row in rows], device=device), before.to(device)
