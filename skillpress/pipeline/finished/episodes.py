@@ -42,13 +42,14 @@ PARAMETERS = "params.yaml"
 
 def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
     """A rollout file with its tasks, skill rules and tokenizer; ``StorageError`` if those are damaged."""
-    policy = home / BASE_POLICY
+    policy, params = home / BASE_POLICY, home / PARAMETERS
+    there = params.is_file()
     trained = rollouts.absolute() == (home / TRAINING_ROLLOUTS).absolute()
     return SourceFiles(
         name=name,
         rollouts=rollouts,
         tasks=experiment_tasks(home),
-        projection=_projection(home / PARAMETERS),
+        projection=stated_projection(read_yaml(params).get("environment"), params) if there else None,
         tokenizer=policy if (policy / TOKENIZER).is_file() else None,
         advantages=home / TRAINING_ADVANTAGES if trained else None,
     )
@@ -71,12 +72,6 @@ def stated_projection(section: Any, source: Path) -> Projection | None:
         raise StorageError(f"{source}: {place}: {first['msg']}; is it the file that the run had?") from error
     except (ValueError, ParamsError) as error:
         raise StorageError(f"{source}: environment: {error}") from error
-
-
-def _projection(parameters: Path) -> Projection | None:
-    if not parameters.is_file():
-        return None
-    return stated_projection(read_yaml(parameters).get("environment"), parameters)
 
 
 def experiment_tasks(home: Path) -> dict[str, Task]:

@@ -59,9 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus), ROOT), end="")
             return 0
         if chosen.dry_run:
-            from skillpress.pipeline.reproduce.dry_run import (
-                describe,  # takes seconds to import, which only a dry run should spend
-            )
+            from skillpress.pipeline.reproduce.dry_run import describe  # in seconds
 
             rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
             print(describe(variant, rates, asked_for(chosen)))
@@ -103,9 +101,7 @@ def reproduce(
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        from skillpress.pipeline.finished.results import (
-            effect_line,  # takes seconds to import, which only a finished run should spend
-        )
+        from skillpress.pipeline.finished.results import effect_line  # in seconds
 
         results = workspace / RESULTS
         print(f"report: {results / 'report.html'}")

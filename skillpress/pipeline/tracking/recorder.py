@@ -144,14 +144,9 @@ def main(stage: str, key: str) -> int:
     try:
         run = StageRun(stage, params, key)
         _reply(replies, run_id=run.run_id)
-        calls = (
-            run.log_metrics, run.log_summary, run.log_file, run.log_episodes, run.register_policy,
-            run.log_parts, run.log_error, run.finish,
-        )  # fmt: skip
-        by_name = {call.__name__: call for call in calls}
         for line in lines:
             message = json.loads(line)
-            by_name[message["call"]](**message["arguments"])
+            getattr(run, message["call"])(**message["arguments"])
     except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
         why = str(error).partition("\n")[0] or type(error).__name__
         _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {why}"))

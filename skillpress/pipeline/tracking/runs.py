@@ -172,8 +172,20 @@ class StageRun:
         log_traces(record, Path(rollouts), Path(policy), most)
 
     def register_policy(self, folder: str | Path) -> None:
-        """Register a model folder as a new version of ``skillpress-<environment>``."""
-        register_policy(self.run_id, self._params, Path(folder))
+        """Register a model folder as a new version of ``skillpress-<environment>``; or ``PolicyError``."""
+        from skillpress.models.policy import load_policy  # in seconds, which other stages' recorders skip
+
+        policy = load_policy(folder, self._params.policy.dtype)
+        logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models
+        with mlflow.start_run(run_id=self.run_id):
+            mlflow.transformers.log_model(
+                transformers_model={"model": policy.model, "tokenizer": policy.tokenizer},
+                name="policy",
+                task="text-generation",
+                pip_requirements=[f"{name}=={version(name)}" for name in ("torch", "transformers")],
+                registered_model_name=registered_name(self._params),
+                metadata={"pipeline_run_id": pipeline_run_id(self._params)},
+            )
 
     def log_parts(self, parts: Mapping[str, str]) -> None:
         """Tag the run with parameter to class or function, with its package and version."""
@@ -279,25 +291,6 @@ def _read(path: str) -> dict[str, Any]:
 def registered_name(params: Params) -> str:
     """``skillpress-<environment>``; MLflow does not allow slashes or colons in the name."""
     return "skillpress-" + re.sub(r"[^\w.-]+", "-", params.environment.title)
-
-
-def register_policy(run_id: str, params: Params, folder: Path) -> None:
-    """A model folder becomes a new version of ``skillpress-<environment>``; or ``PolicyError``."""
-    from skillpress.models.policy import (
-        load_policy,  # takes seconds to import, which other stages' recorders skip
-    )
-
-    policy = load_policy(folder, params.policy.dtype)
-    logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models
-    with mlflow.start_run(run_id=run_id):
-        mlflow.transformers.log_model(
-            transformers_model={"model": policy.model, "tokenizer": policy.tokenizer},
-            name="policy",
-            task="text-generation",
-            pip_requirements=[f"{name}=={version(name)}" for name in ("torch", "transformers")],
-            registered_model_name=registered_name(params),
-            metadata={"pipeline_run_id": pipeline_run_id(params)},
-        )
 
 
 def pipeline_run_id(params: Params) -> str:
