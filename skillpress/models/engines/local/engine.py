@@ -32,7 +32,7 @@ from transformers import DynamicCache, PreTrainedModel
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
-from skillpress.models.engines.local.decoding import Answers, Decoder, GrowingDecoder, Prefilled
+from skillpress.models.engines.local.decoding import Answers, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
     bytes_per_token,
     can_merge,
@@ -285,7 +285,7 @@ class LocalEngine(BatchEngine):
         return Prefilled(output.logits[:, -1], cache, lengths=before + lengths, visible=mask, width=columns)
 
 
-def decoder_for(model: PreTrainedModel) -> Decoder:
+def decoder_for(model: PreTrainedModel) -> GrowingDecoder | StaticDecoder:
     """Recorded steps on CUDA if the model allows them; if it does not, a warning says why."""
     if model.device.type != "cuda":
         return GrowingDecoder()

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from skillpress.models.engines.local.decoding import Decoder, OpenRows, Prefilled, rows_of_passes
+from skillpress.models.engines.local.decoding import Prefilled, rows_of_passes
 from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
 from skillpress.models.engines.local.kept import Layers
 from skillpress.models.engines.local.recorded_step import Record, Step, recorded
@@ -25,8 +25,8 @@ MOST_STEPS = 64
 """Maximum number of recorded steps; beyond it, the least recently used one is dropped."""
 
 
-class StaticDecoder(Decoder):
-    """See :class:`Decoder`."""
+class StaticDecoder:
+    """Decodes as ``decoding.GrowingDecoder`` does, by recorded steps."""
 
     name = "static"
 
@@ -49,7 +49,7 @@ class StaticDecoder(Decoder):
         return StaticRows(self, passes, fan, shape)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """See :class:`Decoder`. Counts the shape and the prefilled tokens beside it."""
+        """Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
 
     def release(self) -> None:
@@ -72,8 +72,8 @@ class StaticDecoder(Decoder):
         self._steps[shape]()
 
 
-class StaticRows(OpenRows):
-    """See :class:`OpenRows`: the first rows of a shape."""
+class StaticRows:
+    """The open rows, as ``decoding.Decoding``: the first rows of a shape."""
 
     def __init__(
         self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: torch.Tensor, shape: Shape
@@ -109,7 +109,7 @@ class StaticRows(OpenRows):
         )
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`. The logits are valid until the next call."""
+        """The logits are valid until the next call."""
         inputs = self._inputs
         inputs.tokens[: self._rows, 0] = tokens
         self._decoder.step(self._shape, inputs, self._rows, self._filled)
