@@ -53,7 +53,7 @@ class GrowingDecoder:
     name = "growing"
 
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
-        """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; consumes the passes."""
+        """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; takes the passes."""
         return Decoding.of(passes, fan, room)
 
     def tokens(self, rows: int, columns: int) -> int:
