@@ -158,7 +158,8 @@ def _listen(
     """
     import ray
 
-    heard, first = time.monotonic(), None
+    heard = time.monotonic()
+    first: _Rank | None = None
     while open_ := [stream for stream, own in streams.items() if not all(rank.ended for rank in own)]:
         seconds = LOSS_SECONDS if first else patience[all(rank.begun for rank in ranks)]
         ready, _ = ray.wait(open_, num_returns=1, timeout=max(0.0, heard + seconds - time.monotonic()))
