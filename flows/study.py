@@ -43,9 +43,8 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import clear
 from skillpress.pipeline.study.forecast import describe, in_words
-from skillpress.pipeline.study.queue import Queue
 from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
-from skillpress.pipeline.study.runs import PlannedRun, planned_runs
+from skillpress.pipeline.study.runs import PlannedRun, Queue, planned_runs
 from skillpress.pipeline.tracking.runs import create_database
 from skillpress.play.workers import cores
 

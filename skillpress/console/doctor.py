@@ -29,7 +29,7 @@ from skillpress.core.version import __version__
 from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
 from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
-from skillpress.play.sandbox.quotas import room
+from skillpress.play.sandbox.bubblewrap import room
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Names of the browser; the report's test uses the first one that is installed."""

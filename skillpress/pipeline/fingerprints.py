@@ -78,11 +78,7 @@ class Fingerprints:
         return cls(params, Code(Path.cwd(), Sources(CACHE), FOLLOWED | outside))
 
     def of(self, stage: StageEntry) -> dict[str, Any]:
-        """The fingerprint of a stage.
-
-        Raises:
-            UserError: a library or a file that it needs is missing, or a file of code is not Python.
-        """
+        """The fingerprint of a stage; ``UserError`` if a library or a file is missing or wrong."""
         made = MAKES.get(stage.name, stage.parameters)
         found = self.closure([f"tasks.{stage.name}"], made, DESCRIBING.get(stage.name, ()))
         described = self.describe(found)

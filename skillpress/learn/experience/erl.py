@@ -43,7 +43,7 @@ from skillpress.core.trajectory import Step, Task, Trajectory
 from skillpress.learn.algorithms.batch import SumOverRanks
 from skillpress.learn.experience.experience import Experience, LessonTokens, Setting
 from skillpress.learn.experience.parameters import ExperienceParameters
-from skillpress.play.agents.shortening import shortened
+from skillpress.play.agents.context import shortened
 from skillpress.play.agents.summarize import written
 from skillpress.play.rollout.requests import EpisodeRequest
 

@@ -34,8 +34,8 @@ from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy
 from skillpress.models.policy.precision import MasterWeights
-from skillpress.models.policy.scorers import Scorer, choose_scorer
-from skillpress.models.policy.scoring import pack_responses
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer, pack_responses
 from skillpress.play.workers.distributed import Ranks
 
 SHORTEST = 0.6

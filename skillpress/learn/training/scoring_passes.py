@@ -23,7 +23,8 @@ from skillpress.learn.algorithms.ratio_levels import unit_sums
 from skillpress.learn.training.samples import Microbatch, Samples, pack
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.policy import copy_model
-from skillpress.models.policy.scorers import Scorer, choose_scorer
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer
 
 Score = Callable[..., tuple[torch.Tensor, ...]]
 """A scorer: from responses and a temperature to ([tokens] log-probabilities, [tokens] entropies). With a

@@ -21,8 +21,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from skillpress.models.policy.scorers import Scorer
-from skillpress.models.policy.scoring import Responses
+from skillpress.models.policy.scoring import Responses, Scorer
 
 WAVES = 3
 """Number of cosines of the time."""

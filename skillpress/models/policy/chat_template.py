@@ -31,8 +31,7 @@ QUESTION = "How much is 6 times 7?\nAnswer with a number."
 ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
-"""The date given to templates that write today's date. Llama's templates write it if they get no other
-date."""
+"""The date for templates that write today's. Llama's templates write this one by default."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """Exceptions raised by a template that cannot be rendered. Like any program, it may divide by zero."""
 
@@ -55,11 +54,7 @@ class ChatTemplate:
         return opened_thought(self.prompt(QUESTION).rpartition(QUESTION)[2])
 
     def after_response(self, turn: str) -> str:
-        """The text between a response and the next one, which contains a turn of the user.
-
-        Raises:
-            PolicyError: the template does not show the response, so no prompt can extend it.
-        """
+        """The text between a response and the next; ``PolicyError`` if the template has none."""
         reason = "does not show earlier responses"
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER), ("user", turn)], asks=True)
@@ -96,8 +91,7 @@ class ChatTemplate:
         return next((number for number in found if added[number].special), found[0] if found else None)
 
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
-        """The turns as the template writes them. With ``asks``, the beginning of the model's next turn
-        follows."""
+        """The turns as the template writes them, with the beginning of the model's turn if ``asks``."""
         messages: list[dict[str, Any]] = [
             {"role": role, "content": [{"type": "text", "text": text}] if self.in_parts else text}
             for role, text in turns
@@ -114,11 +108,7 @@ class ChatTemplate:
 
 
 def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
-    """The tokenizer's template; None if it has none.
-
-    Raises:
-        PolicyError: it cannot be rendered, or drops the user's text.
-    """
+    """The tokenizer's template or None; ``PolicyError`` if it fails, or drops the user's text."""
     if not tokenizer.chat_template:
         return None
     named = tokenizer.chat_template
@@ -132,8 +122,7 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
 
 @lru_cache(maxsize=4)
 def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
-    """The template in the content form that it shows. ``source`` makes the cache notice a replaced
-    template."""
+    """The template in the form that shows content. ``source`` makes the cache notice a new one."""
     reason = "its chat template drops what the user says, as text and as a list of parts"
     for in_parts in (False, True):
         template = ChatTemplate(tokenizer, in_parts)

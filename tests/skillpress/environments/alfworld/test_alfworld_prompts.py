@@ -16,7 +16,7 @@ from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.text.words import END, UNKNOWN
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents.state_updates import window
+from skillpress.play.agents.state_updates import Window
 
 compact, text, paper = (BUNDLE.renderings[name] for name in ("compact", "text", "paper"))
 HISTORY = 4
@@ -61,7 +61,7 @@ def test_everything_that_is_said_in_play_is_in_the_vocabulary(
     rendering, words = compact(SECTION, HISTORY), set(vocabulary(SECTION, HISTORY).words)
     most = vocabulary(SECTION, HISTORY).continuation_words
     assert most is not None
-    drawn, update = random.Random(3), window(HISTORY)
+    drawn, update = random.Random(3), Window(HISTORY)
     for task in six_tasks:
         observation, info = environment.reset(task)
         state = AgentState(task, observation, info)

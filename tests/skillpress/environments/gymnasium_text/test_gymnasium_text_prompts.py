@@ -14,14 +14,14 @@ from skillpress.environments.gymnasium_text.environment import GymnasiumText
 from skillpress.environments.gymnasium_text.prompts import compact, vocabulary
 from skillpress.environments.text.words import END
 from skillpress.experiment.params import check_params, merge, read_yaml
-from skillpress.play.agents.state_updates import window
+from skillpress.play.agents.state_updates import Window
 from tests.support.environments.small_games import WORDLE
 
 
 def played(section, *actions: str, history: int = 5) -> AgentState:
     """The state after these actions."""
     task = Task("t", "gymnasium_text", 3, {"id": section.id})
-    environment, update = GymnasiumText(section), window(history)
+    environment, update = GymnasiumText(section), Window(history)
     state = AgentState(task, *environment.reset(task))
     for action in actions:
         observation, _, _, info = environment.step(action)
