@@ -25,7 +25,7 @@ from typing import Any
 
 import polars as pl
 
-from skillpress.environments.notebook_qa.search.cached import CachedSearch
+from skillpress.environments.notebook_qa.search.backend import CachedSearch
 from skillpress.environments.notebook_qa.search.index import index_of
 from skillpress.environments.notebook_qa.search.tantivy_search import TantivySearch
 

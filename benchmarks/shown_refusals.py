@@ -23,7 +23,7 @@ from benchmarks.lag import changed
 from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.textworld_cooking.splits import STRATA
+from skillpress.environments.textworld_cooking.tasks import STRATA
 from skillpress.experiment.params import Params, load_params
 from skillpress.models.policy.policy import load_policy
 from skillpress.pipeline.files import split_file

@@ -66,12 +66,7 @@ class ExperimentTooSlowError(RuntimeError):
 @task(name="experiment", task_run_name="{variant.name}", retries=1, retry_delay_seconds=10)
 def run_experiment(variant: Variant, machines: Machines | None = None) -> FinishedRun:
     """Reproduce a variant in a separate process, here or on another machine. Its output goes to
-    workspaces/<name>.log of that machine.
-
-    Raises:
-        ExperimentFailedError: the process failed.
-        MachineLostError: the other machine was lost.
-    """
+    workspaces/<name>.log of that machine."""
     assert variant.seed is not None
     if machines is None:
         overlays = [option for overlay in variant.overlays for option in ("--params", str(overlay))]
@@ -88,10 +83,7 @@ def run_experiment(variant: Variant, machines: Machines | None = None) -> Finish
 
 
 def reproduce(variant: Variant, options: Sequence[str], limit_seconds: float | None = None) -> None:
-    """Run ``skillpress run`` here with these options.
-
-    Args:
-        limit_seconds: the time after which it is stopped; None means no limit.
+    """Run ``skillpress run`` here with these options, stopped after ``limit_seconds`` if given.
 
     Raises:
         ExperimentFailedError: it failed.
@@ -155,11 +147,7 @@ def ablation(
 
 
 def check_different(methods: Sequence[str], seeds: Sequence[int]) -> None:
-    """Refuse arguments that would count an experiment twice, or two methods as one.
-
-    Raises:
-        ParamsError: two methods have the same name, or a seed is named twice.
-    """
+    """Refuse arguments that would count an experiment twice, or two methods as one."""
     named: dict[str, str] = {}
     for method in methods:
         name = Path(method).stem
@@ -214,8 +202,7 @@ def run_all(
 
 
 def publish(experiments: Sequence[FinishedRun], run: ComparisonRun) -> None:
-    """Write the comparison to results/ablation.{json,html}, MLflow's run, a Prefect artifact, and the
-    console."""
+    """Write results/ablation.{json,html}, MLflow's run and a Prefect artifact, and print the comparison."""
     rows, tests = table(experiments), paired_tests(experiments)
     html, values = ROOT / RESULTS / "ablation.html", ROOT / RESULTS / "ablation.json"
     write_json(values, as_json(rows, tests))

@@ -38,10 +38,7 @@ class Following:
     """Prints when experiments begin, continue and end."""
 
     def __init__(self, total: int, at_once: int, here: bool) -> None:
-        """
-        Args:
-            here: whether the experiments run on this machine, where their logs are.
-        """
+        """``here``: whether the experiments run on this machine, where their logs are."""
         self._total, self._here, self._done = total, here, 0
         self._running: dict[PrefectFuture[FinishedRun], tuple[Variant, float]] = {}
         self._next = time.monotonic() + FIRST_SECONDS

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 LIMIT_SECONDS = 24 * 3600.0
 """The time limit of an experiment on a node, including its wait for free cores."""
 ROOM_SECONDS = 300.0
-"""How long an experiment waits if no living node has enough cores, counting busy ones: the time to replace a
-lost node."""
+"""How long an experiment waits while no living node has enough cores, even when idle."""
 LOOK_SECONDS = 5.0
 """Seconds between looks at the nodes."""
 _TRACKING = "MLFLOW_TRACKING_URI"
@@ -98,11 +97,7 @@ class Machines:
         return outcome
 
     def _wait(self, running: ray.ObjectRef[Outcome], processes: int) -> None:
-        """Return when the experiment has ended or its node is lost.
-
-        Raises:
-            TimeoutError: neither happened in time, or no living node has so many cores.
-        """
+        """Return when the experiment has ended or its node is lost."""
         import ray
 
         ends = time.monotonic() + self.limit_seconds
@@ -135,11 +130,7 @@ def _alive() -> str:
 
 
 def _portable(overlay: Path) -> str:
-    """The path of an overlay in every checkout.
-
-    Raises:
-        ClusterError: it lies outside this checkout.
-    """
+    """The path of an overlay in every checkout."""
     place = overlay.resolve()
     if not place.is_relative_to(ROOT):
         raise ClusterError(f"{overlay}: other machines have only what is committed in this repository")

@@ -66,12 +66,8 @@ def reproduce_here(name: str, options: list[str], variables: dict[str, str]) -> 
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """The command's exit code.
-
-    Raises:
-        RuntimeError: this node's Ray process has ended. This process survives it, but another machine may get
-            the experiment, so the command is ended.
-    """
+    """The command's exit code. The command is ended if this node's Ray process ends, because another machine
+    may get the experiment."""
     node = os.getppid()
     while True:
         try:

@@ -33,8 +33,7 @@ def apply() -> None:
 
 
 def _is_elsewhere() -> bool:
-    """Whether flows use another process's server, named by the environment or by one of Prefect's
-    profiles."""
+    """Whether the environment or one of Prefect's profiles names another process's server."""
     profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
     named = profiles.read_text(encoding="utf-8") if profiles.is_file() else ""
     return any(name in os.environ for name in ELSEWHERE) or "PREFECT_API_URL" in named

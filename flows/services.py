@@ -130,11 +130,7 @@ class Services:
 
 
 def check_prefect_database() -> None:
-    """Refuse a database that Prefect's server does not support.
-
-    Raises:
-        ServiceError: the database is not supported.
-    """
+    """Refuse a database that Prefect's server does not support."""
     uri = os.environ.get(PREFECT_DATABASE, f"{DRIVERS[0]}://")
     try:
         check_database(uri)
@@ -146,11 +142,7 @@ def check_prefect_database() -> None:
 
 
 def tracking_experiment() -> str:
-    """The id of MLflow's experiment; creates its database if it is missing.
-
-    Raises:
-        ServiceError: MLflow's database cannot be used.
-    """
+    """The id of MLflow's experiment; creates its database if it is missing."""
     try:
         return create_database()
     except MlflowException as error:

@@ -43,9 +43,8 @@ from skillpress.pipeline.settings import ROOT
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import clear
 from skillpress.pipeline.study.forecast import describe, in_words
-from skillpress.pipeline.study.queue import Queue
 from skillpress.pipeline.study.record import RecordedRun, code_revision, outcomes_of, record_of
-from skillpress.pipeline.study.runs import PlannedRun, planned_runs
+from skillpress.pipeline.study.runs import PlannedRun, Queue, planned_runs
 from skillpress.pipeline.tracking.runs import create_database
 from skillpress.play.workers import cores
 
@@ -55,8 +54,7 @@ CACHE = ROOT / ".dvc" / "cache" / "files" / "md5"
 LIMIT_MINUTES = 180.0
 """The default time limit of a run."""
 LAST_STAGE = "evaluate_policy"
-"""The stage whose results the record needs. The report is not recorded, so it is made only for workspaces
-that are kept."""
+"""The stage whose results the record needs; the report is made only for workspaces that are kept."""
 TRACES = "SKILLPRESS_TRACES"
 
 
@@ -68,8 +66,7 @@ class Choice:
     """Names or the beginnings of names; empty means all."""
     benchmarks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    """Empty means all. All runs of a seed share one start, so finish a seed on one machine: another may round
-    differently."""
+    """Empty means all. All runs of a seed share one start, so finish a seed on one machine."""
     at_once: int = 0
     """Runs at once; 0 means as many as fit on the cores."""
     limit_minutes: float = LIMIT_MINUTES
@@ -113,13 +110,7 @@ def worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> boo
     retry_condition_fn=worth_retrying,
 )
 def run_and_record(run: PlannedRun, choice: Choice) -> RecordedRun:
-    """Make a run, add it to the record, and remove its workspace.
-
-    Raises:
-        ExperimentFailedError: its process failed.
-        ExperimentTooSlowError: it exceeded its time limit.
-        UserError: its results cannot be recorded.
-    """
+    """Make a run, add it to the record, and remove its workspace."""
     workspace = ROOT / WORKSPACES / run.variant.name
     how = {"revision": code_revision(), "resumed": workspace.exists()}
     overlays = [option for overlay in run.variant.overlays for option in ("--params", str(overlay))]
@@ -214,7 +205,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("--questions", nargs="+", default=(), help="such as q1 q4 (all)")
-    parser.add_argument("--only", nargs="+", default=(), metavar="BENCHMARK", help="such as countdown (all)")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=(),
+        dest="benchmarks",
+        metavar="BENCHMARK",
+        help="such as countdown (all)",
+    )
     parser.add_argument("--seeds", nargs="+", type=any_seed, default=(), metavar="N", help="such as 10 (all)")
     parser.add_argument(
         "--at-once", type=whole(), default=0, help="runs beside each other (as the cores allow)"
@@ -227,19 +225,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plan", type=Path, default=PLAN, help="folder of the plan")
     parser.add_argument("--record", type=Path, default=store.FOLDER, help="folder of the record")
     parser.add_argument("--dry-run", action="store_true", help="say what is there and what is missing")
-    chosen = parser.parse_args(arguments)
+    chosen = vars(parser.parse_args(arguments))
+    only_say = chosen.pop("dry_run")
     choice = Choice(
-        questions=tuple(chosen.questions),
-        benchmarks=tuple(chosen.only),
-        seeds=tuple(chosen.seeds),
-        at_once=chosen.at_once,
-        limit_minutes=chosen.limit_minutes,
-        start_minutes=chosen.start_minutes,
-        keep=chosen.keep,
-        plan=chosen.plan,
-        record=chosen.record,
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
     )
-    if chosen.dry_run:
+    if only_say:
         return dry_run(choice)
     state = study(choice, return_state=True)
     said = without_secrets(f"study: {state.message}")

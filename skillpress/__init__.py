@@ -9,9 +9,9 @@ graph sees it. The map of the modules stands in docs/house.md.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from skillpress.core.lazy import lazy_names
 from skillpress.core.version import __version__
 
 if TYPE_CHECKING:
@@ -74,52 +74,4 @@ __all__ = [
     "write_tasks",
 ]
 
-_MODULES = {
-    "Collector": "play.rollout",
-    "Environment": "core.interface",
-    "Experiment": "experiment.experiment",
-    "Info": "core.interface",
-    "Params": "experiment.params",
-    "Policy": "models.policy",
-    "Sampling": "core.engine",
-    "Sandbox": "play.sandbox",
-    "SandboxPool": "play.sandbox",
-    "SkillDictionary": "skills.dictionary",
-    "Step": "core.trajectory",
-    "SuccessBuffer": "skills.buffer",
-    "Task": "core.trajectory",
-    "Trajectory": "core.trajectory",
-    "UserError": "core.errors",
-    "bundle": "environments",
-    "compare": "measure.evaluation",
-    "compare_trainings": "measure.evaluation",
-    "evaluate": "measure.evaluation",
-    "evaluation_steps": "measure.evaluation",
-    "fit": "skills.fit",
-    "iterate_rollouts": "core.rollout_files",
-    "load_dictionary": "skills.dictionary",
-    "load_params": "experiment.params",
-    "load_policy": "models.policy",
-    "read_log": "doors.traces.log",
-    "read_rollouts": "core.rollout_files",
-    "read_tasks": "core.task_files",
-    "requests": "play.rollout",
-    "save_dictionary": "skills.dictionary",
-    "save_policy": "models.policy",
-    "scan_rollouts": "core.rollout_files",
-    "segment": "skills.segmentation",
-    "segmentation_cost": "skills.segmentation",
-    "write_rollouts": "core.rollout_files",
-    "write_tasks": "core.task_files",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

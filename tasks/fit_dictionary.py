@@ -10,7 +10,7 @@ from skillpress.measure.analysis.fitted import description_lengths, generalisati
 from skillpress.measure.analysis.mdl_report import write_phrases
 from skillpress.pipeline.files import DICTIONARY, PHRASES, RESULTS, SEQUENCES
 from skillpress.skills.dictionary import save_fitted
-from skillpress.skills.fit import fit
+from skillpress.skills.fit import fit_as
 
 if TYPE_CHECKING:
     from skillpress.pipeline.stage import Stage
@@ -22,19 +22,13 @@ def main(stage: Stage) -> None:
     If the start policy never succeeds, there is nothing to fit a dictionary to. That is not an error:
     training then uses plain rewards until it succeeds.
     """
-    params, section = stage.params, stage.params.skills
+    params = stage.params
     corpus = read_corpus(SEQUENCES)
     metrics = {"sequences": float(len(corpus))}
     dictionary = None
     if corpus:
-        dictionary = fit(
-            corpus,
-            bundle(params.environment.name).projection_of(params.environment).alphabet,
-            section.max_phrase_length,
-            search=section.search,
-            seed=params.seed,
-            closure=section.closure,
-        )
+        alphabet = bundle(params.environment.name).projection_of(params.environment).alphabet
+        dictionary = fit_as(params.skills, corpus, alphabet, params.seed)
         metrics |= description_lengths(dictionary, corpus)
         metrics |= generalisation_bounds(dictionary, corpus, params.environment.max_steps)
     save_fitted(DICTIONARY, dictionary)

@@ -29,7 +29,7 @@ from skillpress.core.version import __version__
 from skillpress.models.engines.parameters import EngineParameters
 from skillpress.pipeline import exit_codes
 from skillpress.play.sandbox import SandboxUnavailableError, find_bwrap, probe
-from skillpress.play.sandbox.quotas import room
+from skillpress.play.sandbox.bubblewrap import room
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Names of the browser; the report's test uses the first one that is installed."""
@@ -254,7 +254,3 @@ def _pins() -> dict[str, str]:
     lines = lab_file("constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition("==") for line in lines if "==" in line)
     return {layers.normal(name): pin.split()[0] for name, _, pin in pairs}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

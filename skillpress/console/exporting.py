@@ -51,10 +51,6 @@ FORMATS: dict[str, Callable[[Path, Iterable[Trajectory], Texts], None]] = {
 """``--format`` to the function that writes it."""
 
 
-class ExportError(UserError):
-    """There is nothing to export, or the output cannot be written."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
@@ -62,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.format == "datasets":
         layers.need(["train"])
     if output.exists():
-        raise ExportError(f"--output: {output} is there already; name another place")
+        raise UserError(f"--output: {output} is there already; name another place")
     count = episodes_of(chosen.rollouts)
     if not count:
-        raise ExportError(f"{chosen.rollouts}: holds no episode; name another file")
+        raise UserError(f"{chosen.rollouts}: holds no episode; name another file")
     texts = _texts(chosen.tokenizer, chosen.rollouts)
     sweep(output)
     with Progress("export", count, "episode") as progress:
@@ -75,11 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def episodes_of(rollouts: Path) -> int:
-    """The number of episodes in a rollout file.
-
-    Raises:
-        StorageError: the file is missing, truncated, or has another schema.
-    """
+    """The number of episodes in a rollout file."""
     first = scan_rollouts(rollouts).filter(TAKEN & (pl.col("step") == 0))
     return int(first.select(pl.len()).collect().item())
 

@@ -22,10 +22,6 @@ BASE = ""
 _OWN = re.compile(r"skillpress\[(.*)\]")
 
 
-class LayerError(UserError):
-    """A layer that the command needs is not installed."""
-
-
 @cache
 def layers() -> dict[str, tuple[str, ...]]:
     """Name to the distributions that only this layer adds; :data:`BASE` first, then the extras in order."""
@@ -43,14 +39,14 @@ def need(wanted: Iterable[str]) -> None:
     """Check that these layers are installed.
 
     Raises:
-        LayerError: one is not; the message names the layers, the missing packages and the install command.
+        UserError: one is not; the message names the layers, the missing packages and the install command.
     """
     lacking = {layer: gone for layer in wanted if (gone := missing(layer))}
     if lacking:
         named = "layers" if len(lacking) > 1 else "layer"
         gone = list(dict.fromkeys(name for names in lacking.values() for name in names))
         more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
-        raise LayerError(
+        raise UserError(
             f"needs the {named} {', '.join(lacking)}, and {', '.join(gone[:3])}{more} "
             f"{'is' if len(gone) == 1 else 'are'} not installed: {remedy(*lacking)}"
         )

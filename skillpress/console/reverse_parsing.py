@@ -15,7 +15,6 @@ there.
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -30,6 +29,7 @@ import torch
 
 from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.models import COMPACT, check_wording, identify
+from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
@@ -61,10 +61,6 @@ TASKS_AT_ONCE = 4
 COUNTS = ("states", "sampled", "led", "kept")
 
 
-class ReverseParsingError(UserError):
-    """There is no demonstrator, or the output cannot be written."""
-
-
 @dataclass(frozen=True)
 class Wanted:
     """Tasks, and the demonstrator that shows the right actions in them."""
@@ -78,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     output: Path = chosen.output
     if (output / SUMMARY).exists() or output.is_file():
-        raise ReverseParsingError(f"--output: {output} is there already; name another folder")
+        raise UserError(f"--output: {output} is there already; name another folder")
     params = evaluation_params(
         chosen.environment,
         chosen.model,
@@ -166,7 +162,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
     counts = pl.concat([pl.read_parquet(file) for _, file in store.spans("counts")]).sum().row(0, named=True)
     rows = pl.concat([pl.read_parquet(file) for _, file in store.spans(KIND)])
     if not rows.height:
-        raise ReverseParsingError(
+        raise UserError(
             f"none of {counts['sampled']} responses to {counts['states']} states led to the right action: "
             "sample more (--samples), raise sampling.max_new_tokens, or take --answer completed"
         )
@@ -181,11 +177,7 @@ def _write(output: Path, store: ResumeStore, asked: dict[str, Any]) -> dict[str,
 
 
 def _check(chosen: Namespace, params: Params) -> None:
-    """Refuse options that cannot work, before anything is loaded.
-
-    Raises:
-        ParamsError: an option cannot work; the message names it.
-    """
+    """Refuse options that cannot work, before anything is loaded."""
     if params.policy.state_update in OWN_WORDS:
         raise ParamsError(
             f"policy.state_update: is {params.policy.state_update!r}, whose prompts hold what the policy "
@@ -241,11 +233,7 @@ def _asked(chosen: Namespace, params: Params) -> dict[str, Any]:
 
 
 def _wanted(chosen: Namespace, params: Params) -> Wanted:
-    """The training tasks and their demonstrator.
-
-    Raises:
-        ReverseParsingError: there is no demonstrator.
-    """
+    """The training tasks and their demonstrator."""
     environment = bundle(params.environment.name)
     if chosen.tasks_file:
         there: Iterator[Task] = iter(read_tasks(chosen.tasks_file))
@@ -260,9 +248,7 @@ def _wanted(chosen: Namespace, params: Params) -> Wanted:
         found = list(islice((task for task in training if task.task_id in successes), chosen.tasks))
         environment = demonstrating(environment, successes)
     if not found:
-        raise ReverseParsingError(
-            f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task"
-        )
+        raise UserError(f"{chosen.rollouts or chosen.tasks_file}: has no success of a training task")
     return Wanted(found, environment)
 
 
@@ -285,12 +271,5 @@ def _parser() -> Parser:
     parser.add_argument("--rollouts", type=Path, metavar="FILE",
                         help="its successes say what is right, in place of the oracle")  # fmt: skip
     parser.add_argument("--seed", type=any_seed, default=0, help="of tasks and samples (default 0)")
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as sampling.max_new_tokens=128; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "paper_ENVIRONMENT", "sampling.max_new_tokens=128")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

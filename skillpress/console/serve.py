@@ -19,7 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillpress.console.evaluations.parameters import assigned
+from skillpress.console.evaluations.options import add_parameter_options
+from skillpress.console.evaluations.parameters import assigned, tasks_of
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
 from skillpress.core.lab import lab_file
@@ -38,13 +39,10 @@ from skillpress.doors.serving import (
     server_of,
 )
 from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
-from skillpress.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from skillpress.core.interface import StepReward
-    from skillpress.core.trajectory import Task
 
 PORT = 8000
 """The port that clients of the protocol try first."""
@@ -104,27 +102,6 @@ def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequ
     return params
 
 
-def tasks_of(params: Params, split: str) -> list[Task]:
-    """The tasks of a split, in the order that experiments use.
-
-    Raises:
-        UserError: the split has no tasks.
-    """
-    found = bundle(params.environment.name)
-    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
-    count = getattr(sizes, split)
-    if not count:
-        raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
-    tasks: list[Task] = []
-    with Progress("tasks", count, "task") as progress:
-        for task in found.make_tasks(params.environment, sizes, params.seed):
-            if task.split == split:
-                tasks.append(task)
-                progress(len(tasks))
-    found.check_tasks(tasks)
-    return tasks
-
-
 def reward_of(params: Params) -> StepReward:
     """The agent's judgement of a step, without its judgement of the response's format."""
     reward = params.reward.make()
@@ -138,11 +115,7 @@ def _about(environment: str) -> About:
 
 
 def _limits(chosen: Namespace) -> ServingLimits:
-    """The limits that the options give.
-
-    Raises:
-        UserError: a limit is not above 0.
-    """
+    """The limits that the options give."""
     given = {field.name: getattr(chosen, field.name) for field in fields(ServingLimits)}
     for name, value in given.items():
         if value <= 0:
@@ -153,10 +126,7 @@ def _limits(chosen: Namespace) -> ServingLimits:
 def _parser() -> Parser:
     parser = Parser(prog="skillpress serve", description=__doc__)
     parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as tasks.train=100; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "ENVIRONMENT", "tasks.train=100")
     parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the interface; there is no password (default: loopback)"
@@ -180,7 +150,3 @@ def _parser() -> Parser:
 
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,8 +5,9 @@ This wing imports no other wing, and neither torch nor an orchestrator.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.core.engine import Engine, Promises, Sampling
@@ -69,48 +70,4 @@ __all__ = [
     "write_tasks",
 ]
 
-_MODULES = {
-    "Agent": "interface",
-    "AgentState": "interface",
-    "Decision": "interface",
-    "Engine": "engine",
-    "Environment": "interface",
-    "Info": "interface",
-    "ParamsError": "errors",
-    "ParsedAction": "parsed_action",
-    "Parser": "parsed_action",
-    "PolicyError": "errors",
-    "Promises": "engine",
-    "Rendering": "interface",
-    "RewardPart": "trajectory",
-    "Sampling": "engine",
-    "ScratchVocabulary": "interface",
-    "StateUpdate": "interface",
-    "Step": "trajectory",
-    "StepReward": "interface",
-    "StorageError": "errors",
-    "Task": "trajectory",
-    "TaskError": "errors",
-    "Trajectory": "trajectory",
-    "UserError": "errors",
-    "derive": "seeds",
-    "generator": "seeds",
-    "iterate_rollouts": "rollout_files",
-    "read_rollouts": "rollout_files",
-    "read_tasks": "task_files",
-    "rollout_frame": "rollout_files",
-    "scan_rollouts": "rollout_files",
-    "write_rollouts": "rollout_files",
-    "write_tasks": "task_files",
-}
-"""Public name to its module. A module is imported when one of its names is first used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -21,7 +21,6 @@ class Keyed(Protocol):
     @property
     def key(self) -> int:
         """Unique among the unanswered questions."""
-        ...
 
 
 Question = TypeVar("Question", bound=Keyed)

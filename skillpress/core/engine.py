@@ -80,28 +80,21 @@ class Engine(Protocol):
 
     def submit(self, requests: Sequence[Request]) -> None:
         """Ask for responses. Returns without waiting for them."""
-        ...
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
         """(key, completion) of the newly finished requests; waits at most ``wait`` seconds for the first."""
-        ...
 
     def abort(self) -> None:
         """Drop all unanswered requests, after Ctrl-C or an error; they are never returned."""
-        ...
 
     def update_weights(self, weights: StateDict, version: int) -> None:
         """Sample from these weights from now on; ``version`` is their training step."""
-        ...
 
     def sleep(self) -> None:
         """Release what sampling needs, such as GPU memory, while the learner updates."""
-        ...
 
     def wake(self) -> None:
         """Take back what ``sleep`` released."""
-        ...
 
     def close(self) -> None:
         """Release all that the engine owns; it cannot sample after this."""
-        ...

@@ -18,8 +18,7 @@ USER_ERRNOS = frozenset(
         errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG,
     }
 )  # fmt: skip
-"""The system's error numbers for a full disk, a forbidden file or a wrong path. The others (an I/O error, a
-stale handle, a time-out) may disappear by themselves."""
+"""Numbers of the system's errors that the user can mend; others may disappear by themselves."""
 
 
 class UserError(Exception):

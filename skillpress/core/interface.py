@@ -62,7 +62,6 @@ class Environment(Protocol):
 
     def reset(self, task: Task) -> tuple[str, Info]:
         """Start the task's episode; returns the first observation O_0 and its facts."""
-        ...
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
         """Act; returns ``(observation, terminated, truncated, info)`` and no reward.
@@ -70,7 +69,6 @@ class Environment(Protocol):
         ``terminated`` means won or lost, ``truncated`` that the step budget T is used up. Any text is
         an action: one that the environment cannot read costs a step and is reported in ``info.invalid``.
         """
-        ...
 
 
 @runtime_checkable
@@ -81,7 +79,6 @@ class HasNotepad(Protocol):
     def notepad(self) -> Mapping[str, str]:
         """Section to its text, in display order: ``plan``, ``facts``, ``drafts``. A section without text is
         empty."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,6 @@ class StateUpdate(Protocol):
         """Whether the next prompt extends the last one and its response (``AgentState.context``).
 
         The agent that holds the tokens fills ``context``; f_agent's turns and notes serve rebuilt prompts."""
-        ...
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
@@ -148,19 +144,15 @@ class SummarizingUpdate(StateUpdate, Protocol):
     @property
     def request(self) -> str:
         """The text at the end of a prompt that asks for a summary."""
-        ...
 
     def due(self, state: AgentState) -> bool:
         """Whether the turns are to be summarised now, however much room the prompt has left."""
-        ...
 
     def read(self, response: str) -> ParsedAction:
         """The summary as a thought, or the reason why the response is not a summary."""
-        ...
 
     def summed_up(self, state: AgentState, summary: ParsedAction) -> AgentState:
         """The state to act in. It has no turns, so the agent is not asked again before it has acted."""
-        ...
 
 
 class Reflection(Protocol):
@@ -169,15 +161,12 @@ class Reflection(Protocol):
     @property
     def request(self) -> str:
         """The text at the end of a prompt that asks for a reflection, after the attempt."""
-        ...
 
     def read(self, response: str) -> ParsedAction:
         """The reflection as a thought, or the reason why the response is not a reflection."""
-        ...
 
     def knowledge(self, reflection: ParsedAction) -> str:
         """What the agent is given for the episode; empty if the reflection gave nothing."""
-        ...
 
 
 class Rendering(Protocol):
@@ -186,27 +175,22 @@ class Rendering(Protocol):
     @property
     def parser(self) -> str:
         """Which parser of ``agents/parsing.py`` reads the responses, unless ``policy.parser`` names one."""
-        ...
 
     @property
     def history(self) -> int | None:
         """How many past turns the prompt shows at most; None leaves it to the state update."""
-        ...
 
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt for this state."""
-        ...
 
     def continuation(self, state: AgentState) -> str:
         """The text by which a prompt extends the last response: the environment's answers since then.
 
         Everything else is earlier in the same prompt. Only a state update that grows asks for it.
         """
-        ...
 
     def response(self, action: str, info: Info) -> str:
         """A demonstrator's response that gives this action; ``info`` is the environment's answer to it."""
-        ...
 
 
 @runtime_checkable
@@ -215,7 +199,6 @@ class RememberingRendering(Rendering, Protocol):
 
     def remembered(self, state: AgentState, action: str, info: Info) -> tuple[str, str]:
         """(thought, response) of a demonstrator of this action; f_agent reads its memory from the thought."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -303,14 +286,12 @@ class Agent(Protocol):
     def lockstep(self) -> bool:
         """Whether ``completed`` decides in this process, for all requests in one batch. Callers should then
         submit all requests before they call it."""
-        ...
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """Ask for decisions: v_k ~ p(. | X_k), th_k = Decode(v_k), A_k = Parser(th_k). Does not wait.
 
         A decision depends only on its own state and seed.
         """
-        ...
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
         """(key, decision) of the newly made decisions; waits at most ``wait`` seconds for the first.
@@ -318,25 +299,20 @@ class Agent(Protocol):
         Raises:
             Exception: a decision failed. An agent that can try again has done that before it raises.
         """
-        ...
 
     def abort(self) -> None:
         """Drop all undecided requests; they are never returned."""
-        ...
 
     def close(self) -> None:
         """Release all that the agent holds, its share of the engine too; it cannot decide after this."""
-        ...
 
     def evaluate_step(
         self, state: AgentState, parsed: ParsedAction, observation: str, info: Info
     ) -> tuple[RewardPart, ...]:
         """R_{k+1} = r(X_k, th_k, A_k, O_{k+1}) in named parts, each with what it counts for."""
-        ...
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """X_{k+1} = f_agent(X_k, th_k, A_k, O_{k+1}); ``decision`` was made in X_k.
 
         After a summary the environment is unchanged: observation and facts are those of ``state``.
         """
-        ...

@@ -26,8 +26,7 @@ from skillpress.core.distributions import student_quantile
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 FEW_TASKS = 100
-"""Below this number of tasks intervals are corrected for it. From there on the corrections would move their
-ends by less than 2% of their width."""
+"""Below this number of tasks intervals are corrected; from here on that moves ends by under 2%."""
 ROUGH = 10
 """Below this number of tasks even corrected intervals are rough: some are right in 90% of simulations."""
 
@@ -61,9 +60,6 @@ def effective_tasks(weights: NDArray[np.float64]) -> float:
     """The number of equally weighted tasks that determine a mean equally well (Kish 1965: 1 / sum of w²).
 
     It is the number of tasks if all seeds play the same tasks, or each plays equally many of its own.
-
-    Args:
-        weights: the weight of each task in the mean; they add up to 1.
     """
     return round(float(1 / (weights**2).sum()), 9)
 

@@ -57,8 +57,7 @@ class Registry(Mapping[str, str]):
     """
 
     group: str
-    """Installed packages may add parts under the entry-point group ``skillpress.<group>``; empty if they may
-    not."""
+    """Installed packages may add parts under the entry-point group ``skillpress.<group>``, unless empty."""
     parameter: str
     """The key of params.yaml that gives the name."""
     own: Mapping[str, str]
@@ -165,10 +164,7 @@ def named(registry: Registry, section: Any) -> str:
 
 
 def lookup(registry: Registry, name: str, parameter: str) -> Any:
-    """The part that a registry has under a name.
-
-    Args:
-        parameter: the key of params.yaml that gives the name, for the message.
+    """The part that a registry has under a name; messages name the ``parameter`` that gives it.
 
     Raises:
         ParamsError: the name is unknown, or its module lacks the part; the message lists the known names.

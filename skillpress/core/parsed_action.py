@@ -34,8 +34,7 @@ class ParsedAction:
     action: str
     """The action's text; empty if there is none to send to the environment."""
     invalid: str | None = None
-    """Why the format is wrong (``missing_action``, ``two_actions`` ...); None if it is right. If there is an
-    action in spite of that, the environment gets it."""
+    """Why the format is wrong; None if it is right. The environment still gets an action, if there is one."""
 
 
 class Parser(Protocol):

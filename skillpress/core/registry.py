@@ -33,13 +33,13 @@ STATE_UPDATES = Registry(
     "state_updates",
     "policy.state_update",
     {
-        "window": "skillpress.play.agents.state_updates:window",
-        "concatenate": "skillpress.play.agents.state_updates:concatenate",
+        "window": "skillpress.play.agents.state_updates:Window",
+        "concatenate": "skillpress.play.agents.state_updates:Concatenate",
         "environment": "skillpress.play.agents.state_updates:environment",
-        "observations": "skillpress.play.agents.state_updates:observations",
-        "notepad": "skillpress.play.agents.state_updates:notepad",
-        "summarize": "skillpress.play.agents.summarize:summarize",
-        "learned": "skillpress.play.agents.learned_memory:learned",
+        "observations": "skillpress.play.agents.state_updates:Observations",
+        "notepad": "skillpress.play.agents.state_updates:Notepad",
+        "summarize": "skillpress.play.agents.summarize:Summarize",
+        "learned": "skillpress.play.agents.learned_memory:Learned",
     },
 )
 """``policy.state_update`` to a state update made for the number of turns that the prompt shows; ``learned``
@@ -195,7 +195,7 @@ EXPERIENCES = Registry(
     "experiences",
     "experience.name",
     {
-        "none": "skillpress.learn.experience.none:NoExperienceParameters",
+        "none": "skillpress.learn.experience.parameters:NoExperienceParameters",
         "erl": "skillpress.learn.experience.erl:ERLParameters",
     },
     "model_validate",

@@ -69,8 +69,7 @@ class ResumeStore:
         return self.folder / f"{kind}-{first:08d}-{last:08d}.parquet"
 
     def spans(self, kind: str) -> list[tuple[int, Path]]:
-        """(last item, file) of the spans of a kind that follow each other from item 1 on. Spans after a gap
-        are left out: their items have to be made again, in order."""
+        """(last item, file) of a kind's spans from item 1 to the first gap; later items are made again."""
         there: dict[int, tuple[int, Path]] = {}
         for path in sorted(self.folder.glob(f"{kind}-*-*.parquet")):
             first, last = map(int, path.stem.removeprefix(f"{kind}-").split("-"))

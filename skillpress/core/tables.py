@@ -27,21 +27,14 @@ ROLLOUT_KINDS = ("rollouts", "episodes")
 
 
 def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
-    """Write the rows of several tables one after the other, atomically and without holding them in memory.
-
-    Args:
-        row_group_size: rows per row group of the file.
-    """
+    """Write the rows of several tables one after the other, atomically and without holding them in memory."""
     with atomic_path(path) as temporary:
         pl.concat(parts).sink_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
 
 
 def write_table(path: str | Path, frame: pl.DataFrame, kind: str, row_group_size: int | None = None) -> None:
-    """Write a table atomically, marked with its kind and the present version of its schema.
-
-    Args:
-        row_group_size: rows per row group of the file; None lets Polars choose.
-    """
+    """Write a table atomically, marked with its kind and the present version of its schema. Without
+    ``row_group_size`` Polars chooses the rows per row group."""
     with atomic_path(path) as temporary:
         frame.write_parquet(temporary, metadata=_metadata(kind), row_group_size=row_group_size)
 

@@ -38,14 +38,5 @@ def read_tasks(path: str | Path) -> list[Task]:
         StorageError: the file is missing, truncated, or has another schema.
     """
     frame = scan_table(path, "tasks", TASK_SCHEMA).collect()
-    return [
-        Task(
-            task_id=row["task_id"],
-            environment=row["environment"],
-            seed=row["seed"],
-            spec=json.loads(row["spec"]),
-            split=row["split"],
-            stratum=row["stratum"],
-        )
-        for row in frame.iter_rows(named=True)
-    ]
+    rows = frame.iter_rows(named=True)
+    return [Task(**{**row, "spec": json.loads(row["spec"])}) for row in rows]

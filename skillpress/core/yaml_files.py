@@ -110,10 +110,7 @@ _Loader.add_constructor(f"{_TAG}bool", _Loader.construct_yes_or_no)
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    """The value of a YAML text.
-
-    Args:
-        source: where the text comes from, for the message: a file, or an option.
+    """The value of a YAML text; messages name its ``source``, a file or an option.
 
     Raises:
         YamlError: it is not YAML, a key occurs twice in a mapping, or it is too deep or too large.

@@ -5,8 +5,9 @@ It imports ``learn`` and what is below.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.doors.formats.atif import write_atif
@@ -32,27 +33,4 @@ __all__ = [
     "write_sharegpt",
 ]
 
-_MODULES = {
-    "Log": "traces.log",
-    "NameProjection": "traces.projection",
-    "Texts": "formats.texts",
-    "Wanted": "traces.fields",
-    "load_texts": "formats.texts",
-    "read_log": "traces.log",
-    "read_rules": "traces.rules",
-    "success_field": "traces.fields",
-    "write_atif": "formats.atif",
-    "write_datasets": "formats.hugging_face",
-    "write_sharegpt": "formats.sharegpt",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -17,15 +16,6 @@ Value = TypeVar("Value")
 
 ENTRY_BYTES = 300
 """Number of bytes counted for each entry in addition to its key and its value."""
-
-
-@dataclass(frozen=True)
-class CacheCounts:
-    """Counts of the requests to a cache."""
-
-    remembered: int
-    asked: int
-    """How often a value had to be computed."""
 
 
 class Remembered(Generic[Key, Value]):
@@ -40,7 +30,6 @@ class Remembered(Generic[Key, Value]):
         self._entries: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         """Maps keys to (value, bytes), the least recently used first."""
         self._lock = threading.Lock()
-        self._remembered = self._asked = 0
         self.held_bytes = 0
         """Bytes of all entries."""
 
@@ -49,17 +38,11 @@ class Remembered(Generic[Key, Value]):
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
-                self._remembered += 1
                 return self._entries[key][0]
-            self._asked += 1
         value = compute()
         with self._lock:
             self._keep(key, value)
         return value
-
-    def counts(self) -> CacheCounts:
-        """The counts since its creation."""
-        return CacheCounts(self._remembered, self._asked)
 
     def _keep(self, key: Key, value: Value) -> None:
         size = self._size(key, value) + ENTRY_BYTES

@@ -202,30 +202,16 @@ class PooledEnvironments:
     """Environments of this process whose sandboxes come from one pool (``bundle.SharedEnvironments``)."""
 
     def __init__(
-        self,
-        make: Callable[[Lease], Environment],
-        limits: Limits,
-        slots: int,
-        seconds: float,
-        sandboxes_each: int = 1,
+        self, make: Callable[[Lease], Environment], limits: Limits, slots: int, seconds: float
     ) -> None:
         """Args:
-            make: makes an environment that gets its sandboxes from the given lease.
-            limits: limits of each sandbox.
-            slots: number of concurrent environments.
-            seconds: maximum total time of work of one episode's sandbox.
-            sandboxes_each: number of sandboxes that an environment holds at the same time.
-
-        Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-        """
+        make: makes an environment that gets its sandboxes from the given lease.
+        limits: limits of each sandbox.
+        slots: number of concurrent environments.
+        seconds: maximum total time of work of one episode's sandbox."""
         self._make = make
-        self._pool = SandboxPool(
-            limits,
-            ready=min(slots, STOCK),
-            max_concurrency=slots * sandboxes_each,
-            wait_seconds=WAIT_SECONDS,
-        )
+        ready = min(slots, STOCK)
+        self._pool = SandboxPool(limits, ready=ready, max_concurrency=slots, wait_seconds=WAIT_SECONDS)
         self.seconds = ATTEMPTS * (seconds + WAIT_SECONDS)
         """Maximum time of a start or a step, reached if the whole episode is replayed."""
 

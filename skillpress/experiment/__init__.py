@@ -8,8 +8,9 @@ It imports ``learn`` and the wings below that.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.experiment.experiment import Experiment
@@ -17,20 +18,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Params", "check_params", "load_params"]
 
-_MODULES = {
-    "Experiment": "experiment",
-    "Params": "params",
-    "check_params": "params",
-    "load_params": "params",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -51,7 +51,6 @@ def play_episodes(
     """Play missing episodes, and write the rollouts of all plays, each in the requested order.
 
     Args:
-        output: the file to write.
         on_finished: receives the number of additional finished episodes: once per rank for those of an
             interrupted process, then for each episode at its end.
 

@@ -18,8 +18,7 @@ from skillpress.play.workers.distributed import Ranks
 COMPACT = "compact"
 """The rendering whose responses are a few words of a small vocabulary, so they can be listed."""
 CUT, BUDGET = 0.01, 65_536
-"""Branches of lower probability than ``CUT`` are not followed, and a call computes at most ``BUDGET``
-tokens."""
+"""The least probability of a branch that is followed, and the most tokens that a call computes."""
 DEMONSTRATIONS = 16
 """Number of demonstrations over all ranks."""
 READ = 1 << 14

@@ -14,8 +14,7 @@ from skillpress.experiment.work import work
 from skillpress.learn.training.describing.episode_sample import GROUPS, sampled_steps
 
 TEXT = 2 * 6
-"""Bytes of text per token of a response: six for the response itself, which is stored as thought and action,
-and six for the environment's answer."""
+"""Bytes of text per token of a response: six for thought and action, six for the answer to them."""
 ROW = 256
 """Bytes of a step without its tokens and texts: names, numbers, the parts of its reward."""
 MASTER_AND_MOMENTS = 12

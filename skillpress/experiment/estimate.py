@@ -47,37 +47,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
+from skillpress.experiment.model_shapes import ModelShape
 from skillpress.experiment.params import Params
-from skillpress.experiment.work import Work, replayed, work
 from skillpress.learn.training.value_head import WAVES
 from skillpress.models.policy.passes import FAN_OUT
 from skillpress.models.policy.token_scores import CHUNK_LOGITS
 
-__all__ = [
-    "KNOWN_SHAPES",
-    "ModelShape",
-    "Work",
-    "imitation_memory",
-    "memory_by_phase",
-    "replayed",
-    "training_memory",
-    "work",
-]
-
 LOGIT_COPIES = 4
 LESSONS = "batch: lessons' distributions"
 LESSON_COPIES = 8
-"""Copies of a chunk's distributions when lessons compare two: logits and log-softmax of both, the terms of
-the KL, and gradients."""
+"""Copies of a chunk's distributions: logits and log-softmax of both, the KL's terms, gradients."""
 
 
 def training_memory(params: Params, shape: ModelShape, deepspeed: dict[str, Any]) -> dict[str, int]:
-    """Bytes of one training process, part by part; :func:`memory_by_phase` says which parts exist together.
-
-    Args:
-        deepspeed: the experiment's DeepSpeed configuration.
-    """
+    """Bytes of one training process, part by part; :func:`memory_by_phase` says which parts exist
+    together."""
     half = bool(deepspeed.get("bf16", {}).get("enabled"))
     accumulated = 4 if half and deepspeed.get("data_types", {}).get("grad_accum_dtype") == "fp32" else 0
     stage = int(deepspeed.get("zero_optimization", {}).get("stage", 0))

@@ -108,8 +108,7 @@ class Experiment:
 
     @cached_property
     def training_sampling(self) -> Sampling:
-        """How tokens are drawn while training: from the whole vocabulary, because otherwise importance ratios
-        would be biased."""
+        """How tokens are drawn while training: from the whole vocabulary, or ratios would be biased."""
         return self.params.sampling.make()
 
     @cached_property
@@ -130,10 +129,7 @@ class Experiment:
         return with_tokens(load_pretrained(section.model, section.dtype), self.domain_words)
 
     def engine(self, policy: Policy, ranks: Ranks | None = None) -> Engine:
-        """The engine that samples from a policy.
-
-        Args:
-            ranks: the processes that each make an engine; None means this process alone.
+        """The engine that samples from a policy, in each of these ranks; None means this process alone.
 
         Raises:
             UserError: a requirement of the engine is not installed, not started, or does not fit the policy.
@@ -158,11 +154,7 @@ class Experiment:
     def agent(
         self, policy: Policy, engine: Engine, sampling: Sampling, reflection: Reflection | None = None
     ) -> Agent:
-        """The policy as an agent in the environment.
-
-        Args:
-            reflection: how it reflects on earlier attempts, if it receives any.
-        """
+        """The policy as an agent in the environment."""
         if self.bundle.agent is not None:
             parts = AgentParts(
                 encode_request=policy.encode_request,
@@ -198,11 +190,8 @@ class Experiment:
         return Collector(self._environments(sharing), agent, self.params.sampling.slots, advise=advise)
 
     def advice(self, skills: Callable[[int], Sequence[Skill]]) -> SkillAdvice | None:
-        """How an agent receives a library's skills; None if the experiment has no library.
-
-        Args:
-            skills: maps the version of the playing weights to the library's skills.
-        """
+        """How an agent receives a library's skills, which follow from the version of the playing weights;
+        None if the experiment has no library."""
         library = self.params.skills.library
         if library is None:
             return None

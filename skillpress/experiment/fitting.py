@@ -19,8 +19,7 @@ from skillpress.experiment.params import Params, check_params, merge
 from skillpress.learn.training.learner import read_configuration
 
 MARGIN = 0.1
-"""Share of a device's memory that stays free for CUDA's context and graphs, NCCL's buffers, the allocator's
-gaps, and everything else that the estimate does not count."""
+"""Share of a device's memory that stays free for uncounted needs: CUDA, NCCL, fragments."""
 STAGES = 4
 """Number of ZeRO's stages, from 0."""
 RANK = 32
@@ -39,8 +38,7 @@ class Devices:
     memory: int
     """Bytes of memory of each."""
     count: int | None
-    """Number of GPUs, one for each process; None if all processes share the memory of a machine without
-    GPUs."""
+    """Number of GPUs, one per process; None if all processes share a machine's memory."""
     here: bool = False
     """Whether the devices are this machine's."""
 
@@ -84,11 +82,7 @@ def fits(params: Params, shape: ModelShape, devices: Devices) -> bool:
 
 def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> list[Changes]:
     """Changes that make an experiment fit: every single key that suffices, else a few keys together. Empty if
-    even those do not suffice.
-
-    Args:
-        values: all parameters.
-    """
+    even those do not suffice."""
     params = check_params(values, source="the parameters")
     levers = list(_levers(params, shape, devices))
 
@@ -109,8 +103,7 @@ def remedies(values: Mapping[str, Any], shape: ModelShape, devices: Devices) -> 
 def _together(
     start: Changes, levers: Sequence[Sequence[Changes]], excess: Callable[[Changes], float]
 ) -> Changes | None:
-    """Pulls one lever after another, each as far as needed, until the experiment fits; None if it never
-    does."""
+    """Pulls one lever after another until the experiment fits; None if it never does."""
     held = start
     for lever in levers:
         tried = [{**held, **option} for option in lever if not start.keys() & option.keys()]

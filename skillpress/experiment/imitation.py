@@ -43,8 +43,7 @@ class ImitationResult:
     """The largest learning rate of an update."""
 
     def metrics(self) -> dict[str, float]:
-        """``loss`` is the mean over the last tenth of the updates; figures that an imitation lacks are left
-        out."""
+        """``loss`` is the mean over the last tenth of the updates; figures that are unknown are left out."""
         found = {"parameters": float(self.parameters)}
         if self.losses:
             last = self.losses[-(len(self.losses) // 10 + 1) :]

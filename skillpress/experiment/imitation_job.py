@@ -17,7 +17,7 @@ from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.imitation import ImitationJob, ImitationProgress, ImitationResult
 from skillpress.learn.imitation.dataset import Sample, demonstrated
 from skillpress.learn.imitation.demonstrations import demonstrate
-from skillpress.learn.imitation.schedule import Schedule
+from skillpress.learn.imitation.optimizers import Schedule
 from skillpress.learn.imitation.thoughts import read_thoughts, tokenize_thoughts
 from skillpress.learn.imitation.trainer import imitate
 from skillpress.models.policy import Policy, save_policy

@@ -37,46 +37,12 @@ class ModelShape:
         return rank * self.layers * sum(inner + outer for inner, outer in self.linear_layers)
 
 
-KNOWN_SHAPES = {
-    "Qwen/Qwen2.5-1.5B-Instruct": ModelShape(
-        parameters=1_543_714_304,
-        layers=28,
-        hidden=1536,
-        kv_heads=2,
-        head_size=128,
-        vocabulary=151_936,
-        heads=12,
-        intermediate=8960,
-    ),
-    "Qwen/Qwen2.5-7B-Instruct": ModelShape(
-        parameters=7_615_616_512,
-        layers=28,
-        hidden=3584,
-        kv_heads=4,
-        head_size=128,
-        vocabulary=152_064,
-        heads=28,
-        intermediate=18_944,
-    ),
-    "Qwen/Qwen3-1.7B": ModelShape(
-        parameters=1_720_574_976,
-        layers=28,
-        hidden=2048,
-        kv_heads=8,
-        head_size=128,
-        vocabulary=151_936,
-        heads=16,
-        intermediate=6144,
-    ),
-    "smollm2-135m": ModelShape(
-        parameters=134_515_008,
-        layers=30,
-        hidden=576,
-        kv_heads=3,
-        head_size=64,
-        vocabulary=49_152,
-        heads=9,
-        intermediate=1536,
-    ),
+_FIGURES = {
+    # The weights, layers, hidden, kv_heads, head_size, vocabulary, heads and intermediate of each.
+    "Qwen/Qwen2.5-1.5B-Instruct": (1_543_714_304, 28, 1536, 2, 128, 151_936, 12, 8960),
+    "Qwen/Qwen2.5-7B-Instruct": (7_615_616_512, 28, 3584, 4, 128, 152_064, 28, 18_944),
+    "Qwen/Qwen3-1.7B": (1_720_574_976, 28, 2048, 8, 128, 151_936, 16, 6144),
+    "smollm2-135m": (134_515_008, 30, 576, 3, 64, 49_152, 9, 1536),
 }
+KNOWN_SHAPES = {name: ModelShape(*figures) for name, figures in _FIGURES.items()}
 """Models that experiments name, in case their configuration is not available."""

@@ -55,11 +55,7 @@ class EvaluationParameters(Section):
         return votes
 
     def make(self, max_new_tokens: int) -> Sampling:
-        """How tokens are drawn while evaluating.
-
-        Args:
-            max_new_tokens: the most tokens of a response (``sampling.max_new_tokens``).
-        """
+        """How tokens are drawn while evaluating."""
         return Sampling(self.temperature, self.top_p, self.top_k, max_new_tokens)
 
 

@@ -33,11 +33,7 @@ NOTES = frozenset({"observations", "notepad", "summarize"})
 
 
 def check_rules(params: Params) -> None:
-    """Check every rule.
-
-    Raises:
-        ValueError: a rule is broken.
-    """
+    """Check every rule."""
     for rule in RULES:
         rule(params)
 
@@ -208,15 +204,12 @@ def _the_environment_states_what_is_rewarded(params: Params) -> None:
 # What imitation learns from.
 
 
-def _there_is_somebody_to_imitate(params: Params) -> None:
+def _there_is_something_to_imitate(params: Params) -> None:
     if params.imitation.demonstrations and not params.environment.has_oracle:
         raise ValueError(
             f"imitation.demonstrations is {params.imitation.demonstrations}, must be 0: nobody shows how "
             f"this section's tasks of {params.environment.name} are done, so there is nothing to imitate"
         )
-
-
-def _thoughts_stand_behind_prompts_that_are_made_anew(params: Params) -> None:
     if params.imitation.thoughts is not None and params.policy.state_update in OWN_WORDS:
         raise ValueError(
             f"imitation.thoughts is {params.imitation.thoughts!r}, must be null: its prompts hold nothing "
@@ -227,15 +220,12 @@ def _thoughts_stand_behind_prompts_that_are_made_anew(params: Params) -> None:
 # Dictionaries.
 
 
-def _training_fits_a_dictionary_every_step(params: Params) -> None:
+def _the_search_suits_the_training(params: Params) -> None:
     if params.skills.search == "exact" and params.training.steps:
         raise ValueError(
             "skills.search exact may take a minute per dictionary, and what it finds by then depends on "
             "the machine: set training.steps to 0 with it, or train with another search"
         )
-
-
-def _the_search_ranks_pairs(params: Params) -> None:
     if params.skills.corpus == "batch_accepts" and params.skills.search != "greedy":
         raise ValueError(
             f"skills.corpus batch_accepts is a rule for the ranking of skills.search greedy; with "
@@ -281,9 +271,6 @@ def _training_suits_the_algorithm(params: Params) -> None:
             f"algorithm {algorithm.name} compares a task's rollouts: training.rollouts_per_task is "
             f"{training.rollouts_per_task}, must be at least {algorithm.smallest_group}"
         )
-
-
-def _training_reaches_its_learning_rate(params: Params) -> None:
     steps, warmup = params.training.steps, params.training.warmup_steps
     if steps and warmup >= steps:
         raise ValueError(
@@ -292,7 +279,7 @@ def _training_reaches_its_learning_rate(params: Params) -> None:
         )
 
 
-def _rollouts_can_be_played_ahead(params: Params) -> None:
+def _rollouts_can_be_of_older_weights(params: Params) -> None:
     if params.training.lag and not params.engine.plays_beside_updates:
         raise ValueError(
             f"training.lag 1 plays while the learner updates, and engine {params.engine.name} does not: "
@@ -303,9 +290,6 @@ def _rollouts_can_be_played_ahead(params: Params) -> None:
             "training.lag 1 has nothing to play ahead with training.checkpoint_every 1, since the step "
             "after a checkpoint is on-policy: make it at least 2, or lag 0"
         )
-
-
-def _rollouts_can_be_replayed(params: Params) -> None:
     replay, training = params.training.replay, params.training
     if replay is None:
         return
@@ -327,12 +311,9 @@ def _rollouts_can_be_replayed(params: Params) -> None:
         )
 
 
-def _the_best_checkpoint_has_tasks_to_be_found_on(params: Params) -> None:
+def _there_are_tasks_to_choose_and_probe_with(params: Params) -> None:
     if params.training.keep == "best" and not params.tasks.validation:
         raise ValueError("training.keep best needs tasks.validation of at least 1, got 0")
-
-
-def _there_are_tasks_to_probe_with(params: Params) -> None:
     tasks, probe = params.tasks, params.training.probe
     if tasks.unseen and (why := params.environment.why_nothing_unseen):
         raise ValueError(f"tasks.unseen is {tasks.unseen}, must be 0: {why}")
@@ -349,24 +330,19 @@ def _there_are_tasks_to_probe_with(params: Params) -> None:
 
 RULES: tuple[Callable[[Params], None], ...] = (
     _groups_are_shared_evenly,
-    _training_fits_a_dictionary_every_step,
-    _the_search_ranks_pairs,
+    _the_search_suits_the_training,
     _the_prompt_has_words_for_the_library,
-    _the_best_checkpoint_has_tasks_to_be_found_on,
-    _there_are_tasks_to_probe_with,
+    _there_are_tasks_to_choose_and_probe_with,
     _the_environment_has_the_rendering,
     _domain_words_can_become_tokens,
-    _there_is_somebody_to_imitate,
-    _thoughts_stand_behind_prompts_that_are_made_anew,
+    _there_is_something_to_imitate,
     _the_environment_states_what_is_rewarded,
     _the_parser_reads_what_the_rendering_asks_for,
     _notes_are_shown,
     _a_learned_state_update_has_its_memory,
     _there_is_something_to_sum_up,
     _training_suits_the_algorithm,
-    _training_reaches_its_learning_rate,
     _prompts_have_room_for_what_is_given,
-    _rollouts_can_be_played_ahead,
-    _rollouts_can_be_replayed,
+    _rollouts_can_be_of_older_weights,
     _every_process_can_have_its_engine,
 )

@@ -42,11 +42,7 @@ def scratch_policy(params: Params) -> Policy:
 
 
 def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabulary:
-    """The vocabulary plus the words of the memory, which are also in every prompt.
-
-    Raises:
-        ParamsError: the environment already has such words.
-    """
+    """The vocabulary plus the words of the memory, which are also in every prompt."""
     memory = params.policy.make_memory()
     if not isinstance(memory, MemoryWords):
         return vocabulary
@@ -63,11 +59,7 @@ def _with_memory(vocabulary: ScratchVocabulary, params: Params) -> ScratchVocabu
 
 
 def _context_words(vocabulary: ScratchVocabulary, params: Params) -> int:
-    """Number of words of a scratch policy's longest prompt.
-
-    Raises:
-        ParamsError: prompts must grow, but the rendering has no continuations.
-    """
+    """Number of words of a scratch policy's longest prompt."""
     section = params.policy
     first = vocabulary.state_words + section.knowledge_words
     if not section.make_state_update().grows:

@@ -26,9 +26,6 @@ AT_ONCE = 4
 def server(section: TeacherParameters, seed: int, folder: Path) -> Ask:
     """A model behind a chat-completions server.
 
-    Args:
-        folder: stores its answers and their cost until the training has ended.
-
     Raises:
         ChatError: the address is invalid, or the key's variable is not set.
     """

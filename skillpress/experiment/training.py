@@ -7,7 +7,7 @@ ranks starts without torch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,8 +29,7 @@ class TrainingJob:
     validation: Path
     """The tasks that decide the best step; played only if ``training.keep`` is ``best``."""
     unseen: Path
-    """The tasks of a kind that training never meets, for ``training.probe``; the file is missing if there are
-    no such tasks."""
+    """The tasks that training never meets, for ``training.probe``; no file if there are none."""
     start: Path
     """The model folder to start from."""
     output: Path
@@ -44,13 +43,11 @@ class TrainingJob:
     probes: Path
     """The file for the rows of ``training.probe``."""
     checkpoints: Checkpoints
-    """Checkpoints from which an interrupted run resumes; their key covers everything that decides the
-    result."""
+    """Where an interrupted run resumes; their key covers everything that decides the result."""
 
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
-is the start policy, which is reported if it is probed."""
+"""Receives (step, metrics) after every step that this call trains, and of step 0 if it is probed."""
 
 
 def train(
@@ -80,11 +77,11 @@ def train(
     processes, silence = job.params.processes, job.params.training.timeout
     launch = launch_of_environment()
     if launch is not None:
-        part = partial(_train_launched, job)
+        part = partial(_train, job, None)
         return take_part(part, launch, processes, lambda report: on_step(*report))
     told = _OnceEach(on_step)
     if gang is not None:
-        part, logs = partial(_train_launched, job), job.checkpoints.folder / "ranks"
+        part, logs = partial(_train, job, None), job.checkpoints.folder / "ranks"
         return run_gang(
             part, processes, gang=gang, logs=logs, on_report=told, on_loss=on_loss, silence_seconds=silence
         )[0]
@@ -104,18 +101,15 @@ class _OnceEach:
             self._on_step(step, metrics)
 
 
-def _train(job: TrainingJob, port: int, rank: int, size: int, report: Report) -> list[dict[str, float]]:
+def _train(
+    job: TrainingJob, port: int | None, rank: int, size: int, report: Report
+) -> list[dict[str, float]]:
+    """Without a port, a launcher says where the ranks meet and which of them are this machine's."""
     from skillpress.experiment.training_job import train_rank
     from skillpress.play.workers.distributed import Ranks
 
-    return train_rank(job, Ranks(rank, size), port, report)
-
-
-def _train_launched(job: TrainingJob, rank: int, size: int, report: Report) -> list[dict[str, float]]:
-    from skillpress.experiment.training_job import train_rank
-    from skillpress.play.workers.distributed import Ranks
-
-    launch = launch_of_environment()
-    assert launch is not None
-    ranks = Ranks(rank, size, local_rank=launch.local_rank, local_size=launch.local_size)
-    return train_rank(job, ranks, None, report)
+    launch, ranks = launch_of_environment(), Ranks(rank, size)
+    if port is None:
+        assert launch is not None
+        ranks = replace(ranks, local_rank=launch.local_rank, local_size=launch.local_size)
+    return train_rank(job, ranks, port, report)

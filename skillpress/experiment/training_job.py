@@ -7,7 +7,6 @@ from contextlib import closing
 
 import torch
 
-from skillpress.core.engine import Engine
 from skillpress.core.seeds import derive
 from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks
@@ -73,7 +72,9 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
             rollouts=rollouts,
             shaper=_shaper(experiment, ranks),
             learner=learner,
-            mismatch=_mismatch(params, learner, engine, ranks),
+            mismatch=MismatchCheck(
+                learner, ranks, params.seed, section.mismatch_limit, engine.promises.exact_logprobs
+            ),
             engine=engine,
             ranks=ranks,
             actions=action_metrics(
@@ -104,8 +105,7 @@ def train_rank(job: TrainingJob, ranks: Ranks, port: int | None, report: Report)
 
 
 def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
-    """Write a training's other outputs: one file of each kind, which is empty if there is nothing to
-    write."""
+    """Write a training's other outputs, one file of each kind, empty if there is nothing to write."""
     write_history(job.history, step.history.steps)
     write_library(job.library, step.evolution.library if step.evolution else SkillLibrary())
     step.sample.write(job.episodes)
@@ -117,7 +117,9 @@ def _leave(job: TrainingJob, step: TrainingStep, probe: Probe | None) -> None:
 
 def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Experience | None) -> Learner:
     """The learner of the policy; if an adapter is trained in its place, the adapter is inserted."""
-    params, section = experiment.params, experiment.params.training
+    params, section, head = experiment.params, experiment.params.training, None
+    if params.algorithm.needs_values:
+        head = ValueHead(policy.model, params.environment.max_steps, params.algorithm.head_rate)
     adapter = None
     if section.lora is not None:
         seed = derive(params.seed, "lora")
@@ -138,7 +140,7 @@ def _learner(experiment: Experiment, policy: Policy, ranks: Ranks, further: Expe
         ranks=ranks,
         gradient_checkpointing=section.gradient_checkpointing,
         adapter=adapter,
-        value_head=_value_head(params, policy),
+        value_head=head,
         lesson_loss=None if further is None else further.loss,
     )
 
@@ -178,17 +180,6 @@ def _shaper(experiment: Experiment, ranks: Ranks) -> RewardShaper:
     )
 
 
-def _mismatch(params: Params, learner: Learner, engine: Engine, ranks: Ranks) -> MismatchCheck:
-    """The comparison of engine and learner."""
-    return MismatchCheck(
-        learner=learner,
-        ranks=ranks,
-        seed=params.seed,
-        limit=params.training.mismatch_limit,
-        exact=engine.promises.exact_logprobs,
-    )
-
-
 def _probe(
     job: TrainingJob, experiment: Experiment, tasks: Sequence[Task], collector: Collector, ranks: Ranks
 ) -> Probe | None:
@@ -212,13 +203,6 @@ def _probe(
         ranks=ranks,
         store=job.checkpoints,
     )
-
-
-def _value_head(params: Params, policy: Policy) -> ValueHead | None:
-    """The value head; None if the algorithm does not ask for values."""
-    if not params.algorithm.needs_values:
-        return None
-    return ValueHead(policy.model, params.environment.max_steps, params.algorithm.head_rate)
 
 
 def _replay(job: TrainingJob, tasks: Sequence[Task], ranks: Ranks) -> ReplayBuffer | None:

@@ -67,8 +67,7 @@ def _work(params: Params, episodes: int) -> Work:
 
 
 def imitated(params: Params) -> Work:
-    """Imitation's demonstrations, from which it learns in each of its epochs. The thoughts of
-    ``imitation.thoughts`` are not counted: no parameter says how many there are."""
+    """Imitation's demonstrations. No parameter says how many thoughts ``imitation.thoughts`` has."""
     return _work(params, params.imitation.demonstrations)
 
 

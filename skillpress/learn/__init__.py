@@ -5,8 +5,9 @@ It imports ``models`` and the wings below that.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.learn.algorithms.algorithm import Algorithm, PolicyLoss, Selection
@@ -15,21 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Algorithm", "AlgorithmParameters", "Batch", "PolicyLoss", "Selection"]
 
-_MODULES = {
-    "Algorithm": "algorithms.algorithm",
-    "AlgorithmParameters": "algorithms.parameters",
-    "Batch": "algorithms.batch",
-    "PolicyLoss": "algorithms.algorithm",
-    "Selection": "algorithms.algorithm",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -5,8 +5,9 @@ It imports ``experiment`` and what is below.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.measure.evaluation import (
@@ -31,24 +32,4 @@ __all__ = [
     "evaluation_steps",
 ]
 
-_MODULES = {
-    "BehaviorFigure": "evaluation",
-    "Comparison": "evaluation",
-    "EvaluationSteps": "evaluation",
-    "EvaluationSummary": "evaluation",
-    "compare": "evaluation",
-    "compare_trainings": "evaluation",
-    "evaluate": "evaluation",
-    "evaluation_steps": "evaluation",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

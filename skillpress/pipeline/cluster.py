@@ -32,11 +32,7 @@ def add_cluster_options(parser: ArgumentParser) -> None:
 
 
 def name_gang(chosen: Namespace, processes: int) -> None:
-    """Make all stages that this process starts from now on train on the chosen cluster.
-
-    Raises:
-        ClusterError: its nodes cannot share the experiment's processes evenly.
-    """
+    """Let all stages started from now on train on a cluster; ``ClusterError`` if nodes share unevenly."""
     if chosen.nodes < 1 or processes % chosen.nodes:
         raise ClusterError(f"processes: is {processes}, which {chosen.nodes} nodes cannot share evenly")
     gang = Gang(

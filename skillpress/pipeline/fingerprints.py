@@ -44,7 +44,9 @@ FOLLOWED = frozenset({OURS, "tasks"})
 
 MADE_WITH: Mapping[str, str] = {"skills.library.teacher.name": "training.steps"}
 """Parameter whose part is made only by stages that read another one too, though more of them read its
-section. A training alone asks a teacher; the report, which prints all sections, counts as a reader too."""
+section: a training alone asks a teacher."""
+MAKES: Mapping[str, Collection[str]] = {"report": {"environment"}}
+"""Stage to the sections whose parts it makes, if it reads others only to print them."""
 
 _DESCRIBING = "skillpress.learn.training.describing"
 DESCRIBING: Mapping[str, Mapping[str, str]] = {
@@ -76,12 +78,9 @@ class Fingerprints:
         return cls(params, Code(Path.cwd(), Sources(CACHE), FOLLOWED | outside))
 
     def of(self, stage: StageEntry) -> dict[str, Any]:
-        """The fingerprint of a stage.
-
-        Raises:
-            UserError: a library or a file that it needs is missing, or a file of code is not Python.
-        """
-        found = self.closure([f"tasks.{stage.name}"], stage.parameters, DESCRIBING.get(stage.name, ()))
+        """The fingerprint of a stage; ``UserError`` if a library or a file is missing or wrong."""
+        made = MAKES.get(stage.name, stage.parameters)
+        found = self.closure([f"tasks.{stage.name}"], made, DESCRIBING.get(stage.name, ()))
         described = self.describe(found)
         if "torch" not in found.libraries:  # it has no weights, though it may print how they are made
             return described

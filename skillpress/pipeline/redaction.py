@@ -51,11 +51,7 @@ _KEY = re.compile(r"\b(sk|hf|ghp|github_pat|glpat)([-_])[A-Za-z0-9_-]{16,}")
 
 
 def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The text with *** for every recognised password, key and token.
-
-    Args:
-        environment: variables whose secrets are removed wherever they occur.
-    """
+    """The text with *** for every recognised password, key and token, and for secrets of ``environment``."""
     for secret in sorted(_known(environment), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _AT.sub(lambda found: _USER.sub(rf"\1:{HIDDEN}@", found[0]), text)

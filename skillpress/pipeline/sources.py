@@ -22,6 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 
@@ -68,12 +70,11 @@ class Source:
     """Name to module, for names that its ``__getattr__`` imports on first use: those under TYPE_CHECKING."""
 
 
-def read_source(text: str, module: str, is_package: bool) -> Source:
-    """What a module's text says.
+_SOURCE = TypeAdapter(Source)
 
-    Raises:
-        SyntaxError: the text is not Python.
-    """
+
+def read_source(text: str, module: str, is_package: bool) -> Source:
+    """What a module's text says; ``SyntaxError`` if it is not Python."""
     tree = ast.parse(text)
     package = module if is_package else module.rpartition(".")[0]
     tables = {name: table for statement in tree.body for name, table in _tables(statement)}
@@ -143,7 +144,10 @@ def _imports(node: ast.AST, package: str) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _lazy(tree: ast.Module, package: str) -> dict[str, str]:
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body):
+    """The names under TYPE_CHECKING of a package with ``__getattr__, __dir__ = lazy_names(__name__)``."""
+    made = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    names = (part.id for target in made for part in ast.walk(target) if isinstance(part, ast.Name))
+    if "__getattr__" not in names:
         return {}
     checked = [node for node in tree.body if isinstance(node, ast.If) and _is_type_checking(node.test)]
     found = (each for block in checked for node in ast.walk(block) for each in _imports(node, package))
@@ -206,11 +210,7 @@ class Sources:
                 self._read = kept["files"]
 
     def source(self, path: Path, module: str) -> Source:
-        """What a Python file says.
-
-        Raises:
-            SourceError: the file is not Python, or not UTF-8.
-        """
+        """What a Python file says; ``SourceError`` if it is not Python, or not UTF-8."""
         kept = self._kept(path)
         if kept is None:
             try:
@@ -219,7 +219,7 @@ class Sources:
                 line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
                 raise SourceError(f"{path}{line}: is not Python ({error}); correct it") from error
             kept = self._keep(path, asdict(found))
-        return _from_json(kept)
+        return _SOURCE.validate_python(kept)
 
     def content(self, path: Path) -> str:
         """The digest of the content of a file that is not Python."""
@@ -241,18 +241,6 @@ class Sources:
         self._read[str(path)] = (_stamp(path), content)
         self._changed = True
         return content
-
-
-def _from_json(kept: Mapping[str, Any]) -> Source:
-    return Source(
-        digest=kept["digest"],
-        imports=tuple((module, tuple(names)) for module, names in kept["imports"]),
-        texts=tuple(kept["texts"]),
-        asks=kept["asks"],
-        tables={name: Table(**table) for name, table in kept["tables"].items()},
-        looks_up=tuple((module, table) for module, table in kept["looks_up"]),
-        lazy=kept["lazy"],
-    )
 
 
 def _stamp(path: Path) -> list[int]:

@@ -85,11 +85,7 @@ LAUNCHED = "train_policy"
 
 
 def _is_helping_rank(name: str) -> bool:
-    """Whether a launcher started this process in addition to the one with the stage's lock and records.
-
-    Raises:
-        LaunchError: this stage runs in one process, which starts others itself.
-    """
+    """Whether this is a launcher's further rank; ``LaunchError`` for stages that start their own."""
     launch = launch_of_environment()
     if launch is not None and name != LAUNCHED:
         raise LaunchError(

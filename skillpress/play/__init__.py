@@ -5,8 +5,9 @@ This package imports ``skills`` and ``core``.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.play.rollout import Collector, SyncVectorEnv, VectorEnvironment, requests
@@ -25,25 +26,4 @@ __all__ = [
     "requests",
 ]
 
-_MODULES = {
-    "Collector": "rollout",
-    "Limits": "sandbox",
-    "Sandbox": "sandbox",
-    "SandboxPool": "sandbox",
-    "SandboxUnavailableError": "sandbox",
-    "SyncVectorEnv": "rollout",
-    "VectorEnvironment": "rollout",
-    "WorkerPool": "workers",
-    "requests": "rollout",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

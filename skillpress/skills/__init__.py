@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillpress.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skillpress.skills.bounds import certify
@@ -30,26 +31,4 @@ __all__ = [
     "segmentation_cost",
 ]
 
-_MODULES = {
-    "Shaping": "shaping",
-    "SkillDictionary": "dictionary",
-    "SuccessBuffer": "buffer",
-    "certify": "bounds",
-    "data_bits": "description_length",
-    "dictionary_bits": "description_length",
-    "load_dictionary": "dictionary",
-    "save_dictionary": "dictionary",
-    "segment": "segmentation",
-    "segmentation_cost": "segmentation",
-}
-"""Public name to its module, which is imported when the name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__)

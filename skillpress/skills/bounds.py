@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from math import inf, log, log1p, log2, sqrt
 
 from skillpress.skills.dictionary import SkillDictionary
-from skillpress.skills.fit import fit
+from skillpress.skills.fit import fit, fit_as
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,7 @@ def certify(
     middle = (len(sample) + 1) // 2
 
     def every_bound(whole: SkillDictionary) -> tuple[Bound, ...]:
-        half = fit(
-            sample[:middle],
-            whole.alphabet,
-            max_phrase_length=whole.max_phrase_length,
-            search=whole.search,
-            seed=whole.seed,
-            closure=whole.closure,
-        )
+        half = fit_as(whole, sample[:middle], whole.alphabet, whole.seed)
         held_out = half_sample(half, sample[middle:], max_steps, len(sample), delta)
         return (*bounds(whole, sample, max_steps, delta), held_out)
 
@@ -179,11 +172,7 @@ def certify(
 
 
 def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
-    """Refuse an empty sample, and sequences longer than an episode of ``max_steps``.
-
-    Raises:
-        ValueError: the sample is empty or holds such a sequence.
-    """
+    """Refuse an empty sample, and sequences longer than an episode of ``max_steps``."""
     if not sample:
         raise ValueError("the sample is empty")
     longest = max(map(len, sample))

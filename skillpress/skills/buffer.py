@@ -21,11 +21,7 @@ class SuccessBuffer:
     """
 
     def __init__(self, capacity: int) -> None:
-        """An empty buffer.
-
-        Raises:
-            ValueError: the capacity is negative.
-        """
+        """An empty buffer."""
         if capacity < 0:
             raise ValueError(f"the buffer's capacity is {capacity}; it must not be negative")
         self.capacity = capacity

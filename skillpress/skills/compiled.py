@@ -30,8 +30,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """The function, compiled at its first call with each set of argument types; unchanged if numba is not
-    installed."""
+    """The function, compiled at its first call with each set of types; unchanged without numba."""
     if numba is None:
         return function
     before = numba.config.CACHE_LOCATOR_CLASSES

@@ -16,6 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+Shorts = NDArray[np.uint16]
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 Phrase = tuple[int, ...]
 """Skills as positions in the alphabet."""
 
@@ -27,15 +34,15 @@ END = -1
 class Corpus:
     """D distinct sequences with N skills in total, stored in N + D places."""
 
-    skills: NDArray[np.int32]
+    skills: Ints
     """(places,) positions in the alphabet; ``END`` after every sequence."""
-    starts: NDArray[np.int64]
+    starts: Longs
     """(D + 1,) place of each sequence's first skill; the last entry is the number of places."""
-    weights: NDArray[np.int64]
+    weights: Longs
     """(D,) how often each sequence occurs in the corpus."""
     alphabet_size: int
     """K."""
-    ranking: NDArray[np.int64] | None = None
+    ranking: Longs | None = None
     """(D,) weight of each sequence when pairs are ranked by frequency; None means ``weights``."""
 
     @cached_property
@@ -57,15 +64,11 @@ class Corpus:
 
 
 def make_corpus(
-    sequences: Iterable[Sequence[str]],
-    alphabet: Sequence[str],
-    ranked_with: Iterable[Sequence[str]] = (),
+    sequences: Iterable[Sequence[str]], alphabet: Sequence[str], ranked_with: Iterable[Sequence[str]] = ()
 ) -> Corpus:
     """Count equal sequences and replace names with numbers.
 
     Args:
-        sequences: the corpus.
-        alphabet: Σ.
         ranked_with: more sequences, for the ranking alone; see ``Corpus.ranking``.
 
     Raises:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills import description_length as mdl
 from skillpress.skills.compiled import compiled
+from skillpress.skills.corpus import Flags, Ints, Longs, Shorts
 from skillpress.skills.grams import Grams
 
 dictionary_bits = compiled(mdl.dictionary_bits)
@@ -25,19 +25,19 @@ data_bits = compiled(mdl.data_bits)
 class Cover(NamedTuple):
     """The state of a cover; the functions of this module change it in place."""
 
-    phrases: NDArray[np.uint16]
+    phrases: Shorts
     """(places,) bit l - 1 is set if a phrase of l skills starts there; bit 0 is always set (singletons)."""
-    forward: NDArray[np.int32]
+    forward: Ints
     """(places,) seg of the sequence's skills before the place."""
-    backward: NDArray[np.int32]
+    backward: Ints
     """(places,) seg of the sequence's skills from the place on."""
-    needed: NDArray[np.int32]
+    needed: Ints
     """(D,) seg(s)."""
-    scratch: NDArray[np.int32]
+    scratch: Ints
     """(places of the longest sequence,) space for trial segmentations."""
-    member: NDArray[np.bool_]
+    member: Flags
     """(G,) whether a gram is in the dictionary."""
-    totals: NDArray[np.int64]
+    totals: Longs
     """(3,) the whole numbers that determine 𝓛_BDL: |𝒞|, Σ|p| over its phrases, Σ seg over the corpus."""
 
 
@@ -174,16 +174,9 @@ def set_member(grams: Grams, cover: Cover, gram: int, wanted: bool) -> int:
 
 @compiled
 def _recompute_forward(
-    phrases: NDArray[np.uint16],
-    forward: NDArray[np.int32],
-    start: int,
-    first: int,
-    last: int,
-    end: int,
-    longest: int,
+    phrases: Shorts, forward: Ints, start: int, first: int, last: int, end: int, longest: int
 ) -> None:
-    """Recompute places first..end. After ``last``, L unchanged places in a row end it: the rest is
-    unchanged."""
+    """Recompute places first..end, until L places in a row after ``last`` have not changed."""
     unchanged = 0
     for place in range(first, end + 1):
         fewest = forward[place - 1] + 1
@@ -198,12 +191,7 @@ def _recompute_forward(
 
 @compiled
 def _recompute_backward(
-    phrases: NDArray[np.uint16],
-    backward: NDArray[np.int32],
-    start: int,
-    first: int,
-    last: int,
-    longest: int,
+    phrases: Shorts, backward: Ints, start: int, first: int, last: int, longest: int
 ) -> None:
     """Recompute places last..start, as the mirror image of :func:`_recompute_forward`."""
     unchanged = 0

@@ -21,6 +21,9 @@ from skillpress.skills.lookup import PhraseTable, costs, make_table
 from skillpress.skills.segmentation import segment, segmentation_cost
 
 SCHEMA = "skillpress.dictionary/2"
+BITS = ("dictionary_bits", "data_bits", "description_length")
+STATED = ("search", "seed", "closure", "max_phrase_length", "sequences", *BITS, "lower_bound")
+"""The numbers and names of a dictionary's file, in its order."""
 
 Skills = tuple[str, ...]
 
@@ -105,20 +108,12 @@ class SkillDictionary:
         return segment(skills, self._members, self.max_phrase_length)
 
     def cost(self, skills: Sequence[str]) -> int:
-        """seg(s, 𝒞): phrases in a minimal segmentation; 0 for an empty sequence.
-
-        Raises:
-            ValueError: a skill is not in the alphabet.
-        """
+        """seg(s, 𝒞): phrases in a minimal segmentation; 0 for an empty sequence."""
         return segmentation_cost(skills, self._members, self.max_phrase_length)
 
     def costs(self, sequences: Sequence[Sequence[str]]) -> list[int]:
         """seg of many sequences at once, by table lookup. Equal sequences are looked up once, also in later
-        calls.
-
-        Raises:
-            ValueError: a skill is not in the alphabet.
-        """
+        calls."""
         wanted = [tuple(sequence) for sequence in sequences]
         new = [sequence for sequence in dict.fromkeys(wanted) if sequence not in self._known_costs]
         if new:
@@ -142,11 +137,7 @@ class SkillDictionary:
 
 
 def check_alphabet(alphabet: Sequence[str], max_phrase_length: int) -> None:
-    """Refuse an alphabet or a length that cannot make a dictionary.
-
-    Raises:
-        ValueError: no skills, a skill twice, or L below 1.
-    """
+    """Refuse an alphabet or a length that cannot make a dictionary."""
     if not alphabet:
         raise ValueError("the alphabet is empty; it needs at least one skill")
     if len(set(alphabet)) != len(alphabet):
@@ -157,23 +148,10 @@ def check_alphabet(alphabet: Sequence[str], max_phrase_length: int) -> None:
 
 def save_dictionary(path: str | Path, dictionary: SkillDictionary) -> None:
     """Write a dictionary as JSON, atomically."""
-    content = {
-        "schema": SCHEMA,
-        "search": dictionary.search,
-        "seed": dictionary.seed,
-        "closure": dictionary.closure,
-        "max_phrase_length": dictionary.max_phrase_length,
-        "sequences": dictionary.sequences,
-        "dictionary_bits": dictionary.dictionary_bits,
-        "data_bits": dictionary.data_bits,
-        "description_length": dictionary.description_length,
-        "lower_bound": dictionary.lower_bound,
-        "alphabet": list(dictionary.alphabet),
-        "phrases": [
-            {"skills": list(phrase), "count": count}
-            for phrase, count in zip(dictionary.phrases, dictionary.counts, strict=True)
-        ],
-    }
+    stated = {name: getattr(dictionary, name) for name in STATED}
+    counted = zip(dictionary.phrases, dictionary.counts, strict=True)
+    phrases = [{"skills": list(phrase), "count": count} for phrase, count in counted]
+    content = {"schema": SCHEMA, **stated, "alphabet": list(dictionary.alphabet), "phrases": phrases}
     write_json(path, content)
 
 
@@ -214,12 +192,7 @@ def load_fitted(path: str | Path) -> SkillDictionary | None:
 def _from_json(content: dict[str, Any]) -> SkillDictionary:
     return SkillDictionary(
         alphabet=tuple(content["alphabet"]),
-        max_phrase_length=content["max_phrase_length"],
         phrases=tuple(tuple(phrase["skills"]) for phrase in content["phrases"]),
         counts=tuple(phrase["count"] for phrase in content["phrases"]),
-        sequences=content["sequences"],
-        search=content["search"],
-        seed=content["seed"],
-        closure=content["closure"],
-        lower_bound=content["lower_bound"],
+        **{name: content[name] for name in STATED if name not in BITS},
     )

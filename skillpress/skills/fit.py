@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from skillpress.skills.closure import close
 from skillpress.skills.corpus import make_corpus
 from skillpress.skills.dictionary import SkillDictionary, check_alphabet
 from skillpress.skills.lookup import make_table, uses
 from skillpress.skills.parameters import closure_called, search_called
+
+if TYPE_CHECKING:
+    from skillpress.skills.parameters import SkillParameters
 
 
 def fit(
@@ -51,4 +55,23 @@ def fit(
         seed=seed,
         closure=closure,
         lower_bound=found.lower_bound,
+    )
+
+
+def fit_as(
+    section: SkillParameters | SkillDictionary,
+    corpus: Iterable[Sequence[str]],
+    alphabet: Sequence[str],
+    seed: int,
+    ranked_with: Iterable[Sequence[str]] = (),
+) -> SkillDictionary:
+    """:func:`fit` with the length, search and closure of a section, or of another dictionary."""
+    return fit(
+        corpus,
+        alphabet,
+        section.max_phrase_length,
+        search=section.search,
+        seed=seed,
+        closure=section.closure,
+        ranked_with=ranked_with,
     )

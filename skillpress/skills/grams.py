@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import END, Corpus, Phrase
+from skillpress.skills.corpus import END, Corpus, Ints, Longs, Phrase
 
 LONGEST = 16
 """The largest L allowed. The phrases that start at a place are the bits of one 16-bit number."""
@@ -28,30 +27,29 @@ HASH = 0x9E3779B97F4A7C1
 class Grams(NamedTuple):
     """G grams of 1 to L skills; numbers below K are the single skills themselves."""
 
-    numbers: NDArray[np.int32]
+    numbers: Ints
     """(places, L) number of the gram of length l + 1 that starts at each place; -1 past the end."""
-    lengths: NDArray[np.int32]
+    lengths: Ints
     """(G,) number of skills in each gram."""
-    examples: NDArray[np.int64]
+    examples: Longs
     """(G,) one place where each gram starts; -1 for a single skill."""
-    rank: NDArray[np.int64]
+    rank: Longs
     """(G,) position among all grams in lexicographic order; 0 for single skills."""
-    occurrences: NDArray[np.int32]
+    occurrences: Ints
     """Places where grams start; places in one sequence follow each other, in order. Gram g owns the entries
     from occurrence_starts[g] to occurrence_starts[g + 1]. Single skills have no entries."""
-    occurrence_starts: NDArray[np.int64]
+    occurrence_starts: Longs
     """(G + 1,) each gram's first entry of ``occurrences``."""
-    repeats: NDArray[np.int64]
-    """(G,) the gram's first entry in a sequence that holds it several times; all later entries are such,
-    too."""
-    uses: NDArray[np.int64]
+    repeats: Longs
+    """(G,) the gram's first entry in a sequence that holds it several times; later entries are alike."""
+    uses: Longs
     """(G,) upper bound on the uses of a gram: weighted occurrences that do not overlap."""
-    row: NDArray[np.int32]
+    row: Ints
     """(places,) the sequence that each place belongs to."""
-    starts: NDArray[np.int64]
-    weights: NDArray[np.int64]
+    starts: Longs
+    weights: Longs
     """(D,) how often each sequence occurs in the corpus."""
-    ranking: NDArray[np.int64]
+    ranking: Longs
     """(D,) weight of each sequence when pairs are ranked by frequency."""
     alphabet_size: int
     """K."""
@@ -108,9 +106,7 @@ def _phrase_of(corpus: Corpus, grams: Grams, gram: int) -> Phrase:
 
 
 @compiled
-def _number(
-    skills: NDArray[np.int32], alphabet_size: int, longest: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+def _number(skills: Ints, alphabet_size: int, longest: int) -> tuple[Ints, Ints, Longs]:
     places = len(skills)
     numbers = np.full((places, longest), -1, np.int32)
     numbers[:, 0] = skills
@@ -143,7 +139,7 @@ def _number(
 
 
 @compiled
-def _invert(numbers: NDArray[np.int32], grams: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _invert(numbers: Ints, grams: int) -> tuple[Ints, Longs]:
     places, longest = numbers.shape
     starts = np.zeros(grams + 1, np.int64)
     for place in range(places):
@@ -167,9 +163,7 @@ def _invert(numbers: NDArray[np.int32], grams: int) -> tuple[NDArray[np.int32], 
 
 
 @compiled
-def _put_repeats_last(
-    in_order: NDArray[np.int32], occurrence_starts: NDArray[np.int64], row: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _put_repeats_last(in_order: Ints, occurrence_starts: Longs, row: Ints) -> tuple[Ints, Longs]:
     """Sort entries that are alone in their sequence first; their saving is known without a search."""
     occurrences = np.empty_like(in_order)
     repeats = occurrence_starts[:-1].copy()
@@ -197,12 +191,8 @@ def _put_repeats_last(
 
 @compiled
 def _most_uses(
-    occurrences: NDArray[np.int32],
-    occurrence_starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    row: NDArray[np.int32],
-    weights: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    occurrences: Ints, occurrence_starts: Longs, lengths: Ints, row: Ints, weights: Longs
+) -> Longs:
     uses = np.zeros(len(lengths), np.int64)
     for gram in range(len(lengths)):
         last = -1
@@ -214,9 +204,7 @@ def _most_uses(
     return uses
 
 
-def _lexicographic_rank(
-    corpus: Corpus, lengths: NDArray[np.int32], examples: NDArray[np.int64], longest: int
-) -> NDArray[np.int64]:
+def _lexicographic_rank(corpus: Corpus, lengths: Ints, examples: Longs, longest: int) -> Longs:
     size = corpus.alphabet_size
     places = np.minimum(examples[size:, None] + np.arange(longest), len(corpus.skills) - 1)
     inside = np.arange(longest) < lengths[size:, None]

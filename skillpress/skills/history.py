@@ -19,8 +19,7 @@ from skillpress.skills.dictionary import SkillDictionary, Skills
 SCHEMA = "skillpress.history/1"
 
 History = Mapping[int, Mapping[Skills, int]]
-"""Training step to the learned phrases of its dictionary and their uses. A step without a success has no
-dictionary and is not in the history."""
+"""Training step to its dictionary's learned phrases and uses; steps without a success are missing."""
 
 
 class PhraseHistory:

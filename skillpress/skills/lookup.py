@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import END, Corpus, Phrase
+from skillpress.skills.corpus import END, Corpus, Ints, Longs, Phrase, Shorts
 
 WINDOW_BITS = 20
 """The widest window, in bits, that is looked up in a table (2 MiB)."""
@@ -24,11 +23,11 @@ WINDOW_BITS = 20
 class Trie(NamedTuple):
     """The phrases as paths; node 0 is the empty phrase."""
 
-    children: NDArray[np.int32]
+    children: Ints
     """(inner nodes, K) the node that a skill leads to; -1 if no phrase continues there."""
-    row: NDArray[np.int32]
+    row: Ints
     """(nodes,) an inner node's row of ``children``; -1 for a leaf."""
-    phrase: NDArray[np.int32]
+    phrase: Ints
     """(nodes,) the phrase that ends here; -1 if none does."""
 
 
@@ -40,7 +39,7 @@ class PhraseTable(NamedTuple):
     max_phrase_length: int
     skill_bits: int
     """Bits per skill in a window; 0 if windows are too wide for a table."""
-    windows: NDArray[np.uint16]
+    windows: Shorts
     """(2^(L * skill_bits),) bit l - 1 is set if a window's first l skills are a phrase."""
     trie: Trie
 
@@ -66,7 +65,7 @@ def make_table(phrases: Sequence[Phrase], alphabet_size: int, max_phrase_length:
     )
 
 
-def costs(corpus: Corpus, table: PhraseTable) -> NDArray[np.int32]:
+def costs(corpus: Corpus, table: PhraseTable) -> Ints:
     """seg(s, 𝒞) of the corpus's distinct sequences, shape (D,)."""
     return _fewest(corpus.skills, _started(corpus, table))[corpus.starts[:-1]]
 
@@ -107,7 +106,7 @@ def _make_trie(phrases: Sequence[Phrase], alphabet_size: int) -> Trie:
     return Trie(children, row, ends)
 
 
-def _started(corpus: Corpus, table: PhraseTable) -> NDArray[np.uint16]:
+def _started(corpus: Corpus, table: PhraseTable) -> Shorts:
     """(places,) bit l - 1 is set if a phrase of l skills starts there."""
     if table.skill_bits:
         width = table.skill_bits * (table.max_phrase_length - 1)
@@ -116,9 +115,7 @@ def _started(corpus: Corpus, table: PhraseTable) -> NDArray[np.uint16]:
 
 
 @compiled
-def _look_up(
-    skills: NDArray[np.int32], windows: NDArray[np.uint16], skill_bits: int, width: int
-) -> NDArray[np.uint16]:
+def _look_up(skills: Ints, windows: Shorts, skill_bits: int, width: int) -> Shorts:
     started = np.empty(len(skills), np.uint16)
     window = 0
     for place in range(len(skills) - 1, -1, -1):
@@ -128,7 +125,7 @@ def _look_up(
 
 
 @compiled
-def _walk(skills: NDArray[np.int32], trie: Trie) -> NDArray[np.uint16]:
+def _walk(skills: Ints, trie: Trie) -> Shorts:
     started = np.zeros(len(skills), np.uint16)
     for place in range(len(skills)):
         node = np.int32(0)
@@ -144,7 +141,7 @@ def _walk(skills: NDArray[np.int32], trie: Trie) -> NDArray[np.uint16]:
 
 
 @compiled
-def _fewest(skills: NDArray[np.int32], started: NDArray[np.uint16]) -> NDArray[np.int32]:
+def _fewest(skills: Ints, started: Shorts) -> Ints:
     """(places,) fewest segments from each place to the end of its sequence."""
     backward = np.empty(len(skills), np.int32)
     fewest = np.int32(0)
@@ -166,14 +163,8 @@ def _fewest(skills: NDArray[np.int32], started: NDArray[np.uint16]) -> NDArray[n
 
 @compiled
 def _count_uses(
-    skills: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    started: NDArray[np.uint16],
-    backward: NDArray[np.int32],
-    trie: Trie,
-    phrases: int,
-) -> NDArray[np.int64]:
+    skills: Ints, starts: Longs, weights: Longs, started: Shorts, backward: Ints, trie: Trie, phrases: int
+) -> Longs:
     counts = np.zeros(phrases, np.int64)
     for row in range(len(weights)):
         place = starts[row]

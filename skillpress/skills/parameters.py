@@ -37,20 +37,12 @@ class SkillParameters(Section):
 
 
 def search_called(name: str) -> Search:
-    """The search with this name in ``skills.search``.
-
-    Raises:
-        ParamsError: no search has this name.
-    """
+    """The search with this name in ``skills.search``."""
     found: Search = lookup(SEARCHES, name, "skills.search")
     return found
 
 
 def closure_called(name: str) -> Closure:
-    """The closure with this name in ``skills.closure``.
-
-    Raises:
-        ParamsError: no closure has this name.
-    """
+    """The closure with this name in ``skills.closure``."""
     found: Closure = lookup(CLOSURES, name, "skills.closure")
     return found

@@ -10,15 +10,15 @@ from __future__ import annotations
 from math import log2
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
+from skillpress.skills.corpus import Flags, Ints, Longs
 from skillpress.skills.cover import bits_per_sequence
 from skillpress.skills.grams import Grams
 
 
 @compiled
-def prune_everything(grams: Grams) -> NDArray[np.int64]:
+def prune_everything(grams: Grams) -> Longs:
     """The learned grams of the best dictionary found, in lexicographic order."""
     spared_bits = grams.uses * (grams.lengths - 1) * log2(grams.alphabet_size + 1)
     price = grams.lengths * log2(grams.alphabet_size) + log2(grams.longest)
@@ -43,7 +43,7 @@ def prune_everything(grams: Grams) -> NDArray[np.int64]:
 
 
 @compiled
-def _count_uses(grams: Grams, member: NDArray[np.bool_], backward: NDArray[np.int32]) -> NDArray[np.int64]:
+def _count_uses(grams: Grams, member: Flags, backward: Ints) -> Longs:
     """(G,) how often each gram occurs in a minimal segmentation, longest phrases first."""
     times = np.zeros(len(member), np.int64)
     for row in range(len(grams.weights)):

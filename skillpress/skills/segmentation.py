@@ -48,11 +48,7 @@ def segment(
 def segmentation_cost(
     sequence: Sequence[Symbol], phrases: AbstractSet[tuple[Symbol, ...]], longest: int
 ) -> int:
-    """seg(s, 𝒞), the number of phrases of :func:`segment`; 0 for an empty sequence.
-
-    Raises:
-        ValueError: no phrases of ``phrases`` concatenate to ``sequence``.
-    """
+    """seg(s, 𝒞), the number of phrases of :func:`segment`; 0 for an empty sequence."""
     return int(costs_from_each_start(tuple(sequence), phrases, longest)[0])
 
 

@@ -16,9 +16,9 @@ for methods in which a step carries its own part alone.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +58,16 @@ class Played:
         return Played(self.won[:count], self.sequences[:count], self.steps[:count])
 
 
-class Shaping(Protocol):
+@dataclass(frozen=True)
+class Shaping(ABC):
     """The penalty of each trajectory of a batch."""
 
+    efficiency: float
+    """λ."""
+    max_steps: int
+    """T."""
+
+    @abstractmethod
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """Penalties in units of reward, one per trajectory, to subtract from R.
 
@@ -70,21 +77,14 @@ class Shaping(Protocol):
         Raises:
             ValueError: a sequence or an episode is longer than T.
         """
-        ...
 
+    @abstractmethod
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
         """[steps] the part of a success's penalty that each of its steps causes; the parts sum to it."""
-        ...
 
 
-@dataclass(frozen=True)
-class NoShaping:
+class NoShaping(Shaping):
     """No penalty: the reward stays as it is."""
-
-    efficiency: float
-    """λ, which has no effect here."""
-    max_steps: int
-    """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """Zeros."""
@@ -95,14 +95,8 @@ class NoShaping:
         return np.zeros(len(labels))
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(Shaping):
     """λ · [success] · 1/10, c(s) = T/10: every success costs the same, whatever the policy did in it."""
-
-    efficiency: float
-    """λ."""
-    max_steps: int
-    """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; only success matters."""
@@ -115,14 +109,8 @@ class Constant:
         return charges
 
 
-@dataclass(frozen=True)
-class RoundLength:
+class RoundLength(Shaping):
     """λ · [success] · |s| / T: every skill costs the same."""
-
-    efficiency: float
-    """λ."""
-    max_steps: int
-    """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; the dictionary has no effect."""
@@ -132,19 +120,12 @@ class RoundLength:
 
     def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
         """λ / T at every step with a skill."""
-        return (
-            self.efficiency * np.array([label is not None for label in labels], np.float64) / self.max_steps
-        )
+        skilled = np.array([label is not None for label in labels], np.float64)
+        return self.efficiency * skilled / self.max_steps
 
 
-@dataclass(frozen=True)
-class Rounds:
+class Rounds(Shaping):
     """λ · [success] · steps / T: every step costs the same, with or without a skill."""
-
-    efficiency: float
-    """λ."""
-    max_steps: int
-    """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; sequences and the dictionary have no effect."""
@@ -156,14 +137,8 @@ class Rounds:
         return np.full(len(labels), self.efficiency / self.max_steps)
 
 
-@dataclass(frozen=True)
-class SegmentationCost:
+class SegmentationCost(Shaping):
     """λ · [success] · seg(s, 𝒞) / T: a reusable phrase costs as much as a single skill (Eq. 6)."""
-
-    efficiency: float
-    """λ."""
-    max_steps: int
-    """T."""
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; a success without skills needs no segments and costs nothing.

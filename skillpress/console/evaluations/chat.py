@@ -54,8 +54,7 @@ class Chat:
         )
 
     def check(self, params: Params) -> Mapping[str, Any]:
-        """The model's name and the parameters that the server is not sent. The server's address does not
-        count: after a restart it may use another port."""
+        """What the server is asked for. Its address does not count: after a restart its port may differ."""
         self.server.check()
         if params.policy.rendering == COMPACT:
             raise ParamsError(

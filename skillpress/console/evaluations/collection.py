@@ -1,8 +1,8 @@
-"""Plays episodes of a policy on this machine, in ``processes`` processes."""
+"""Players of policies on this machine, in ``processes`` processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from skillpress.core.resume import ResumeStore
@@ -11,14 +11,30 @@ from skillpress.experiment.params import Params
 from skillpress.play.rollout.requests import EpisodeRequest
 
 
-def play_here(
-    policy: Path | None,
-    params: Params,
-    wanted: Sequence[EpisodeRequest],
-    store: ResumeStore,
-    output: Path,
-    on_finished: Callable[[int], None],
-) -> None:
-    """Write the episodes in the order of ``wanted``; None as the ``policy`` means the random explorer."""
-    job = CollectionJob(params, "evaluation", [Play(policy, wanted)], store)
-    play_episodes(job, output, on_finished)
+class PlaysHere:
+    """A player whose episodes cost nothing beyond their tokens."""
+
+    @property
+    def policy(self) -> Path | None:
+        """A model folder or name; None means the random explorer."""
+        return None
+
+    def play(
+        self,
+        params: Params,
+        wanted: Sequence[EpisodeRequest],
+        store: ResumeStore,
+        output: Path,
+        on_finished: Callable[[int], None],
+    ) -> None:
+        """Write the episodes in the order of ``wanted``; those in the store are not played again."""
+        job = CollectionJob(params, "evaluation", [Play(self.policy, wanted)], store)
+        play_episodes(job, output, on_finished)
+
+    def cost(self, store: ResumeStore) -> Mapping[str, int]:
+        """Nothing."""
+        return {}
+
+    def left_out(self, store: ResumeStore) -> Sequence[str]:
+        """No parameter is left out."""
+        return ()

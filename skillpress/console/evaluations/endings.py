@@ -21,8 +21,7 @@ TOLD = {
     "shorten the prompts)",
     MALFORMED: "{count:,} in a wrong format",
 }
-"""The reason why an answer gave no good step (``parsed_action.FORMAT_REASONS``), to its wording in the
-sentence. ``MALFORMED`` covers all reasons that are not listed."""
+"""Why an answer gave no good step, to the sentence's words; ``MALFORMED`` covers all other reasons."""
 TOTAL = "answers"
 """The key for the number of all answers, including those that were not asked for."""
 

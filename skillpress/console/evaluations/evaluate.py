@@ -13,7 +13,6 @@ interrupted evaluation. Parameters come from params.yaml; --params and --set cha
 from __future__ import annotations
 
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,17 +20,21 @@ from typing import Any
 
 from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.folder import EvaluationFolder
-from skillpress.console.evaluations.parameters import SEED, VOTES, deciding, evaluation_params, read_sections
+from skillpress.console.evaluations.options import add_parameter_options, add_server_options
+from skillpress.console.evaluations.parameters import (
+    SEED,
+    VOTES,
+    deciding,
+    evaluation_params,
+    read_sections,
+    tasks_of,
+)
 from skillpress.console.evaluations.players import PLAYERS, Player, choose
-from skillpress.console.evaluations.server_options import add_server_options
 from skillpress.console.evaluations.summary import lines, record_of, write_page
 from skillpress.core.arguments import Parser, any_seed, real, whole
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
-from skillpress.core.trajectory import Task
-from skillpress.environments import bundle
-from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.progress import Progress
@@ -60,7 +63,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     """Play the missing episodes and write all results; does nothing if the evaluation is finished.
 
     Raises:
-        FolderError: the folder holds another evaluation.
+        UserError: the folder holds another evaluation.
         UserError: the agent cannot play on this machine.
     """
     of_agent = dict(player.check(params))
@@ -71,7 +74,7 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
         folder.remove_unfinished()
         return
     store = folder.store(content_key(asked | deciding_code(params, PLAYERS[agent].partition(":")[0]), []))
-    tasks = held_out_tasks(params)
+    tasks = tasks_of(params, "test")
     wanted = [
         request
         for run in range(params.evaluation.runs)
@@ -92,20 +95,6 @@ def evaluate(folder: EvaluationFolder, agent: str, player: Player, params: Param
     write_page(folder, record)
     folder.write(record)
     folder.remove_unfinished()
-
-
-def held_out_tasks(params: Params) -> list[Task]:
-    """The test tasks, checked; the sizes of the other splits do not affect them."""
-    environment = bundle(params.environment.name)
-    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
-    with Progress("tasks", params.tasks.test, "task") as progress:
-        tasks = []
-        for task in environment.make_tasks(params.environment, sizes, params.seed):
-            if task.split == "test":
-                tasks.append(task)
-                progress(len(tasks))
-    environment.check_tasks(tasks)
-    return tasks
 
 
 def default_output(environment: str, player: Player) -> Path:
@@ -146,12 +135,5 @@ def _parser() -> Parser:
         "--seed", type=any_seed, default=SEED, help="of tasks and of the episodes' dice (default 0)"
     )
     add_server_options(parser)
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/paper_ENVIRONMENT.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as sampling.slots=64; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "paper_ENVIRONMENT", "sampling.slots=64")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from skillpress.console.evaluations.collection import play_here
+from skillpress.console.evaluations.collection import PlaysHere
 from skillpress.console.evaluations.players import SERVER_OPTIONS, refuse_options
-from skillpress.core.resume import ResumeStore
 from skillpress.experiment.params import Params
-from skillpress.play.rollout.requests import EpisodeRequest
 
 
 @dataclass(frozen=True)
-class Explorer:
+class Explorer(PlaysHere):
     """The random explorer, the baseline of every table."""
 
     label: str = "random explorer"
@@ -32,25 +29,6 @@ class Explorer:
     def check(self, params: Params) -> Mapping[str, Any]:
         """Nothing: its draws derive from the seed alone."""
         return {}
-
-    def play(
-        self,
-        params: Params,
-        wanted: Sequence[EpisodeRequest],
-        store: ResumeStore,
-        output: Path,
-        on_finished: Callable[[int], None],
-    ) -> None:
-        """Choose uniformly among the environment's actions for explorers."""
-        play_here(None, params, wanted=wanted, store=store, output=output, on_finished=on_finished)
-
-    def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """It costs nothing."""
-        return {}
-
-    def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """No parameter is left out."""
-        return ()
 
 
 def player(options: Namespace) -> Explorer:

@@ -35,10 +35,6 @@ ALL = "all"
 """The part that has all tasks."""
 
 
-class FolderError(UserError):
-    """The folder holds another evaluation; the message says how it differs."""
-
-
 def splits_of(tasks: Sequence[Task]) -> dict[str, list[Task]]:
     """Part to its tasks: all tasks, then each split (the first half of a stratum that has two)."""
     names = sorted({task.stratum.split("/")[0] for task in tasks if "/" in task.stratum})
@@ -107,41 +103,16 @@ class EvaluationRecord:
 RECORD = TypeAdapter(EvaluationRecord)
 
 
-@dataclass(frozen=True)
 class EvaluationFolder:
     """The folder of one evaluation, finished or not."""
 
-    path: Path
-
-    @property
-    def parameters(self) -> Path:
-        """The file of the parameters that were asked for."""
-        return self.path / "parameters.yaml"
-
-    @property
-    def tasks_file(self) -> Path:
-        """The file of tasks."""
-        return self.path / "tasks.parquet"
-
-    @property
-    def rollouts_file(self) -> Path:
-        """The file of episodes."""
-        return self.path / "rollouts.parquet"
-
-    @property
-    def page(self) -> Path:
-        """The report's page."""
-        return self.path / "page.html"
-
-    @property
-    def record_file(self) -> Path:
-        """The file of figures."""
-        return self.path / "evaluation.json"
-
-    @property
-    def lock(self) -> Path:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parameters, self.tasks_file = path / "parameters.yaml", path / "tasks.parquet"
+        self.rollouts_file, self.page = path / "rollouts.parquet", path / "page.html"
+        self.record_file, self.unfinished = path / "evaluation.json", path / "unfinished"
+        self.lock = path / ".lock"
         """The lock that the evaluating process holds."""
-        return self.path / ".lock"
 
     @property
     def finished(self) -> bool:
@@ -153,21 +124,12 @@ class EvaluationFolder:
         """Whether the folder has figures, or an episode or answer of an unfinished evaluation."""
         return self.finished or any(path.is_file() for path in self.unfinished.rglob("*"))
 
-    @property
-    def unfinished(self) -> Path:
-        """The folder for the episodes of an unfinished evaluation."""
-        return self.path / "unfinished"
-
     def make(self) -> None:
-        """Make the folder if it does not exist.
-
-        Raises:
-            FolderError: a file has its path.
-        """
+        """Make the folder if it does not exist."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise FolderError(f"--output: {self.path} is a file; name a folder") from error
+            raise UserError(f"--output: {self.path} is a file; name a folder") from error
 
     def store(self, key: str) -> ResumeStore:
         """The store of unfinished episodes."""
@@ -177,16 +139,13 @@ class EvaluationFolder:
         """Write down what is asked for, or check that the folder was begun with the same.
 
         An evaluation that ended before it played anything (a wrong address, missing games) does not count.
-
-        Raises:
-            FolderError: the folder was begun with something else.
         """
         if self.parameters.is_file() and self.played:
             begun = read_yaml_file(self.parameters)
             if not isinstance(begun, dict):
-                raise FolderError(f"--output: {self.parameters} is no evaluation's; name another folder")
+                raise UserError(f"--output: {self.parameters} is no evaluation's; name another folder")
             if differing := list(differences(begun, asked)):
-                raise FolderError(
+                raise UserError(
                     f"--output: {self.path} holds an evaluation in which {'; '.join(differing)}; "
                     "name another folder"
                 )
@@ -194,7 +153,7 @@ class EvaluationFolder:
         self.make()
         ours = (self.lock, self.parameters, self.unfinished)
         if any(entry not in ours for entry in self.path.iterdir()):
-            raise FolderError(
+            raise UserError(
                 f"--output: {self.path} is not empty and holds no evaluation; name another folder"
             )
         write_text(self.parameters, write_yaml(dict(asked)))

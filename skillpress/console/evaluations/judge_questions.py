@@ -10,7 +10,6 @@ interruption are kept beside it, and the same command continues from there.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -21,9 +20,9 @@ import polars as pl
 from skillpress.console.evaluations.chat import AT_ONCE, journal_of, player
 from skillpress.console.evaluations.endings import endings_told
 from skillpress.console.evaluations.models import identify
+from skillpress.console.evaluations.options import add_parameter_options, add_server_options
 from skillpress.console.evaluations.parameters import evaluation_params
 from skillpress.console.evaluations.players import is_url
-from skillpress.console.evaluations.server_options import add_server_options
 from skillpress.core.arguments import Parser, whole
 from skillpress.core.engine import Sampling
 from skillpress.core.errors import ParamsError
@@ -34,8 +33,8 @@ from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.environments.notebook_qa.tasks import questions_to_judge
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import Params
-from skillpress.measure.judge.asking import ask_engine
 from skillpress.measure.judge.objectivity import PROMPT, judge_objectivity
+from skillpress.measure.judge.verdicts import ask_engine
 from skillpress.models.policy.pretrained import load_pretrained
 from skillpress.pipeline.progress import Progress
 from skillpress.play.chat.asking import ask_server
@@ -122,15 +121,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--output", required=True, type=Path, metavar="FILE", help="the Parquet file of verdicts"
     )
-    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
-                        help="in place of params/paper_notebook_qa.yaml; may be repeated")  # fmt: skip
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="such as environment.max_answer_words=5; may be repeated")  # fmt: skip
+    add_parameter_options(parser, "paper_notebook_qa", "environment.max_answer_words=5")
     parser.add_argument("--max-new-tokens", type=whole(1), default=RESPONSE_TOKENS, metavar="N",
                         help=f"of a verdict at most (default {RESPONSE_TOKENS})")  # fmt: skip
     add_server_options(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

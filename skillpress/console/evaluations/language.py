@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from skillpress.console.evaluations.collection import play_here
+from skillpress.console.evaluations.collection import PlaysHere
 from skillpress.console.evaluations.models import check_wording, identify
 from skillpress.console.evaluations.players import SERVER_OPTIONS, is_url, model_of, refuse_options
 from skillpress.core.errors import ParamsError
-from skillpress.core.resume import ResumeStore
 from skillpress.experiment.params import Params
-from skillpress.play.rollout.requests import EpisodeRequest
 
 EXACT = (
     "every response depends on the prompt, the weights and the seed of its task, rollout and step, and "
@@ -31,7 +29,7 @@ COMPUTING = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
-class LanguageModel:
+class LanguageModel(PlaysHere):
     """A model folder or name, sampled by an engine on this machine."""
 
     model: str
@@ -40,6 +38,11 @@ class LanguageModel:
     def label(self) -> str:
         """The last parts of its path or name."""
         return "/".join(Path(self.model).parts[-2:])
+
+    @property
+    def policy(self) -> Path:
+        """The model, which the engine that ``engine.name`` names samples."""
+        return Path(self.model)
 
     def options(self) -> Mapping[str, Any]:
         """policy.model is the model."""
@@ -56,34 +59,9 @@ class LanguageModel:
         libraries = {name: version(name) for name in COMPUTING} | params.engine.libraries()
         return {"model": identity} | libraries
 
-    def play(
-        self,
-        params: Params,
-        wanted: Sequence[EpisodeRequest],
-        store: ResumeStore,
-        output: Path,
-        on_finished: Callable[[int], None],
-    ) -> None:
-        """Play on the engine that ``engine.name`` names, in ``processes`` processes."""
-        play_here(
-            Path(self.model), params, wanted=wanted, store=store, output=output, on_finished=on_finished
-        )
-
-    def cost(self, store: ResumeStore) -> Mapping[str, int]:
-        """It costs nothing beyond its tokens."""
-        return {}
-
-    def left_out(self, store: ResumeStore) -> Sequence[str]:
-        """No parameter is left out."""
-        return ()
-
 
 def player(options: Namespace) -> LanguageModel:
-    """The model that the options of the command line name.
-
-    Raises:
-        ParamsError: they name no model on this machine, or an option needs a server.
-    """
+    """The model that the options of the command line name."""
     refuse_options(options, "language", *SERVER_OPTIONS)
     model = model_of(options)
     if is_url(model):

@@ -43,11 +43,7 @@ def identify(model: str) -> str:
 
 
 def check_wording(model: str, params: Params) -> None:
-    """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it.
-
-    Raises:
-        PolicyError: the model lacks the words of the rendering.
-    """
+    """Refuse to show prose to a policy made from scratch, because all its words would be unknown to it."""
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
 

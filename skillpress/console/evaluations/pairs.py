@@ -16,10 +16,6 @@ from skillpress.core.trajectory import Task
 from skillpress.measure.evaluation import EvaluationSteps, evaluation_steps
 
 
-class ComparisonError(UserError):
-    """These evaluations cannot be compared; the message says which and why."""
-
-
 @dataclass(frozen=True)
 class Finished:
     """One evaluation, read back."""
@@ -68,7 +64,7 @@ def check(pairs: Sequence[Pair]) -> None:
     """Refuse evaluations that do not measure the same thing.
 
     Raises:
-        ComparisonError: they differ in the environment, in how often each task was played, or in the step
+        UserError: they differ in the environment, in how often each task was played, or in the step
             budget; or, within a pair, in the tasks.
     """
     reference = pairs[0][0]
@@ -80,7 +76,7 @@ def check(pairs: Sequence[Pair]) -> None:
             ("the step budget T", reference.record.max_steps, other.record.max_steps),
         ):
             if mine != theirs:
-                raise ComparisonError(
+                raise UserError(
                     f"{reference.path} and {other.path}: {what} is {mine} in one and {theirs} in the other"
                 )
     for first, second in pairs:
@@ -88,18 +84,14 @@ def check(pairs: Sequence[Pair]) -> None:
 
 
 def check_tasks(first: Finished, second: Finished) -> None:
-    """Refuse an evaluation beside itself, and two of different tasks.
-
-    Raises:
-        ComparisonError: the two differ in their tasks; the message names a task that only one has played.
-    """
+    """Refuse an evaluation beside itself, and two of different tasks."""
     if first.path.resolve() == second.path.resolve():
-        raise ComparisonError(f"{first.path} is compared with itself; name two evaluations")
+        raise UserError(f"{first.path} is compared with itself; name two evaluations")
     mine, theirs = (
         {(task.task_id, repr(sorted(task.spec.items()))) for task in one.tasks} for one in (first, second)
     )
     if unlike := mine ^ theirs:
-        raise ComparisonError(
+        raise UserError(
             f"{first.path} and {second.path} did not play the same tasks ({len(unlike)} are in one alone, "
             f"such as {min(unlike)[0]}); evaluate both with the same --environment, --tasks and --seed"
         )

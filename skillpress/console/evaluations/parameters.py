@@ -1,4 +1,4 @@
-"""The parameters of an evaluation: params.yaml, the environment's overlay, then the command line.
+"""The parameters and tasks of an evaluation: params.yaml, the environment's overlay, the command line.
 
 There is no second system of parameters. An evaluation is described by the same :class:`Params` as an
 experiment, and reads some of its sections (``READ``). They come from these places; later ones win:
@@ -14,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillpress.core.errors import ParamsError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
+from skillpress.core.trajectory import Task
 from skillpress.core.yaml_files import parse_yaml
+from skillpress.environments import bundle
+from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 from skillpress.pipeline.files import BASE_POLICY, POLICY
+from skillpress.pipeline.progress import Progress
 
 VOTES = 7
 """Default for k, as in the paper's SC@7."""
@@ -64,6 +68,23 @@ def evaluation_params(
     return params
 
 
+def tasks_of(params: Params, split: str) -> list[Task]:
+    """The tasks of a split, in the order that experiments use."""
+    found = bundle(params.environment.name)
+    sizes = SplitSizes(params.tasks.train, params.tasks.validation, params.tasks.test)
+    count = getattr(sizes, split)
+    if not count:
+        raise UserError(f"--split {split}: tasks.{split} is 0; --set tasks.{split}=100 makes some")
+    tasks: list[Task] = []
+    with Progress("tasks", count, "task") as progress:
+        for task in found.make_tasks(params.environment, sizes, params.seed):
+            if task.split == split:
+                tasks.append(task)
+                progress(len(tasks))
+    found.check_tasks(tasks)
+    return tasks
+
+
 def experiment_of(model: str) -> Path | None:
     """The params.yaml of the experiment whose policy a model folder is; None for any other model."""
     folder = Path(model).resolve()
@@ -75,11 +96,7 @@ def experiment_of(model: str) -> Path | None:
 
 
 def assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    """Sections from ``section.key=value``.
-
-    Raises:
-        ParamsError: an assignment has no ``=``, or its value is not YAML.
-    """
+    """Sections from ``section.key=value``."""
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")

@@ -37,15 +37,12 @@ class Player(Protocol):
     @property
     def label(self) -> str:
         """Its name in tables."""
-        ...
 
     def options(self) -> Mapping[str, Any]:
         """Sections of the parameters that it sets."""
-        ...
 
     def repeats(self, params: Params) -> str:
         """One sentence on how exactly the same command repeats the episodes."""
-        ...
 
     def check(self, params: Params) -> Mapping[str, Any]:
         """Its properties that affect the episodes, as JSON values.
@@ -53,7 +50,6 @@ class Player(Protocol):
         Raises:
             UserError: it cannot play here or with these parameters; no work has been done yet.
         """
-        ...
 
     def play(
         self,
@@ -64,15 +60,12 @@ class Player(Protocol):
         on_finished: Callable[[int], None],
     ) -> None:
         """Write the episodes in the order of ``wanted``; those in the store are not played again."""
-        ...
 
     def cost(self, store: ResumeStore) -> Mapping[str, int]:
         """Costs beyond the tokens in the episodes; empty for players on this machine."""
-        ...
 
     def left_out(self, store: ResumeStore) -> Sequence[str]:
         """Sampling parameters that did not reach the model; empty for players on this machine."""
-        ...
 
 
 def choose(options: Namespace) -> tuple[str, Player]:
@@ -92,11 +85,7 @@ def is_url(model: str) -> bool:
 
 
 def refuse_options(options: Namespace, agent: str, *names: str) -> None:
-    """Refuse given options that this agent does not understand.
-
-    Raises:
-        ParamsError: such an option was given; the message names the first one.
-    """
+    """Refuse given options that this agent does not understand."""
     for name in names:
         if getattr(options, name) is not None:
             raise ParamsError(
@@ -106,11 +95,7 @@ def refuse_options(options: Namespace, agent: str, *names: str) -> None:
 
 
 def model_of(options: Namespace) -> str:
-    """The model that the options name.
-
-    Raises:
-        ParamsError: they name no model.
-    """
+    """The model that the options name."""
     if not options.model:
         raise ParamsError("--model: is missing; name a folder, a model of this machine's cache, or a URL")
     return str(options.model)

@@ -12,7 +12,6 @@ trajectory_ratio.svg.
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -46,17 +45,13 @@ TOGETHER = 256
 """Trajectories that are scored together."""
 
 
-class RatioError(UserError):
-    """These episodes and models do not give a ratio; the message says why."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     keep, episodes = choose_episodes(chosen.rollouts, chosen.policy)
     for name, folder in (("A", chosen.first), ("B", chosen.second)):
         if not (folder / "config.json").is_file():
-            raise RatioError(f"{name}: {folder} is no folder of a Hugging Face model (it has no config.json)")
+            raise UserError(f"{name}: {folder} is no folder of a Hugging Face model (it has no config.json)")
     turns = score(
         chosen.rollouts,
         keep,
@@ -77,7 +72,7 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     """(condition on rows, number of episodes) of the policy's episodes.
 
     Raises:
-        RatioError: several policies played and none is named, the named one did not, or there are no tokens.
+        UserError: several policies played and none is named, the named one did not, or there are no tokens.
         StorageError: the file is missing, truncated, or has another schema.
     """
     tokens = pl.col("response_ids").list.len().sum()
@@ -86,19 +81,19 @@ def choose_episodes(rollouts: Path, policy: str | None) -> tuple[pl.Expr, int]:
     found = {row["policy"]: row for row in rows.sort("policy").collect().iter_rows(named=True)}
     with_tokens = [name for name, row in found.items() if row["tokens"]]
     if not with_tokens:
-        raise RatioError(
+        raise UserError(
             f"{rollouts}: holds no tokens (the random explorer and models behind a text server leave none), "
             "so no model can score it; name episodes of a language agent"
         )
     if policy is None and len(found) > 1:
-        raise RatioError(
+        raise UserError(
             f"{rollouts}: several policies played ({', '.join(found)}); name one with --policy, "
             f"of those that left tokens: {', '.join(with_tokens)}"
         )
     name = with_tokens[0] if policy is None else policy
     if name not in with_tokens:
         why = "left no tokens" if name in found else "did not play"
-        raise RatioError(f"--policy: {name!r} {why} in {rollouts}; there is {', '.join(with_tokens)}")
+        raise UserError(f"--policy: {name!r} {why} in {rollouts}; there is {', '.join(with_tokens)}")
     return pl.col("policy") == name, int(found[name]["episodes"])
 
 
@@ -108,7 +103,7 @@ def score(
     """A row per turn (``TURN_SCHEMA``), few episodes in memory at a time.
 
     Raises:
-        RatioError: the vocabularies differ, or the episodes have tokens outside the vocabulary.
+        UserError: the vocabularies differ, or the episodes have tokens outside the vocabulary.
         PolicyError: a folder does not contain a model that can be loaded.
     """
     import torch
@@ -132,16 +127,12 @@ def score(
 
 
 def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) -> None:
-    """Refuse models that give one number to different tokens.
-
-    Raises:
-        RatioError: the vocabularies differ; the message names a token.
-    """
+    """Refuse models that give one number to different tokens."""
     mine, theirs = one.tokenizer.get_vocab(), other.tokenizer.get_vocab()
     unlike = sorted(token for token in mine.keys() | theirs.keys() if mine.get(token) != theirs.get(token))
     if unlike:
         token = unlike[0]
-        raise RatioError(
+        raise UserError(
             f"{first} and {second} have different vocabularies ({len(unlike)} tokens differ; {token!r} is "
             f"number {mine.get(token, 'none')} and {theirs.get(token, 'none')}), so no token sequence has a "
             "probability under both; name two models of one tokenizer"
@@ -149,23 +140,19 @@ def check_vocabularies(first: Path, second: Path, one: Policy, other: Policy) ->
 
 
 def check_tokens(rollouts: Path, trajectories: Sequence[Trajectory], policies: Sequence[Policy]) -> None:
-    """Refuse episodes that a model cannot have played.
-
-    Raises:
-        RatioError: a token is outside the vocabulary, or a turn is longer than the context.
-    """
+    """Refuse episodes that a model cannot have played."""
     known = min(int(policy.model.config.vocab_size) for policy in policies)
     room = min(policy.context_length for policy in policies)
     for trajectory in trajectories:
         for turn in trajectory.decisions:
             tokens = (*turn.prompt_ids, *turn.response_ids)
             if tokens and max(tokens) >= known:
-                raise RatioError(
+                raise UserError(
                     f"{rollouts}: task {trajectory.task_id} holds token {max(tokens)}, the models know "
                     f"{known}; another vocabulary played it"
                 )
             if len(tokens) > room:
-                raise RatioError(
+                raise UserError(
                     f"{rollouts}: a turn of task {trajectory.task_id} has {len(tokens)} tokens, the models "
                     f"take {room}"
                 )
@@ -233,7 +220,3 @@ def _parser() -> Parser:
         "--temperature", type=real(above=0), default=1.0, help="divides the logits (default 1)"
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

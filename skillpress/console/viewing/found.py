@@ -22,10 +22,6 @@ ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
 """An experiment's rollout files, in the order of its stages."""
 
 
-class ViewError(UserError):
-    """A word of the command line cannot be viewed; the message says what can be."""
-
-
 @dataclass(frozen=True)
 class Found:
     """What to open."""
@@ -37,15 +33,12 @@ class Found:
 
 
 def find(paths: Sequence[Path], tokenizer: Path | None = None) -> Found:
-    """All that the paths mean, each rollout file once.
-
-    Args:
-        tokenizer: a folder that replaces the tokenizer beside the rollouts.
+    """All that the paths mean, each rollout file once; a tokenizer replaces the one beside the rollouts.
 
     Raises:
-        ViewError: a path cannot be viewed.
+        UserError: a path cannot be viewed.
         StorageError: the tasks or the dictionary beside it are damaged.
-        LayerError: a tokenizer is named, and the package that reads it is not installed.
+        UserError: a tokenizer is named, and the package that reads it is not installed.
     """
     if tokenizer is not None:
         layers.need(["tokens"])
@@ -78,7 +71,7 @@ def experiment_of(path: Path) -> Path | None:
 
 def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if not path.exists():
-        raise ViewError(
+        raise UserError(
             f"{path}: there is no such file or folder; name an experiment's folder, a rollout file "
             "(.parquet), or a folder of skillpress evaluate"
         )
@@ -90,8 +83,8 @@ def _sources(path: Path, home: Path | None, alone: bool) -> list[SourceFiles]:
     if folder.finished:
         return [_of_evaluation(folder)]
     if folder.parameters.is_file():
-        raise ViewError(f"{path}: this evaluation is not finished; run its command again")
-    raise ViewError(
+        raise UserError(f"{path}: this evaluation is not finished; run its command again")
+    raise UserError(
         f"{path}: holds neither {PARAMETERS} (an experiment) nor {folder.record_file.name} (an evaluation)"
     )
 
@@ -108,7 +101,7 @@ def _file(path: Path, home: Path | None) -> SourceFiles:
 def _of_experiment(home: Path, alone: bool) -> list[SourceFiles]:
     there = [home / rollouts for rollouts in ROLLOUTS if (home / rollouts).is_file()]
     if not there:
-        raise ViewError(
+        raise UserError(
             f"{home}: has no episodes yet (none of {', '.join(map(str, ROLLOUTS))} is there); "
             "skillpress run makes them"
         )

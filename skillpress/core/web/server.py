@@ -107,10 +107,7 @@ class _Connection(H11Protocol):
 
 
 def server_of(app: ASGIApp, patience: Patience = Patience(), **settings: Any) -> uvicorn.Server:
-    """A server of an application; ``run(sockets=[...])`` returns after Ctrl-C or SIGTERM.
-
-    Args:
-        settings: further settings of ``uvicorn.Config``.
-    """
+    """A server of an application, also with ``uvicorn.Config``'s settings; ``run(sockets=[...])`` returns
+    after Ctrl-C or SIGTERM."""
     ours: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     return uvicorn.Server(_Config(app, patience, **ours | settings))

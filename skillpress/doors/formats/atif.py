@@ -24,7 +24,7 @@ from typing import Any
 from skillpress.core.storage import atomic_directory, atomic_path
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.core.version import __version__
-from skillpress.doors.formats.texts import Said, Texts
+from skillpress.doors.formats.texts import Said, Texts, facts
 
 VERSION = "ATIF-v1.7"
 ACT = "act"
@@ -66,19 +66,7 @@ def document(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
             "total_steps": 1 + len(steps),
             "extra": {"reward": trajectory.total_reward},
         },
-        "extra": {
-            "task_id": trajectory.task_id,
-            "group_id": trajectory.group_id,
-            "rollout_index": trajectory.rollout_index,
-            "policy": trajectory.policy,
-            "policy_version": trajectory.policy_version,
-            "run": trajectory.run,
-            "seed": trajectory.seed,
-            "won": trajectory.won,
-            "terminated": trajectory.terminated,
-            "truncated": trajectory.truncated,
-            "outcome": trajectory.outcome,
-        },
+        "extra": facts(trajectory, "run", "seed", "won", "terminated", "truncated", "outcome"),
     }
 
 

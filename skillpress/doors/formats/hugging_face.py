@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from skillpress.core.storage import atomic_directory
 from skillpress.core.trajectory import Trajectory
-from skillpress.doors.formats.texts import Texts
+from skillpress.doors.formats.texts import Texts, facts
 
 SCHEMA = pa.schema(
     {
@@ -46,6 +46,8 @@ SCHEMA = pa.schema(
     }
 )
 """``decision`` counts the rows of an episode from 0; ``prompt`` is null without a tokenizer."""
+STEP = ("prompt_ids", "logprobs", "thought", "action", "observation", "invalid", "reward")
+"""Columns that are fields of a step."""
 HELD = 256
 """The number of episodes whose rows are in memory together."""
 
@@ -76,32 +78,16 @@ def _tables(episodes: Iterable[Trajectory], texts: Texts) -> Iterator[pa.Table]:
 
 
 def _rows(trajectory: Trajectory, texts: Texts) -> Iterator[dict[str, Any]]:
-    whole = {
-        "task_id": trajectory.task_id,
-        "group_id": trajectory.group_id,
-        "rollout_index": trajectory.rollout_index,
-        "policy": trajectory.policy,
-        "policy_version": trajectory.policy_version,
-        "run": trajectory.run,
-        "won": trajectory.won,
-        "outcome": trajectory.outcome,
-        "first_observation": trajectory.first_observation,
-        "episode_reward": trajectory.total_reward,
-    }
+    whole = facts(trajectory, "run", "won", "outcome", "first_observation")
     pairs = zip(trajectory.decisions, texts(trajectory), strict=True)
     for number, (step, said) in enumerate(pairs):
         yield {
             **whole,
+            "episode_reward": trajectory.total_reward,
             "decision": number,
             "summary": said.summary,
             "prompt": said.prompt,
             "completion": said.response,
-            "prompt_ids": step.prompt_ids,
             "completion_ids": step.response_ids,
-            "logprobs": step.logprobs,
-            "thought": step.thought,
-            "action": step.action,
-            "observation": step.observation,
-            "invalid": step.invalid,
-            "reward": step.reward,
+            **{name: getattr(step, name) for name in STEP},
         }

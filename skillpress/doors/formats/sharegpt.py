@@ -15,7 +15,7 @@ from typing import Any
 
 from skillpress.core.storage import atomic_path
 from skillpress.core.trajectory import Trajectory
-from skillpress.doors.formats.texts import Texts
+from skillpress.doors.formats.texts import Texts, facts
 
 
 def write_sharegpt(output: Path, episodes: Iterable[Trajectory], texts: Texts) -> None:
@@ -36,12 +36,6 @@ def line(trajectory: Trajectory, texts: Texts) -> dict[str, Any]:
             for pair in turns
             for speaker, text in zip(("human", "gpt"), pair, strict=True)
         ],
-        "task_id": trajectory.task_id,
-        "group_id": trajectory.group_id,
-        "rollout_index": trajectory.rollout_index,
-        "policy": trajectory.policy,
-        "policy_version": trajectory.policy_version,
-        "won": trajectory.won,
-        "outcome": trajectory.outcome,
+        **facts(trajectory, "won", "outcome"),
         "reward": trajectory.total_reward,
     }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillpress.core.errors import UserError
 from skillpress.core.markup import opened_thought, silent_tokens
@@ -76,6 +76,12 @@ class Texts:
     @cached_property
     def _silent(self) -> frozenset[int]:
         return frozenset() if self.tokenizer is None else silent_tokens(self.tokenizer)
+
+
+def facts(trajectory: Trajectory, *further: str) -> dict[str, Any]:
+    """The fields that identify an episode and what sampled it, and further ones."""
+    names = ("task_id", "group_id", "rollout_index", "policy", "policy_version", *further)
+    return {name: getattr(trajectory, name) for name in names}
 
 
 def load_texts(folder: str | Path) -> Texts:

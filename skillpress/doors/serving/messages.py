@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -106,7 +106,7 @@ class Message:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-_KINDS: Mapping[str, Message] = {"state": Message("state"), "close": Message("close")}
+Data = TypeVar("Data", bound=BaseModel)
 
 
 def read(text: str) -> Message:
@@ -124,7 +124,7 @@ def read(text: str) -> Message:
         raise RefusedError("VALIDATION_ERROR", 'a message is an object such as {"type": "reset", "data": {}}')
     kind, data = found.get("type"), found.get("data", {})
     if kind in ("state", "close"):
-        return _KINDS[kind]
+        return Message(kind)
     if kind not in ("reset", "step"):
         raise RefusedError(
             "UNKNOWN_TYPE", f"unknown message type {str(kind)[:SHOWN]!r}; there are reset, step, state, close"
@@ -140,10 +140,7 @@ def reset_arguments(data: Mapping[str, Any]) -> ResetArguments:
     Raises:
         RefusedError: a key is unknown, or a value has the wrong type.
     """
-    try:
-        return ResetArguments.model_validate(data)
-    except ValidationError as error:
-        raise RefusedError("VALIDATION_ERROR", _described("reset", error)) from None
+    return _checked(ResetArguments, "reset", data)
 
 
 def action_text(data: Mapping[str, Any]) -> str:
@@ -152,10 +149,7 @@ def action_text(data: Mapping[str, Any]) -> str:
     Raises:
         RefusedError: the data have no ``message``, or an unknown key.
     """
-    try:
-        return Action.model_validate(data).message
-    except ValidationError as error:
-        raise RefusedError("VALIDATION_ERROR", _described("step", error)) from None
+    return _checked(Action, "step", data).message
 
 
 def observation(task: Task, answer: StepResult, reward: float | None) -> str:
@@ -198,10 +192,14 @@ def schemas() -> dict[str, Any]:
     }
 
 
-def _described(what: str, error: ValidationError) -> str:
-    wrong = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(map(str, wrong["loc"])) or "data"
-    allowed = {"reset": "seed, task_id, episode_id", "step": "message, metadata"}[what]
+def _checked(kind: type[Data], what: str, data: Mapping[str, Any]) -> Data:
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+    place, allowed = ".".join(map(str, wrong["loc"])) or "data", ", ".join(kind.model_fields)
     if wrong["type"] == "extra_forbidden":
-        return f"{what}: unknown key {place[:SHOWN]!r}; allowed: {allowed}"
-    return f"{what}: {place}: {wrong['msg']} (allowed: {allowed})"
+        said = f"{what}: unknown key {place[:SHOWN]!r}; allowed: {allowed}"
+    else:
+        said = f"{what}: {place}: {wrong['msg']} (allowed: {allowed})"
+    raise RefusedError("VALIDATION_ERROR", said)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from skillpress.environments.alfworld.compact import compact, domain_words, vocabulary
+from skillpress.environments.alfworld.compact import CompactRendering, domain_words, vocabulary
 from skillpress.environments.alfworld.environment import Alfworld, explorer_actions
-from skillpress.environments.alfworld.oracle import oracle
+from skillpress.environments.alfworld.oracle import SearchingOracle
 from skillpress.environments.alfworld.parameters import AlfworldParameters
-from skillpress.environments.alfworld.prompts import paper, text
+from skillpress.environments.alfworld.prompts import OWN, PAPER, TextRendering
 from skillpress.environments.alfworld.skills import AlfworldProjection
 from skillpress.environments.alfworld.tasks import check_tasks, make_tasks
 from skillpress.environments.bundle import EnvironmentBundle
@@ -17,9 +17,13 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=AlfworldProjection(),
-    renderings={"compact": compact, "text": text, "paper": paper},
+    renderings={
+        "compact": lambda section, history: CompactRendering(history),
+        "text": lambda section, history: TextRendering(history, OWN),
+        "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
+    },
     vocabulary=vocabulary,
-    oracle=oracle,
+    oracle=SearchingOracle,
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,

@@ -22,7 +22,7 @@ by ``<end>``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from alfworld.gen import constants, goal_library
 
@@ -32,11 +32,9 @@ from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.games import TASK_TYPES
 from skillpress.environments.alfworld.memory import CHANGES, Memory
 from skillpress.environments.alfworld.parameters import AlfworldParameters
-from skillpress.environments.text.words import split_words
+from skillpress.environments.text.prompts import last_turns, own_state
+from skillpress.environments.text.words import UNKNOWN, ended_vocabulary, split_words
 
-END = "<end>"
-UNKNOWN = "?"
-"""Replaces a word that occurs in no action."""
 MOST_OF_A_KIND = 30
 """The largest number in a name; the official games go up to 27."""
 MOST_SEEN = 6
@@ -84,27 +82,23 @@ class CompactRendering:
 
     history: int
     parser: str = "plain"
-    _known: frozenset[str] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", frozenset(all_words()))
 
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
-        environment = _state(state)
+        environment = own_state(state, AlfworldState)
         memory, goal = environment.memory, split_words(environment.goal)
         words = ["task", *goal[:_GOAL_WORDS], "new", *_new(memory), "use", *_to_use(memory, goal)]
         words += ["seen", *_seen(memory, goal)]
         words += ["did", *self._did(state), "hold", *_held(memory), "at", *_here(memory, goal)]
-        return " ".join(word if word in self._known else UNKNOWN for word in words)
+        return " ".join(word if word in _KNOWN else UNKNOWN for word in words)
 
     def continuation(self, state: AgentState) -> str:
         """``failed`` if nothing happened, what the agent holds, and its place with the things there."""
-        environment = _state(state)
+        environment = own_state(state, AlfworldState)
         memory, goal = environment.memory, split_words(environment.goal)
         words = ["failed"] if state.observation == NOTHING_HAPPENS else []
         words += ["hold", *_held(memory), "at", *_here(memory, goal)]
-        return " ".join(word if word in self._known else UNKNOWN for word in words)
+        return " ".join(word if word in _KNOWN else UNKNOWN for word in words)
 
     def response(self, action: str, info: Info) -> str:
         """The action in the environment's own wording."""
@@ -112,18 +106,13 @@ class CompactRendering:
 
     def _did(self, state: AgentState) -> list[str]:
         """The last actions, newest last, and whether each failed."""
-        turns = state.history[-self.history :] if self.history else ()
+        turns = last_turns(state, self.history)
         answers = [*(turn.observation for turn in turns[1:]), state.observation]
         words: list[str] = []
         for turn, answer in zip(turns, answers, strict=False):
             words += split_words(turn.action)[:ACTION_WORDS]
             words.append("failed" if answer == NOTHING_HAPPENS else ";")
         return words
-
-
-def _state(state: AgentState) -> AlfworldState:
-    assert isinstance(state.info.state, AlfworldState), "the rendering is for ALFWorld's states"
-    return state.info.state
 
 
 def _new(memory: Memory) -> list[str]:
@@ -182,21 +171,19 @@ def _here(memory: Memory, goal: Sequence[str]) -> list[str]:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of prompts and answers except :data:`END`, each once."""
+    """Every word of prompts and answers except ``END``, each once."""
     numbers = tuple(map(str, range(1, MOST_OF_A_KIND + 1)))
     own = (*_SECTIONS, *_MARKS, *_COMMANDS, *CHANGES.values())
     return tuple(dict.fromkeys((*numbers, *own, *_goal_words(), *_things())))
+
+
+_KNOWN = frozenset(all_words())
 
 
 def longest(history: int) -> int:
     """Number of words in the longest prompt."""
     fixed = _GOAL_WORDS + ROOM_WORDS + len(_SECTIONS) + 2 * _KINDS_TO_USE
     return fixed + 5 * MOST_SEEN + history * (ACTION_WORDS + 1) + _PRESENT
-
-
-def compact(parameters: AlfworldParameters, history: int) -> CompactRendering:
-    """The compact rendering, the same for every section."""
-    return CompactRendering(history)
 
 
 def domain_words(parameters: AlfworldParameters) -> dict[str, tuple[str, ...]]:
@@ -206,12 +193,4 @@ def domain_words(parameters: AlfworldParameters) -> dict[str, tuple[str, ...]]:
 
 def vocabulary(parameters: AlfworldParameters, history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
-    numbers = {str(number): number for number in range(1, MOST_OF_A_KIND + 1)}
-    return ScratchVocabulary(
-        words=(*all_words(), END),
-        stop_words=(END,),
-        numbers=numbers,
-        state_words=longest(history),
-        end=END,
-        continuation_words=len(("failed", "hold", "at", "see")) + _PRESENT,
-    )
+    return ended_vocabulary(all_words(), longest(history), len(("failed", "hold", "at", "see")) + _PRESENT)

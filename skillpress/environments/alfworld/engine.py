@@ -45,11 +45,7 @@ class Engine:
     """Plays one game at a time; identical commands give identical scenes."""
 
     def __init__(self) -> None:
-        """Start the engine. The speed patches are applied to the whole process.
-
-        Raises:
-            UnknownEngineError: the patches were not made for this engine.
-        """
+        """Start the engine. The speed patches are applied to the whole process."""
         apply_patches()
         infos = EnvInfos(won=True, admissible_commands=True)
         self._engine = AlfredDemangler(PddlEnv(infos), shuffle=False)

@@ -46,23 +46,14 @@ class Alfworld:
     observation_space: Space[str] = Text(max_length=4096, charset=printable)
 
     def __init__(self, parameters: AlfworldParameters) -> None:
-        """Find the games and start the engine.
-
-        Raises:
-            GameError: the data folder holds no games.
-            UnknownEngineError: the installed engine is not the one that was checked.
-        """
+        """Find the games and start the engine."""
         self._max_steps = parameters.max_steps
         self._tree: Path = find_tree(parameters.data)
         self._engine = Engine()
         self._over = True
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """Start the game.
-
-        Raises:
-            GameError: the task is not ALFWorld's, or its game's file is missing or damaged.
-        """
+        """Start the game."""
         game = describe(str(task.spec.get("game")))
         self._scene: Scene = self._engine.reset(self._tree / game.path)
         self._goal = task_of(self._scene.feedback)
@@ -72,11 +63,7 @@ class Alfworld:
         return self._scene.feedback, self._info(None, None)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Carry out an action in either grammar (see ``actions.py``).
-
-        Raises:
-            RuntimeError: the episode is over, or none was started.
-        """
+        """Carry out an action in either grammar (see ``actions.py``)."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         self._steps += 1

@@ -128,11 +128,7 @@ def find_tree(data: str) -> Path:
 
 @cache
 def unpacked(archive: Path) -> Path:
-    """Return the tree of an archive; unpack it into the cache unless that was done before.
-
-    Raises:
-        StorageError: the archive is damaged or there is no room.
-    """
+    """Return the tree of an archive; unpack it into the cache unless that was done before."""
     with archive.open("rb") as opened:
         digest = hashlib.file_digest(opened, "blake2b").hexdigest()[:16]
     home = cache_folder() / f"games-{digest}"

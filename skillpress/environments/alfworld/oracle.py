@@ -32,13 +32,12 @@ from skillpress.environments.alfworld.searcher import next_action
 class OmniscientOracle:
     """Demonstrates the game's stored walkthrough."""
 
-    data: str
-    max_steps: int
+    section: AlfworldParameters
 
     @cached_property
     def tree(self) -> Path:
         """The folder of the games."""
-        return find_tree(self.data)
+        return find_tree(self.section.data)
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Return the walkthrough. It makes no detours, whatever the rate is.
@@ -49,8 +48,8 @@ class OmniscientOracle:
         """
         path = self.tree / describe(str(task.spec.get("game"))).path
         actions = [str(action) for action in read_game(path)["walkthrough"]]
-        if len(actions) > self.max_steps:
-            raise TaskError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+        if len(actions) > self.section.max_steps:
+            raise TaskError(f"task {task.task_id} cannot be solved within {self.section.max_steps} steps")
         return actions
 
 
@@ -58,25 +57,19 @@ class OmniscientOracle:
 class SearchingOracle:
     """Demonstrates with the searcher, or with the walkthrough if the searcher fails."""
 
-    data: str
-    max_steps: int
+    section: AlfworldParameters
 
     @cached_property
     def omniscient(self) -> OmniscientOracle:
         """The oracle that is used if the searcher fails."""
-        return OmniscientOracle(self.data, self.max_steps)
+        return OmniscientOracle(self.section)
 
     @cached_property
     def _engine(self) -> Engine:
         return Engine()
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
-        """The demonstration for this seed; it wins within ``max_steps``.
-
-        Raises:
-            GameError: the game's file is missing or damaged.
-            TaskError: even the walkthrough is longer than ``max_steps``.
-        """
+        """The demonstration for this seed; it wins within ``max_steps``."""
         for rate in (detour_rate, 0.0) if detour_rate else (0.0,):
             actions = self.search(task, rate, seed)
             if actions is not None:
@@ -90,7 +83,7 @@ class SearchingOracle:
         scene = self._engine.reset(self.omniscient.tree / game.path)
         memory = first_memory(scene.feedback)
         actions: list[str] = []
-        while len(actions) < self.max_steps:
+        while len(actions) < self.section.max_steps:
             action = next_action(game, memory)
             if random.random() < detour_rate:
                 action = random.choice([a for a in scene.admissible if a not in IDLE_VERBS])
@@ -109,8 +102,3 @@ class SearchingOracle:
         environment = state.info.state
         assert isinstance(environment, AlfworldState), "the oracle is for ALFWorld's states"
         return next_action(describe(str(state.task.spec.get("game"))), environment.memory)
-
-
-def oracle(parameters: AlfworldParameters) -> SearchingOracle:
-    """The demonstrator for this section."""
-    return SearchingOracle(parameters.data, parameters.max_steps)

@@ -66,11 +66,7 @@ def spread(paths: Sequence[str], count: int, seed: int) -> list[str]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not ALFWorld's, repeats a game, or has a game in the wrong split.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not ALFWorld's, repeats a game, or has a game in the wrong split."""
     for some in (
         [task for task in tasks if task.split != UNSEEN],
         [task for task in tasks if task.split == UNSEEN],

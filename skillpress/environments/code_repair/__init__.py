@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.code_repair.compact import compact, vocabulary
+from skillpress.environments.code_repair.compact import CompactRendering, vocabulary
 from skillpress.environments.code_repair.environment import (
     MEASURES,
     CodeRepair,
     SharedRepairs,
     explorer_actions,
 )
-from skillpress.environments.code_repair.oracle import oracle
+from skillpress.environments.code_repair.oracle import GoldPatcher
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
 from skillpress.environments.code_repair.programs import data_identity
-from skillpress.environments.code_repair.prompts import text
+from skillpress.environments.code_repair.prompts import OWN, TextRendering
 from skillpress.environments.code_repair.skills import CodeRepairProjection
 from skillpress.environments.code_repair.tasks import check_tasks, make_tasks
 
@@ -23,9 +23,12 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=CodeRepairProjection(),
-    renderings={"compact": compact, "text": text},
+    renderings={
+        "compact": lambda section, history: CompactRendering(history),
+        "text": lambda section, history: TextRendering(history, OWN),
+    },
     vocabulary=vocabulary,
-    oracle=oracle,
+    oracle=GoldPatcher,
     explorer_actions=explorer_actions,
     hosting="threads",
     share=SharedRepairs,

@@ -31,9 +31,9 @@ from skillpress.environments.code_repair.mutations import (
     Change,
 )
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
+from skillpress.environments.text.prompts import last_turns, own_state
+from skillpress.environments.text.words import UNKNOWN, ended_vocabulary
 
-END = "<end>"
-UNKNOWN = "?"
 LARGEST = 30
 """The largest number that is shown unchanged; larger numbers are shown as this one."""
 _VERBS = ("view", "edit", "test", "submit")
@@ -55,25 +55,20 @@ class CompactRendering:
 
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
-        repair = _state(state)
+        repair = own_state(state, RepairState)
         words = [*_header(repair), "did"]
-        for turn in state.history[-self.history :] if self.history else ():
+        for turn in last_turns(state, self.history):
             words += [*_known(turn.action), ";"]
         return " ".join([*words, *_changes(repair)])
 
     def continuation(self, state: AgentState) -> str:
         """The current test results and the current page."""
-        repair = _state(state)
+        repair = own_state(state, RepairState)
         return " ".join([*_header(repair), *_changes(repair)])
 
     def response(self, action: str, info: Info) -> str:
         """The words of the action."""
         return action
-
-
-def _state(state: AgentState) -> RepairState:
-    assert isinstance(state.info.state, RepairState), "the rendering is for code repair's states"
-    return state.info.state
 
 
 def _header(repair: RepairState) -> list[str]:
@@ -160,7 +155,7 @@ def _operators() -> Iterator[str]:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of prompts and answers except :data:`END`, each once."""
+    """Every word of prompts and answers except ``END``, each once."""
     numbers = map(str, range(LARGEST + 1))
     operators = (word for operator in _operators() for word in operator.split())
     own = (*_VERBS, *_SECTIONS, *_OUTCOMES, *_SIGNS, *KINDS, *PLACES, *_twin_names(), UNKNOWN)
@@ -172,19 +167,7 @@ def longest(history: int) -> int:
     return _HEADER + history * _ACTION_WORDS + PAGE * (_CHANGE_WORDS + 2)
 
 
-def compact(parameters: CodeRepairParameters, history: int) -> CompactRendering:
-    """The compact rendering, the same for every section."""
-    return CompactRendering(history)
-
-
 def vocabulary(parameters: CodeRepairParameters, history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
     assert MOST_CHANGES <= PAGE * LARGEST, "every page has a number"
-    return ScratchVocabulary(
-        words=(*all_words(), END),
-        stop_words=(END,),
-        numbers={str(number): number for number in range(LARGEST + 1)},
-        state_words=longest(history),
-        end=END,
-        continuation_words=_HEADER + PAGE * (_CHANGE_WORDS + 2),
-    )
+    return ended_vocabulary(all_words(), longest(history), _HEADER + PAGE * (_CHANGE_WORDS + 2))

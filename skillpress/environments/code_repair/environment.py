@@ -257,9 +257,6 @@ class CodeRepair(SandboxedEnvironment):
     def __init__(
         self, parameters: CodeRepairParameters, lease: Lease | None = None, judge: Judge | None = None
     ) -> None:
-        """Raises:
-        StorageError: the programs are missing.
-        SandboxUnavailableError: this machine cannot build walls."""
         programs = all_programs(find_data(parameters.data))
         own_judge = judge or Judge(parameters.test_seconds)
 

@@ -17,14 +17,14 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from sys import getsizeof
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.environments.code_repair.verdicts import NOT_PARSED, Answering, LintReport, Verdict
 from skillpress.environments.remembered import Remembered
 from skillpress.play.sandbox import Limits, Sandbox, SandboxEndedError, SandboxLostError, SandboxPool
 from skillpress.play.sandbox.processes import kernel_kills
@@ -60,15 +60,61 @@ LIMITS = Limits(seconds=240.0, memory_mb=512, processes=32, disk_mb=16)
 """Limits of the judge's sandboxes; all calls of a program together end long before."""
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """The result of some tests."""
+
+    passed: int
+    failures: tuple[str, ...]
+    """A message for each test that failed, in order: the test, and why it failed."""
+    timed_out: bool
+    """Whether a test ran out of time."""
+
+    @property
+    def tests(self) -> int:
+        """Number of tests."""
+        return self.passed + len(self.failures)
+
+    @property
+    def share(self) -> float:
+        """Share of the tests that passed."""
+        return self.passed / self.tests
+
+    @property
+    def perfect(self) -> bool:
+        """Whether all tests passed; False if there are no tests."""
+        return self.passed > 0 and not self.failures
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """A linter's report on a program."""
+
+    syntax: str | None
+    """Why it does not parse; None if it parses."""
+    problems: int
+
+
+NOT_PARSED = LintReport("it cannot be parsed", 0)
+"""The report on a text that crashed the linter."""
+
+
+class Answering(Protocol):
+    """Answers the calls made by tests: a program in its sandbox, or a layer in front of it."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a call ran out of time."""
+
+    def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
+        """The result of each of these calls, as ``inside/values.py`` writes it; None for None."""
+
+
 class Judge:
     """Judges programs for all environments of a process."""
 
     def __init__(self, test_seconds: float) -> None:
-        """``test_seconds``: maximum processor time of one call of the program.
-
-        Raises:
-            SandboxUnavailableError: this machine cannot build walls; the message names cause and remedy.
-        """
+        """``test_seconds``: maximum processor time of one call of the program."""
         self._test_seconds = test_seconds
         self._pool = SandboxPool(
             LIMITS,
@@ -97,10 +143,8 @@ class Judge:
         if len(text) > MOST_CHARACTERS:
             return Verdict(0, tuple(f"{asked(test)}: the file is too long" for test in tests), False)
 
-        def judged() -> Verdict:
-            return self._lasting(lambda: self._judge(program, text, tests, own), lambda found: found.perfect)
-
-        return self._verdicts.get((program.key, hidden, _digest(text)), judged)
+        key = (program.key, hidden, _digest(text))
+        return self._verdicts.get(key, lambda: self._judge(program, text, tests, own))
 
     def rehearse(
         self, program: Program, text: str, tests: Sequence[Check], front: Callable[[Answering], Answering]
@@ -109,23 +153,15 @@ class Judge:
         first.
 
         The verdict is not cached.
-
-        Raises:
-            SandboxEndedError: sandboxes keep being lost on this machine.
         """
-        return self._lasting(
-            lambda: self._judge(program, text, tests, own=True, front=front), lambda found: found.perfect
-        )
+        return self._judge(program, text, tests, own=True, front=front)
 
     def lint(self, text: str) -> LintReport:
         """Check a program without running it. A text that is too long for the linter counts as unparsable."""
         if len(text) > MOST_CHARACTERS:
             return LintReport("the file is too long", 0)
 
-        def read() -> LintReport:
-            return self._lasting(lambda: self._lint(text), lambda found: found != NOT_PARSED)
-
-        return self._lints.get(_digest(text), read)
+        return self._lints.get(_digest(text), lambda: self._lint(text))
 
     def close(self) -> None:
         """End all sandboxes."""
@@ -143,13 +179,24 @@ class Judge:
         own: bool,
         front: Callable[[Answering], Answering] = lambda behind: behind,
     ) -> Verdict:
-        with self._turns, self._examiner() as examiner, self._candidate(own) as candidate:
-            candidate.begin(program.entry, text, self._test_seconds * program.patience)
-            return _run(examiner, front(candidate), tests)
+        def work() -> Verdict:
+            shared = self._shared if own else None
+            with (
+                self._turns,
+                self._borrowed(self._examiners, _Examiner) as examiner,
+                self._borrowed(shared, _Candidate) as candidate,
+            ):
+                candidate.begin(program.entry, text, self._test_seconds * program.patience)
+                return _run(examiner, front(candidate), tests)
+
+        return self._lasting(work, lambda found: found.perfect)
 
     def _lint(self, text: str) -> LintReport:
-        with self._turns, self._examiner() as examiner:
-            return examiner.lint(text)
+        def work() -> LintReport:
+            with self._turns, self._borrowed(self._examiners, _Examiner) as examiner:
+                return examiner.lint(text)
+
+        return self._lasting(work, lambda found: found != NOT_PARSED)
 
     def _lasting(self, work: Callable[[], Found], sure: Callable[[Found], bool]) -> Found:
         """Return the result of work in sandboxes; repeat the work if a sandbox was lost. It is also repeated
@@ -174,34 +221,21 @@ class Judge:
         raise SandboxLostError(f"no judgement could be finished in {ATTEMPTS} attempts: {last}") from last
 
     @contextmanager
-    def _examiner(self) -> Iterator[_Examiner]:
-        """A free examiner, or a new one."""
-        with self._borrowed(self._examiners, lambda: _Examiner(self._pool)) as examiner:
-            yield examiner
+    def _borrowed(self, free: list[Kept] | None, make: Callable[[SandboxPool], Kept]) -> Iterator[Kept]:
+        """Lend a free object or a new one. Afterwards it is free again, unless it has ended.
 
-    @contextmanager
-    def _candidate(self, own: bool) -> Iterator[_Candidate]:
-        """A new sandbox for a program or, for this library's own texts, one that has run only such texts."""
-        kept = self._shared if own else []
-        with self._borrowed(kept, lambda: _Candidate(self._pool)) as candidate:
-            yield candidate
-        for unshared in [] if own else kept:
-            unshared.close()
-
-    @contextmanager
-    def _borrowed(self, free: list[Kept], make: Callable[[], Kept]) -> Iterator[Kept]:
-        """Lend a free object or a new one. Afterwards it is free again unless it has ended."""
-        found = self._free_one(free) or make()
+        None for ``free`` lends a new one, which is closed afterwards."""
+        found = (self._free_one(free) if free else None) or make(self._pool)
+        kept = False
         try:
             yield found
-        except BaseException:
-            found.close()
-            raise
-        if found.alive:
+            kept = free is not None and found.alive
+        finally:
+            if not kept:
+                found.close()
+        if free is not None and kept:
             with self._lock:
                 free.append(found)
-        else:
-            found.close()
 
     def _free_one(self, free: list[Kept]) -> Kept | None:
         """A free object that is still alive; None if there is none."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from skillpress.environments.code_repair.parsing import PARSING
+from skillpress.environments.code_repair.programs import PARSING
 
 COMPARISONS = {
     ast.Lt: ("<", ("<=", ">")),
@@ -59,6 +60,10 @@ PLACES = (
     "return", "if", "while", "for", "assign", "augment", "call", "yield", "lambda", "comprehension", "other",
 )  # fmt: skip
 """The kind of statement that contains the change."""
+_STATEMENTS: dict[type[ast.stmt], str] = {
+    ast.Return: "return", ast.If: "if", ast.While: "while", ast.For: "for",
+    ast.Assign: "assign", ast.AnnAssign: "assign", ast.AugAssign: "augment",
+}  # fmt: skip
 MOST_CHANGES = 160
 """Maximum number of changes of one program; later ones in its text are not listed."""
 
@@ -162,51 +167,30 @@ class _Program:
     def _of(self, statement: ast.stmt, names: tuple[str, ...]) -> Iterator[Change]:
         place = _place(statement)
         if isinstance(statement, ast.AugAssign):
-            operator = self._between(statement.target, statement.value).strip()
-            for after in ASSIGNMENTS.get(operator, ()):
-                yield self._operator(
-                    "assignment",
-                    place,
-                    left=statement.target,
-                    right=statement.value,
-                    before=operator,
-                    after=after,
-                )
-        for node in _expressions(statement):
-            inner = (
-                "lambda"
-                if isinstance(node.parent, ast.Lambda)
-                else "comprehension"
-                if node.in_comprehension
-                else place
+            before, sides = (
+                self._between(statement.target, statement.value).strip(),
+                [statement.target, statement.value],
             )
+            yield from self._operators("assignment", place, sides, (before, ASSIGNMENTS.get(before, ())))
+        for node in _expressions(statement):
+            inner = "comprehension" if node.in_comprehension else place
+            inner = "lambda" if isinstance(node.parent, ast.Lambda) else inner
             yield from self._rules(node.node, inner, names, node.parent)
 
     def _rules(self, node: ast.expr, place: str, names: tuple[str, ...], parent: ast.AST) -> Iterator[Change]:
         match node:
             case ast.Compare():
                 sides = [node.left, *node.comparators]
-                for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
-                    before, others = COMPARISONS[type(operator)]
-                    for after in others:
-                        yield self._operator(
-                            "comparison", place, left=left, right=right, before=before, after=after
-                        )
+                for operator, pair in zip(node.ops, itertools.pairwise(sides), strict=True):
+                    yield from self._operators("comparison", place, pair, COMPARISONS[type(operator)])
             case ast.BinOp() if type(node.op) in OPERATORS:
-                before, others = OPERATORS[type(node.op)]
-                for after in others:
-                    yield self._operator(
-                        "operator", place, left=node.left, right=node.right, before=before, after=after
-                    )
+                sides = [node.left, node.right]
+                yield from self._operators("operator", place, sides, OPERATORS[type(node.op)])
                 if isinstance(node.op, (ast.Add, ast.Sub)) and _is_small(node.right):
                     yield self._replace("offset", place, node, self._source(node.left))
             case ast.BoolOp():
-                before, others = CONNECTIVES[type(node.op)]
-                for left, right in zip(node.values, node.values[1:], strict=False):
-                    for after in others:
-                        yield self._operator(
-                            "connective", place, left=left, right=right, before=before, after=after
-                        )
+                for pair in itertools.pairwise(node.values):
+                    yield from self._operators("connective", place, pair, CONNECTIVES[type(node.op)])
             case ast.UnaryOp(op=ast.Not()):
                 yield self._replace("negation", place, node, self._source(node.operand))
             case ast.Constant(value=bool()):
@@ -216,7 +200,8 @@ class _Program:
                     yield self._replace("number", place, node, str(other))
             case ast.Call(args=[first, second], keywords=[]):
                 swapped = f"{self._source(second)}{self._between(first, second)}{self._source(first)}"
-                yield self._span("arguments", place, first, second, swapped)
+                before = self._text[self._start(first) : self._end(second)]
+                yield self._change("arguments", place, self._start(first), before, swapped)
             case ast.Name(id=name) if isinstance(node.ctx, ast.Load):
                 kind, others = (
                     ("variable", tuple(other for other in names if other != name))
@@ -232,37 +217,24 @@ class _Program:
             for sign in "+-":
                 yield self._replace("offset", place, node, f"{self._source(node)} {sign} 1")
 
-    def _operator(
-        self, kind: str, place: str, left: ast.expr, right: ast.expr, before: str, after: str
-    ) -> Change:
-        """The operator between two operands, which may be in parentheses."""
-        start, end = self._end(left), self._start(right)
-        found = re.search(rf"(?<![-+*/%<>=!&|^\w]){re.escape(before)}(?![*/<>=\w])", self._text[start:end])
-        if found is None:  # such as a comment between the two; a change without effect is left out
-            return Change(kind=kind, place=place, line=left.lineno, start=start, before="", after="")
-        first = start + found.start()
-        return Change(
-            kind=kind,
-            place=place,
-            line=self._text.count("\n", 0, first) + 1,
-            start=first,
-            before=before,
-            after=after,
-        )
+    def _operators(
+        self, kind: str, place: str, sides: Sequence[ast.expr], rule: tuple[str, tuple[str, ...]]
+    ) -> Iterator[Change]:
+        """Replacements of the operator between two operands, which may be in parentheses."""
+        (left, right), (before, others) = sides, rule
+        start = self._end(left)
+        between = self._text[start : self._start(right)]
+        found = re.search(rf"(?<![-+*/%<>=!&|^\w]){re.escape(before)}(?![*/<>=\w])", between)
+        if found is not None:  # None for such as a comment between the two
+            for after in others:
+                yield self._change(kind, place, start + found.start(), before, after)
 
     def _replace(self, kind: str, place: str, node: ast.expr, after: str) -> Change:
-        return self._span(kind, place, node, node, after)
+        return self._change(kind, place, self._start(node), self._source(node), after)
 
-    def _span(self, kind: str, place: str, first: ast.expr, last: ast.expr, after: str) -> Change:
-        start = self._start(first)
-        return Change(
-            kind=kind,
-            place=place,
-            line=first.lineno,
-            start=start,
-            before=self._text[start : self._end(last)],
-            after=after,
-        )
+    def _change(self, kind: str, place: str, start: int, before: str, after: str) -> Change:
+        line = self._text.count("\n", 0, start) + 1
+        return Change(kind=kind, place=place, line=line, start=start, before=before, after=after)
 
     def _source(self, node: ast.expr) -> str:
         return self._text[self._start(node) : self._end(node)]
@@ -320,24 +292,12 @@ def _expressions(statement: ast.stmt) -> Iterator[_Place]:
 
 def _place(statement: ast.stmt) -> str:
     match statement:
-        case ast.Return():
-            return "return"
-        case ast.If():
-            return "if"
-        case ast.While():
-            return "while"
-        case ast.For():
-            return "for"
-        case ast.Assign() | ast.AnnAssign():
-            return "assign"
-        case ast.AugAssign():
-            return "augment"
         case ast.Expr(value=ast.Call()):
             return "call"
         case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
             return "yield"
         case _:
-            return "other"
+            return _STATEMENTS.get(type(statement), "other")
 
 
 def _variables(function: ast.FunctionDef) -> tuple[str, ...]:

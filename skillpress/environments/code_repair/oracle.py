@@ -106,8 +106,3 @@ def _edits(path: str, faulty: list[str], correct: list[str]) -> Iterator[dict[st
         old = "\n".join(faulty[top - 1 : bottom])
         whole = before + old
         yield {"command": "str_replace", "path": path, "old_str": whole, "new_str": before + new}
-
-
-def oracle(parameters: CodeRepairParameters) -> GoldPatcher:
-    """The demonstrator for this section."""
-    return GoldPatcher(parameters)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
-from skillpress.environments.code_repair.parsing import PARSING
 
+PARSING = threading.Lock()
+"""Held while parsing, since environments run in threads: CPython 3.11 counts the depth of the tree being
+built for all threads together, and raises SystemError if two build one at the same time."""
 VARIABLE = "SKILLPRESS_CODE_REPAIR"
 
 
@@ -88,11 +91,7 @@ def find_data(folder: str) -> Path:
 
 
 def data_identity(parameters: CodeRepairParameters) -> dict[str, str]:
-    """Maps files to hashes of their contents.
-
-    Raises:
-        StorageError: a file is missing.
-    """
+    """Maps files to hashes of their contents."""
     folder = find_data(parameters.data)
     return {
         name: hashlib.blake2b((folder / name).read_bytes(), digest_size=16).hexdigest()

@@ -3,14 +3,11 @@ observation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from skillpress.core.interface import AgentState, Info
+from skillpress.core.interface import AgentState
 from skillpress.environments.code_repair.environment import RepairState
-from skillpress.environments.code_repair.parameters import CodeRepairParameters
-from skillpress.environments.text.prompts import noted, past, tagged_answer
+from skillpress.environments.text.prompts import GameRendering, last_turns, noted, own_state, past
 
-_OPENING = """\
+OWN = """\
 You repair a program. The function {program} in {file} has a bug; what it should do:
 {description}
 
@@ -34,40 +31,23 @@ tool between <action> and </action>.
 """
 
 
-@dataclass(frozen=True)
-class TextRendering:
-    """One user turn, rebuilt at every step."""
+class TextRendering(GameRendering):
+    """One user turn, which says how tools are called."""
 
-    history: int
-    parser: str = "tagged"
+    thought = "I take the next step of the repair."
 
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt; a chat template may be put around it."""
-        repair = _state(state)
-        opening = _OPENING.format(
+        repair = own_state(state, RepairState)
+        opening = self.wording.format(
             program=repair.program,
             file=repair.files[0],
             description=repair.description,
             max_steps=repair.max_steps,
         )
-        turns = state.history[-self.history :] if self.history else ()
-        seen = self.continuation(state)
-        return f"{opening}\n{noted(state.notes)}{past(turns, repair.steps)}{seen}\n{_ANSWER}"
+        turns = past(last_turns(state, self.history), repair.steps)
+        return f"{opening}\n{noted(state.notes)}{turns}{self.continuation(state)}\n{_ANSWER}"
 
     def continuation(self, state: AgentState) -> str:
         """The current observation."""
-        return f"This is step {_state(state).steps + 1}. You see:\n{state.observation}\n"
-
-    def response(self, action: str, info: Info) -> str:
-        """The call, in the tags that the parser reads."""
-        return tagged_answer("I take the next step of the repair.", info.action or action)
-
-
-def _state(state: AgentState) -> RepairState:
-    assert isinstance(state.info.state, RepairState), "the rendering is for code repair's states"
-    return state.info.state
-
-
-def text(parameters: CodeRepairParameters, history: int) -> TextRendering:
-    """The text rendering."""
-    return TextRendering(history)
+        return f"This is step {own_state(state, RepairState).steps + 1}. You see:\n{state.observation}\n"

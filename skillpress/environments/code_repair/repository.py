@@ -98,11 +98,7 @@ class Repository:
             raise EditError(f"{path} cannot be written: {_last_line(done.error)}")
 
     def run(self, command: str) -> Execution:
-        """Run a command in the repository.
-
-        Raises:
-            SandboxLostError: see ``EpisodeSandbox.call``.
-        """
+        """Run a command in the repository."""
         self._in_sandbox = True
         return self._sandbox.call(lambda sandbox: sandbox.bash(command))
 

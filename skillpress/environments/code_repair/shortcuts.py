@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillpress.environments.code_repair.inside.values import Values
-from skillpress.environments.code_repair.judge import Judge
+from skillpress.environments.code_repair.judge import Answering, Judge
 from skillpress.environments.code_repair.programs import Check, Program
-from skillpress.environments.code_repair.verdicts import Answering
 
 CONSTANTS = tuple(Values().write(value) for value in (None, False, True, 0))
 """Answers, besides those in the table, that a program may give to every call that the table does not
@@ -32,11 +31,7 @@ class Shortcuts:
         self._before_faulty: dict[tuple[str, str], bool] = {}
 
     def win(self, program: Program) -> bool:
-        """Whether a table wins, combined with the faulty program or with a constant for the other calls.
-
-        Raises:
-            SandboxEndedError: sandboxes keep being lost on this machine.
-        """
+        """Whether a table wins, combined with the faulty program or with a constant for the other calls."""
         bug = (program.key, program.faulty)
         if bug not in self._before_faulty:
             self._before_faulty[bug] = self._wins(program, None)
@@ -56,7 +51,7 @@ class Shortcuts:
             program,
             program.faulty,
             program.hidden,
-            lambda behind: _Table(table, behind if constant is None else _Constant(constant)),
+            lambda behind: _Table(behind if constant is None else _Constant(constant), table),
         )
         return verdict.perfect
 
@@ -80,16 +75,22 @@ def examples(program: Program) -> list[Check]:
 
 
 @dataclass
-class _Recorder:
-    """Records all answers."""
+class _Layer:
+    """A layer in front of an ``Answering``."""
 
     behind: Answering
-    answers: dict[str, str]
-    """Maps arguments to answers; calls that fail are not recorded."""
 
     @property
     def timed_out(self) -> bool:
         return self.behind.timed_out
+
+
+@dataclass
+class _Recorder(_Layer):
+    """Records all answers."""
+
+    answers: dict[str, str]
+    """Maps arguments to answers; calls that fail are not recorded."""
 
     def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
         answers = self.behind.call_all(asked)
@@ -100,15 +101,10 @@ class _Recorder:
 
 
 @dataclass
-class _Table:
+class _Table(_Layer):
     """Answers the calls that it knows; the others are passed on to ``behind``."""
 
     known: Mapping[str, str]
-    behind: Answering
-
-    @property
-    def timed_out(self) -> bool:
-        return self.behind.timed_out
 
     def call_all(self, asked: Sequence[str | None]) -> list[str | None]:
         unknown = [None if arguments in self.known else arguments for arguments in asked]

@@ -95,11 +95,7 @@ def program_of(task: Task, programs: Mapping[str, Program]) -> Program:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse foreign tasks, repeated tasks, and programs in the wrong split.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse foreign tasks, repeated tasks, and programs in the wrong split."""
     refuse_repetitions(
         tasks, ENVIRONMENT, "bug", lambda task: f"{task.spec.get('program')} {task.spec.get('change')}"
     )

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.countdown.environment import Countdown, explorer_actions
-from skillpress.environments.countdown.oracle import oracle
+from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.prompts import compact, domain_words, paper, text, vocabulary
+from skillpress.environments.countdown.prompts import (
+    OWN,
+    PAPER,
+    CompactRendering,
+    TextRendering,
+    domain_words,
+    vocabulary,
+)
 from skillpress.environments.countdown.skills import CountdownProjection
 from skillpress.environments.countdown.tasks import check_tasks, make_tasks
 
@@ -16,9 +23,13 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=CountdownProjection(),
-    renderings={"compact": compact, "text": text, "paper": paper},
+    renderings={
+        "compact": lambda section, history: CompactRendering(section.largest_pool, history),
+        "text": lambda section, history: TextRendering(history, OWN),
+        "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
+    },
     vocabulary=vocabulary,
-    oracle=oracle,
+    oracle=CountdownOracle,
     explorer_actions=explorer_actions,
     domain_words=domain_words,
     answer_forms=True,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from string import printable
 from typing import overload
 
@@ -50,38 +51,32 @@ class AdmissibleActions(Sequence[str]):
     """The actions that a state allows, computed at the first access: computing them takes longer than a
     step."""
 
-    __slots__ = ("_actions", "_largest", "_pool", "_undoable")
-
     def __init__(self, pool: Pool, undoable: bool, largest: int) -> None:
-        self._pool = pool
-        self._undoable = undoable
-        self._largest = largest
-        self._actions: tuple[str, ...] | None = None
+        self._pool, self._undoable, self._largest = pool, undoable, largest
 
+    @cached_property
     def _list(self) -> tuple[str, ...]:
-        if self._actions is None:
-            operations = [str(operation) for operation, _ in successors(self._pool, self._largest)]
-            self._actions = (*operations, *((ROLLBACK, RESET) if self._undoable else ()))
-        return self._actions
+        operations = [str(operation) for operation, _ in successors(self._pool, self._largest)]
+        return (*operations, *((ROLLBACK, RESET) if self._undoable else ()))
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self._list()[index]
+        return self._list[index]
 
     def __len__(self) -> int:
-        return len(self._list())
+        return len(self._list)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._list() == tuple(other)
+        return isinstance(other, Sequence) and self._list == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._list())
+        return hash(self._list)
 
     def __repr__(self) -> str:
-        return repr(self._list())
+        return repr(self._list)
 
 
 class Countdown:
@@ -109,11 +104,7 @@ class Countdown:
         return f"Target: {self._target}. {self._observe(None)}", self._info(False, None, None, None)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Carry out an action in either wording (see ``actions.py``).
-
-        Raises:
-            RuntimeError: the episode is over, or none was started.
-        """
+        """Carry out an action in either wording (see ``actions.py``)."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         self._steps += 1

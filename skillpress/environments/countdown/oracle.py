@@ -23,8 +23,7 @@ from skillpress.environments.countdown.solver import Solution, solutions
 class CountdownOracle:
     """Solves a task in compact words, never in more than ``max_steps`` of them."""
 
-    max_steps: int
-    largest: int
+    section: CountdownParameters
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Return the demonstration for this seed.
@@ -34,11 +33,11 @@ class CountdownOracle:
         """
         random = Random(seed)
         start: Pool = tuple(sorted(task.spec["numbers"]))
-        ways = solutions(start, task.spec["target"], self.largest)
-        if not ways or len(start) - 1 > self.max_steps:
-            raise TaskError(f"task {task.task_id} cannot be solved within {self.max_steps} steps")
+        ways = solutions(start, task.spec["target"], self.section.max_target)
+        if not ways or len(start) - 1 > self.section.max_steps:
+            raise TaskError(f"task {task.task_id} cannot be solved within {self.section.max_steps} steps")
         way = random.choice(ways)
-        pools, words = _replay(start, way, self.largest)
+        pools, words = _replay(start, way, self.section.max_target)
         said: list[str] = []
         done = 0
         while done < len(way):
@@ -47,7 +46,7 @@ class CountdownOracle:
                 mistakes = self._mistakes(pools[done], task.spec["target"])
             undo = random.choice((ROLLBACK, RESET)) if mistakes else ROLLBACK
             resume = done if undo == ROLLBACK else 0
-            if mistakes and len(said) + 2 + len(way) - resume <= self.max_steps:
+            if mistakes and len(said) + 2 + len(way) - resume <= self.section.max_steps:
                 said += [random.choice(mistakes), undo]
                 done = resume
             else:
@@ -59,8 +58,8 @@ class CountdownOracle:
         """The words of legal operations after which the target is out of reach."""
         return [
             compact_word(operation, pool)
-            for operation, left in successors(pool, self.largest)
-            if not solutions(left, target, self.largest)
+            for operation, left in successors(pool, self.section.max_target)
+            if not solutions(left, target, self.section.max_target)
         ]
 
 
@@ -75,8 +74,3 @@ def _replay(start: Pool, way: Solution, largest: int) -> tuple[list[Pool], list[
         assert not isinstance(left, str), "a solution holds legal operations only"
         pool = left
     return pools, words
-
-
-def oracle(parameters: CountdownParameters) -> CountdownOracle:
-    """The demonstrator for this section."""
-    return CountdownOracle(parameters.max_steps, parameters.max_target)

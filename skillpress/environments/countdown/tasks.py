@@ -99,11 +99,7 @@ def stratum_of(puzzle: Puzzle, ways: int) -> str:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not Countdown's, repeats a puzzle, or has a puzzle in two splits.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not Countdown's, repeats a puzzle, or has a puzzle in two splits."""
     refuse_repetitions(tasks, ENVIRONMENT, "puzzle", lambda task: name_of(_puzzle(task)))
 
 
@@ -171,39 +167,24 @@ def generator(parameters: CountdownParameters, base: int) -> Any:
 class _Term:
     """A formula over named numbers, with the part of sympy's interface that the generator uses."""
 
-    def __init__(self, operator: str, *parts: _Term) -> None:
-        self.operator = operator
-        self.parts = parts
+    def __init__(self, value: Callable[[Mapping[_Term, int]], Fraction] | None = None) -> None:
+        """``value`` maps the numbers to the formula's value; None for a number itself."""
+        self.subs = value or (lambda numbers: Fraction(numbers[self]))
 
     def __add__(self, other: _Term) -> _Term:
-        return _Term("+", self, other)
+        return _Term(lambda numbers: self.subs(numbers) + other.subs(numbers))
 
     def __sub__(self, other: _Term) -> _Term:
-        return _Term("-", self, other)
+        return _Term(lambda numbers: self.subs(numbers) - other.subs(numbers))
 
     def __mul__(self, other: _Term) -> _Term:
-        return _Term("*", self, other)
+        return _Term(lambda numbers: self.subs(numbers) * other.subs(numbers))
 
     def __truediv__(self, other: _Term) -> _Term:
-        return _Term("/", self, other)
-
-    def subs(self, values: Mapping[_Term, int]) -> Fraction:
-        """The formula's value."""
-        if not self.parts:
-            return Fraction(values[self])
-        left, right = (part.subs(values) for part in self.parts)
-        match self.operator:
-            case "+":
-                return left + right
-            case "-":
-                return left - right
-            case "*":
-                return left * right
-            case _:
-                return left / right
+        return _Term(lambda numbers: self.subs(numbers) / other.subs(numbers))
 
 
 def _terms(names: str) -> tuple[_Term, ...]:
     """The terms of a range such as ``symbols("x_0:3")``: x_0, x_1, x_2."""
     first, last = names.removeprefix("x_").split(":")
-    return tuple(_Term(f"x_{index}") for index in range(int(first), int(last)))
+    return tuple(_Term() for _ in range(int(first), int(last)))

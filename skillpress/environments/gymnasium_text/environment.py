@@ -53,11 +53,7 @@ class GymnasiumText:
     """One episode at a time."""
 
     def __init__(self, parameters: GymnasiumTextParameters) -> None:
-        """Make the environment.
-
-        Raises:
-            ParamsError: see :func:`make_foreign`.
-        """
+        """Make the environment."""
         self._section = parameters
         self._env = make_foreign(parameters)
         self.action_space: Space[str] = self._env.action_space
@@ -80,11 +76,7 @@ class GymnasiumText:
         return self._first, self._info(facts)
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Pass an action on, unless it is empty or outside the action space.
-
-        Raises:
-            RuntimeError: the episode is over, or none was started.
-        """
+        """Pass an action on, unless it is empty or outside the action space."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         self._steps += 1

@@ -8,52 +8,36 @@ in their order. A turn is ``seen > done ;``; an answer is the action's words and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.gymnasium_text.environment import GymnasiumState
 from skillpress.environments.gymnasium_text.parameters import CompactWords, GymnasiumTextParameters
-from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
-from skillpress.environments.text.words import split_words
+from skillpress.environments.text.prompts import GameRendering, last_turns, own_state
+from skillpress.environments.text.words import ended_vocabulary, split_words
 
-END, DONE, TURN = "<end>", ">", ";"
-"""The end of an answer, the separator between an observation and an action, and the end of a turn."""
-
-
-def _state(state: AgentState) -> GymnasiumState:
-    assert isinstance(state.info.state, GymnasiumState), "the rendering is for gymnasium's environments"
-    return state.info.state
+DONE, TURN = ">", ";"
+"""The separator between an observation and an action, and the end of a turn."""
 
 
-@dataclass(frozen=True)
-class TextRendering:
-    """One user turn: task, last observations and actions, current observation, and possible actions."""
+class TextRendering(GameRendering):
+    """The usual prompt; without a wording it opens with the environment's first observation."""
 
-    history: int
-    opening: str
-    """The description of the task; if empty, the environment's first observation."""
-    parser: str = "tagged"
+    thought = "I take the next step towards the goal."
 
-    def prompt(self, state: AgentState) -> str:
-        """The text of the prompt; a chat template may be put around it."""
-        episode = _state(state)
-        seen = state.observation if self.opening or episode.steps else "what stands above."
-        return game_prompt(
-            self.opening or episode.first,
-            state.history[-self.history :] if self.history else (),
-            steps=episode.steps,
-            observation=seen,
-            admissible=state.info.admissible or None,
-            notes=state.notes,
-        )
+    def opening(self, state: AgentState) -> str:
+        """The description of the task, or the first observation."""
+        return self.wording or own_state(state, GymnasiumState).first
 
-    def continuation(self, state: AgentState) -> str:
-        """The current observation and the possible actions."""
-        return game_turn(_state(state).steps, state.observation, state.info.admissible or None)
+    def observation(self, state: AgentState) -> str:
+        """The current observation, unless the prompt opens with it."""
+        opens = not self.wording and not own_state(state, GymnasiumState).steps
+        return "what stands above." if opens else state.observation
 
-    def response(self, action: str, info: Info) -> str:
-        """The action in the environment's own wording, in the tags that the parser reads."""
-        return tagged_answer("I take the next step towards the goal.", info.action or action)
+    def choices(self, state: AgentState) -> Sequence[str] | None:
+        """The possible actions, if the environment or the section lists them."""
+        return state.info.admissible or None
 
 
 @dataclass(frozen=True)
@@ -68,7 +52,7 @@ class CompactRendering:
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`longest` words."""
         words: list[str] = []
-        for turn in state.history[-self.history :] if self.history else ():
+        for turn in last_turns(state, self.history):
             done = self._of(turn.action)[: self.section.per_action]
             words += [*self._seen(turn.observation), DONE, *done, TURN]
         return " ".join([*words, *self._seen(state.observation), DONE])
@@ -89,11 +73,7 @@ class CompactRendering:
 
 
 def known_words(parameters: GymnasiumTextParameters) -> tuple[str, ...]:
-    """The words that the section lists and those of its actions, each once.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The words that the section lists and those of its actions, each once."""
     of_actions = (word for action in parameters.actions for word in split_words(action))
     return tuple(dict.fromkeys((*parameters.needed_words().words, *of_actions)))
 
@@ -103,32 +83,13 @@ def longest(section: CompactWords, history: int) -> int:
     return history * (section.per_observation + section.per_action + 2) + section.per_observation + 1
 
 
-def text(parameters: GymnasiumTextParameters, history: int) -> TextRendering:
-    """The text rendering for this section's environment."""
-    return TextRendering(history, parameters.opening)
-
-
 def compact(parameters: GymnasiumTextParameters, history: int) -> CompactRendering:
-    """The compact rendering with this section's words.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The compact rendering with this section's words."""
     return CompactRendering(parameters.needed_words(), frozenset(known_words(parameters)), history)
 
 
 def vocabulary(parameters: GymnasiumTextParameters, history: int) -> ScratchVocabulary:
-    """The words of the compact rendering. Words that are numbers get the features of numbers.
-
-    Raises:
-        ParamsError: the section lists none.
-    """
+    """The words of the compact rendering. Words that are numbers get the features of numbers."""
     section, known = parameters.needed_words(), known_words(parameters)
-    return ScratchVocabulary(
-        words=(*dict.fromkeys((*known, DONE, TURN)), END),
-        stop_words=(END,),
-        numbers={word: int(word) for word in known if word.isdecimal()},
-        state_words=longest(section, history),
-        end=END,
-        continuation_words=section.per_observation + 2,
-    )
+    words = tuple(dict.fromkeys((*known, DONE, TURN)))
+    return ended_vocabulary(words, longest(section, history), section.per_observation + 2)

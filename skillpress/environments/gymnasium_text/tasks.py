@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import count, islice
 
 from gymnasium.error import Error
 
@@ -68,19 +68,13 @@ def _try_twice(environment: GymnasiumText, task: Task) -> None:
 def _seeds(seed: int) -> Iterator[int]:
     """Yield different seeds without end."""
     seen: set[int] = set()
-    number = 0
-    while True:
+    for number in count():
         drawn = derive(seed, "gymnasium tasks", number) % _SEEDS
-        number += 1
         if drawn not in seen:
             seen.add(drawn)
             yield drawn
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that is not for gymnasium's environments, or repeats a seed.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that is not for gymnasium's environments, or repeats a seed."""
     refuse_repetitions(tasks, ENVIRONMENT, "seed", lambda task: str(task.seed))

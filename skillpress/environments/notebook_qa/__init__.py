@@ -10,11 +10,11 @@ search. A judge that grades answers for a table affects no episode; it is in ``s
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.notebook_qa.compact import compact, vocabulary
+from skillpress.environments.notebook_qa.compact import CompactRendering, vocabulary
 from skillpress.environments.notebook_qa.environment import MEASURES, explorer_actions, make, share
-from skillpress.environments.notebook_qa.oracle import oracle
+from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
-from skillpress.environments.notebook_qa.prompts import paper, text
+from skillpress.environments.notebook_qa.prompts import OWN, PAPER, notebook
 from skillpress.environments.notebook_qa.skills import NotebookProjection
 from skillpress.environments.notebook_qa.tasks import check_tasks, dropped, make_tasks
 
@@ -24,9 +24,13 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=NotebookProjection(),
-    renderings={"compact": compact, "text": text, "paper": paper},
+    renderings={
+        "compact": lambda section, history: CompactRendering(history),
+        "text": notebook(OWN),
+        "paper": notebook(PAPER),
+    },
     vocabulary=vocabulary,
-    oracle=oracle,
+    oracle=CompactOracle,
     explorer_actions=explorer_actions,
     hosting="threads",
     share=share,

@@ -15,20 +15,16 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 POLAR = frozenset({"yes", "no", "noanswer"})
 """Answers to which HotpotQA gives full credit or none."""
 
+F1Rule = Callable[[str, str], float]
+"""Maps (prediction, one alias) to F1, from 0 to 1."""
+
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
-
-
-class F1Rule(Protocol):
-    """F1 of a prediction against one alias, from 0 to 1."""
-
-    def __call__(self, predicted: str, gold: str) -> float: ...
 
 
 def normalized(answer: str) -> str:
@@ -40,20 +36,12 @@ def normalized(answer: str) -> str:
 
 
 def exact_match(predicted: str, answers: Sequence[str]) -> bool:
-    """Whether the prediction equals one of the answers after normalisation; both rules agree on this.
-
-    Raises:
-        ValueError: there are no answers.
-    """
+    """Whether the prediction equals one of the answers after normalisation; both rules agree on this."""
     return normalized(predicted) in map(normalized, _some(answers))
 
 
 def f1(predicted: str, answers: Sequence[str], rule: F1Rule) -> float:
-    """The best F1 over the answers, by HotpotQA's or MuSiQue's rule.
-
-    Raises:
-        ValueError: there are no answers.
-    """
+    """The best F1 over the answers, by HotpotQA's or MuSiQue's rule."""
     return max(rule(predicted, gold) for gold in _some(answers))
 
 

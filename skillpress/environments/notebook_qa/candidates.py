@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skillpress.environments.notebook_qa.answers import normalized
+from skillpress.environments.text.words import word_set
 
 Kind = Literal["name", "date", "number", "quoted", "title"]
 
@@ -34,25 +35,15 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s)[^.!?\n]*)*")
 _CONTENT = re.compile(r"[a-z0-9]{3,}")
-_COMMON = frozenset(
-    word
-    for line in (
-        "the and for was were that which who what when where how did does has had his",
-        "her its with from this are been one two name called known both same also first more most",
-    )
-    for word in line.split()
+_COMMON = word_set(
+    "the and for was were that which who what when where how did does has had his",
+    "her its with from this are been one two name called known both same also first more most",
 )
 """Words of at least three letters that do not indicate a text's topic."""
-
-
-_OPENERS = frozenset(
-    word
-    for line in (
-        "it he she they we i in on at as by his her its their this that these those there",
-        "after before during since while when where who which and but or if for from to of",
-        "with also both however although one",
-    )
-    for word in line.split()
+_OPENERS = word_set(
+    "it he she they we i in on at as by his her its their this that these those there",
+    "after before during since while when where who which and but or if for from to of",
+    "with also both however although one",
 )
 """Capitalised words at the beginning of a sentence that are not names."""
 

@@ -18,15 +18,15 @@ answer, calculate, or understand a page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState, Info, ScratchVocabulary
 from skillpress.environments.notebook_qa.desk import MOST_CANDIDATES, MOST_ENTITIES, MOST_TITLES, Desk
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
-from skillpress.environments.text.words import split_words
+from skillpress.environments.text.prompts import last_turns, own_state
+from skillpress.environments.text.words import UNKNOWN, ended_vocabulary, split_words
 
-END, UNKNOWN = "<end>", "?"
 MOST_NEAR = 6
 """The largest number of the question's words that is shown for a candidate; larger numbers are shown as this
 one."""
@@ -60,21 +60,17 @@ class CompactRendering:
 
     history: int
     parser: str = "plain"
-    _known: frozenset[str] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", frozenset(all_words()))
 
     def prompt(self, state: AgentState) -> str:
         """A prompt of at most :func:`longest` words, all of them from :func:`all_words`."""
-        desk = _state(state).desk
+        desk = own_state(state, NotebookState).desk
         words = ["ask", *_asked(desk)[:QUESTION_WORDS], "titles", *_titles(desk), "answers", *_answers(desk)]
         words += ["did", *self._did(state)]
-        return " ".join(word if word in self._known else UNKNOWN for word in words)
+        return " ".join(word if word in _KNOWN else UNKNOWN for word in words)
 
     def continuation(self, state: AgentState) -> str:
         """The current titles and answers."""
-        desk = _state(state).desk
+        desk = own_state(state, NotebookState).desk
         words = ["failed"] if state.info.invalid else []
         return " ".join([*words, "titles", *_titles(desk), "answers", *_answers(desk)])
 
@@ -83,13 +79,8 @@ class CompactRendering:
         return action
 
     def _did(self, state: AgentState) -> list[str]:
-        turns = state.history[-self.history :] if self.history else ()
+        turns = last_turns(state, self.history)
         return [word for turn in turns for word in (*turn.action.split()[:ACTION_WORDS], ";")]
-
-
-def _state(state: AgentState) -> NotebookState:
-    assert isinstance(state.info.state, NotebookState), "the rendering is for questions' states"
-    return state.info.state
 
 
 def _asked(desk: Desk) -> list[str]:
@@ -122,12 +113,15 @@ def _near(count: int) -> str:
 
 
 def all_words() -> tuple[str, ...]:
-    """Every word of prompts and answers except :data:`END`, each once."""
+    """Every word of prompts and answers except ``END``, each once."""
     numbers = map(str, range(1, max(MOST_CANDIDATES, MOST_TITLES) + 1))
     near = (_near(count) for count in range(MOST_NEAR + 1))
     asked = " ".join(_QUESTION).split()
     entities = (f"e{number}" for number in range(1, MOST_ENTITIES + 1))
     return tuple(dict.fromkeys((*numbers, *near, *entities, *_SECTIONS, *_MARKS, *_VERBS, *asked, UNKNOWN)))
+
+
+_KNOWN = frozenset(all_words())
 
 
 def longest(history: int) -> int:
@@ -138,19 +132,6 @@ def longest(history: int) -> int:
 _DESK = len(("titles", "answers")) + 3 * MOST_TITLES + 5 * MOST_CANDIDATES
 
 
-def compact(parameters: NotebookQaParameters, history: int) -> CompactRendering:
-    """The compact rendering, the same for every section."""
-    return CompactRendering(history)
-
-
 def vocabulary(parameters: NotebookQaParameters, history: int) -> ScratchVocabulary:
     """The words of the compact rendering."""
-    numbers = {str(number): number for number in range(1, max(MOST_CANDIDATES, MOST_TITLES) + 1)}
-    return ScratchVocabulary(
-        words=(*all_words(), END),
-        stop_words=(END,),
-        numbers=numbers,
-        state_words=longest(history),
-        end=END,
-        continuation_words=1 + _DESK,
-    )
+    return ended_vocabulary(all_words(), longest(history), 1 + _DESK)

@@ -16,6 +16,7 @@ from skillpress.environments.notebook_qa.candidates import (
     content_words,
     ranked,
 )
+from skillpress.environments.text.words import word_set
 
 MOST_ENTITIES, MOST_TITLES, MOST_CANDIDATES = 4, 8, 12
 """Maximum numbers of items that can be named by number: entities of the question, titles found (the first
@@ -27,13 +28,9 @@ _ENTITY = re.compile(
     r"[\"“](?P<quoted>[^\"”]{2,60})[\"”]"
     r"|(?P<name>[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|von|van|and|&))* [A-Z0-9][\w'’.-]*)*)"
 )
-_QUESTION_WORDS = frozenset(
-    word
-    for line in (
-        "who what which when where how are is was were do does",
-        "did in the a an of for on at by with from to",
-    )
-    for word in line.split()
+_QUESTION_WORDS = word_set(
+    "who what which when where how are is was were do does",
+    "did in the a an of for on at by with from to",
 )
 """Capitalised words at the beginning of a question that are not part of a name."""
 

@@ -209,11 +209,7 @@ class NotebookSetting:
 
 
 def setting(parameters: NotebookQaParameters) -> NotebookSetting:
-    """The setting with the search over the section's paragraphs. The index is made if it does not exist.
-
-    Raises:
-        UserError: the data are missing, or see ``search.open_search``.
-    """
+    """The setting with the search over the section's paragraphs. The index is made if it does not exist."""
     return NotebookSetting(parameters, _search(parameters.folder / PARAGRAPHS, parameters.index_home))
 
 

@@ -1,14 +1,12 @@
-"""Demonstrators that know the right pages and the right answer.
+"""A demonstrator that knows the right pages and the right answer.
 
-``CompactOracle`` uses short actions and solves only the tasks that these can solve: its searches must find
-the gold pages, and the gold answer must be among the candidates. ``gold_searcher`` writes code and solves
-every task.
+It uses short actions and solves only the tasks that these can solve: its searches must find the gold pages,
+and the gold answer must be among the candidates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from skillpress.core.errors import TaskError
@@ -18,16 +16,14 @@ from skillpress.environments.notebook_qa.answers import POLAR, exact_match, norm
 from skillpress.environments.notebook_qa.desk import Desk, first_desk
 from skillpress.environments.notebook_qa.environment import setting
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
-from skillpress.environments.notebook_qa.search import SearchBackend
 
 
-@dataclass(frozen=True)
 class CompactOracle:
     """Searches until the gold pages are found, reads them, and answers."""
 
-    search: SearchBackend
-    top_k: int
-    max_steps: int
+    def __init__(self, parameters: NotebookQaParameters) -> None:
+        self._search, self._top_k = setting(parameters).search, parameters.top_k
+        self._max_steps = parameters.max_steps
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Return short actions that win. A detour reads a useless page, if the answer can still be named
@@ -53,11 +49,11 @@ class CompactOracle:
         titles = [found.title for found in desk.titles]
         gold = [title for title in titles if title in task.spec["supporting_titles"]]
         for number, title in enumerate(titles, 1):
-            if title in gold or (detour() and len(words) + len(gold) + 2 < self.max_steps):
-                desk = desks.read(desk, title, self.search.read(title) or "")
+            if title in gold or (detour() and len(words) + len(gold) + 2 < self._max_steps):
+                desk = desks.read(desk, title, self._search.read(title) or "")
                 words.append(f"read title {number}")
         ending = _ending(desk, task.spec["answers"])
-        if ending is None or len(words) + len(ending) > self.max_steps:
+        if ending is None or len(words) + len(ending) > self._max_steps:
             return None
         return [*words, *ending]
 
@@ -67,7 +63,7 @@ class CompactOracle:
         queries = {"search question": desk.question}
         queries |= {f"search entity {number}": name for number, name in enumerate(desk.entities, 1)}
         for word, query in queries.items():
-            hits = self.search.search(query, self.top_k)
+            hits = self._search.search(query, self._top_k)
             found = desks.searched(desk, [(hit.title, hit.snippet) for hit in hits])
             if _missing(found, wanted) < _missing(desk, wanted):
                 desk, words = found, [*words, word]
@@ -89,18 +85,3 @@ def _ending(desk: Desk, answers: Sequence[str]) -> list[str] | None:
         if exact_match(candidate.text, answers):
             return [f"note candidate {number}", f"answer candidate {number}"]
     return None
-
-
-def gold_searcher(task: Task) -> list[str]:
-    """Cells that plan, search and read the gold pages, take a note, and submit the first alias."""
-    titles, answer = task.spec["supporting_titles"], task.spec["answers"][0]
-    cells = [f"notepad.plan.append('find {len(titles)} pages')\nsearch({task.spec['question']!r})"]
-    for title in titles:
-        cells += [f"search({title!r}, 3)", f"page = read({title!r})\nprint(page[:300])"]
-    cells.append(f"notepad.facts.append({answer!r})")
-    return [*cells, f"submit_final_answer({answer!r})"]
-
-
-def oracle(parameters: NotebookQaParameters) -> CompactOracle:
-    """The demonstrator of the compact rendering for this section."""
-    return CompactOracle(setting(parameters).search, parameters.top_k, parameters.max_steps)

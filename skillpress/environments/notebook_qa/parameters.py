@@ -91,11 +91,7 @@ class NotebookQaParameters(EnvironmentParameters):
 
 
 def data_identity(parameters: NotebookQaParameters) -> dict[str, str]:
-    """Maps each file that the section names to a hash of its contents.
-
-    Raises:
-        UserError: a file is missing.
-    """
+    """Maps each file that the section names to a hash of its contents."""
     named = [Path(name) for name in (parameters.pass_rates, parameters.objectivity) if name]
     files = [parameters.folder / QUESTIONS, parameters.folder / PARAGRAPHS, *named]
     return {file.name: _digest(file) for file in files}

@@ -7,14 +7,15 @@ words. ``compact`` is for a policy trained from scratch (see ``compact.py``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.environments.notebook_qa.environment import NotebookState
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
-from skillpress.environments.text.prompts import budget_note, notebook_answer, noted
+from skillpress.environments.text.prompts import budget_note, last_turns, notebook_answer, noted, own_state
 
-_TOOLS = """\
+TOOLS = """\
 Your cells share one Python interpreter, so variables last. It has the standard library, no network, and:
 - search(query, k={top_k}): the best k paragraphs, as a list of {{"title", "snippet"}};
 - read(title): all paragraphs under a title that a search gave;
@@ -22,13 +23,13 @@ Your cells share one Python interpreter, so variables last. It has the standard 
 - submit_final_answer(answer): ends the task. Only the first answer counts.
 """
 
-_OWN = """\
+OWN = """\
 Answer a question by Python code that looks things up.
 {tools}The answer is a few words: a name, a date, a number, yes or no.
 Question: {question}
 """
 
-_PAPER = """\
+PAPER = """\
 You solve a task in a notebook, in a loop of thinking, coding and observing. At every step you write your
 reasoning between <think> and </think>, and then one cell of Python between <code> and </code>. The cell is
 run, and what it prints comes back between <output> and </output>. Plan first; keep what you find in the
@@ -54,8 +55,8 @@ class NotebookRendering:
 
     def prompt(self, state: AgentState) -> str:
         """The text of the prompt; a chat template may be put around it."""
-        environment = _state(state)
-        turns = state.history[-self.history :] if self.history else ()
+        environment = own_state(state, NotebookState)
+        turns = last_turns(state, self.history)
         outputs = [*(turn.observation for turn in turns[1:]), state.observation]
         past = "".join(
             f"<think>{turn.thought}</think>\n<code>\n{turn.action}\n</code>\n<output>\n{output}\n</output>\n"
@@ -74,20 +75,10 @@ class NotebookRendering:
         return notebook_answer("I take the next step towards the answer.", info.action or action)
 
 
-def _state(state: AgentState) -> NotebookState:
-    assert isinstance(state.info.state, NotebookState), "the rendering is for questions' states"
-    return state.info.state
-
-
 def _left(state: AgentState) -> str:
-    return budget_note(_state(state).steps_left, state.tokens_left)
+    return budget_note(own_state(state, NotebookState).steps_left, state.tokens_left)
 
 
-def text(parameters: NotebookQaParameters, history: int) -> NotebookRendering:
-    """The rendering with fewer words."""
-    return NotebookRendering(history, _OWN, _TOOLS.format(top_k=parameters.top_k))
-
-
-def paper(parameters: NotebookQaParameters, history: int) -> NotebookRendering:
-    """The rendering of L0's agent."""
-    return NotebookRendering(history, _PAPER, _TOOLS.format(top_k=parameters.top_k))
+def notebook(wording: str) -> Callable[[NotebookQaParameters, int], NotebookRendering]:
+    """Maps (section, past turns shown) to the rendering with this wording."""
+    return lambda section, history: NotebookRendering(history, wording, TOOLS.format(top_k=section.top_k))

@@ -6,6 +6,11 @@ Reasons that depend only on the question come first, then the overlap with the e
 that depend on the other remaining questions. So the original of a duplicate is always a question that was
 kept. The order of the rows does not matter.
 
+In addition, a model may judge whether each question that the rules keep has a single answer that does not
+change over time. Its verdicts are a file, made once by ``skillpress judge-questions`` and named by
+``environment.objectivity``, so the same tasks result whatever the model would say today. An unreadable
+verdict drops no question.
+
 The rules read surface forms: some of the questions that they drop are good (``i know what you did last
 summer``), and the answers of some that they keep do change. Words in quotation marks never count.
 """
@@ -13,7 +18,7 @@ summer``), and the answers of some that they keep do change. Words in quotation 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -93,22 +98,13 @@ SETTLED = (
 """Patterns of questions whose answers do not change in spite of the above: they contain a date, or an ordinal
 number."""
 
+NOT_OBJECTIVE = "not_objective"
+"""The reason for dropping a question that the judge found unsuitable."""
+VERDICT_COLUMNS = {"dataset": pl.String(), "id": pl.String(), "objective": pl.Boolean()}
+"""The columns of a file of verdicts; ``objective`` is null if the verdict could not be read."""
+
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|``[^']*''"
 _PLACE = ("dataset", "id")
-
-
-@dataclass(frozen=True)
-class FilterReport:
-    """How many questions of each data set were kept, and how many were dropped for which reason."""
-
-    table: pl.DataFrame
-    """Columns ``dataset``, ``reason`` (including ``kept``) and ``questions``, in the order of
-    :data:`REASONS`."""
-
-    def of(self, reason: str) -> int:
-        """Number of questions over all data sets with this reason; ``kept`` counts the questions without
-        one."""
-        return int(self.table.filter(pl.col("reason") == reason)["questions"].sum())
 
 
 def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: int) -> pl.DataFrame:
@@ -139,12 +135,58 @@ def judged(questions: pl.DataFrame, evaluation: pl.DataFrame, max_answer_words: 
     return questions.join(found, on=_PLACE, how="left", maintain_order="left", validate="1:1")
 
 
-def report(questions: pl.DataFrame) -> FilterReport:
-    """Counts of the reasons found by :func:`judged`."""
-    order = {reason: place for place, reason in enumerate(("kept", *REASONS))}
-    counted = questions.group_by("dataset", pl.col("reason").fill_null("kept")).agg(questions=pl.len())
-    place = pl.col("reason").replace_strict(order, return_dtype=pl.Int8)
-    return FilterReport(counted.sort("dataset", place))
+def without_subjective(questions: pl.DataFrame, verdicts: str | Path) -> pl.DataFrame:
+    """Set the reason :data:`NOT_OBJECTIVE` for the questions that were found unsuitable.
+
+    Args:
+        questions: ``dataset``, ``id`` and ``reason``, which is null for questions that the rules kept.
+        verdicts: the file.
+
+    Raises:
+        TaskError: it cannot be read, lacks a column, or lacks a question that the rules kept.
+    """
+    rows = read_columns(verdicts, VERDICT_COLUMNS, f"environment.objectivity: {verdicts}")
+    found = rows.unique(["dataset", "id"], keep="last", maintain_order=True)
+    joined = questions.select("dataset", "id", "reason").join(
+        found.with_columns(judged=True), on=["dataset", "id"], how="left", maintain_order="left"
+    )
+    missing = joined.filter(pl.col("reason").is_null() & pl.col("judged").is_null())
+    if not missing.is_empty():
+        dataset, name = missing.row(0)[:2]
+        raise TaskError(
+            f"environment.objectivity: {verdicts} says nothing of {missing.height} questions that the rules "
+            f"keep, such as {dataset}/{name}; make it again with `skillpress judge-questions`"
+        )
+    unfit = pl.when(pl.col("objective").not_()).then(pl.lit(NOT_OBJECTIVE))
+    reasons = joined.select(reason=pl.coalesce("reason", unfit)).to_series()
+    return questions.with_columns(reasons)
+
+
+def read_rows(file: str | Path, place: str) -> pl.DataFrame:
+    """A Parquet file, or a ``TaskError`` that calls it ``place``."""
+    try:
+        return pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TaskError(f"{place} is not a readable Parquet file ({error})") from error
+
+
+def read_columns(file: str | Path, columns: Mapping[str, pl.DataType], place: str) -> pl.DataFrame:
+    """The columns of a Parquet file.
+
+    Raises:
+        TaskError: the file cannot be read, or a column is missing or of another type.
+    """
+    rows = read_rows(file, place)
+    check_columns(rows, columns, place)
+    return rows.select(*columns)
+
+
+def check_columns(rows: pl.DataFrame, columns: Mapping[str, pl.DataType], place: str) -> None:
+    """Raise a ``TaskError`` if a column is missing or of another type."""
+    for name, kind in columns.items():
+        found = rows.schema.get(name)
+        if found != kind:
+            raise TaskError(f"{place}: column {name} is {found or 'missing'}; it must be {kind}")
 
 
 def question_key() -> pl.Expr:
@@ -210,10 +252,7 @@ def _first(column: str, rule: pl.Expr, reason: str) -> pl.Expr:
 
 
 def _check(questions: pl.DataFrame, what: str) -> None:
-    for name, kind in QUESTION_COLUMNS.items():
-        found = questions.schema.get(name)
-        if found != kind:
-            raise TaskError(f"{what}: column {name} is {found or 'missing'}; it must be {kind}")
+    check_columns(questions, QUESTION_COLUMNS, what)
     for name in _PLACE:
         if questions[name].null_count():
             raise TaskError(f"{what}: {name} is empty in row {questions[name].is_null().arg_max()}")

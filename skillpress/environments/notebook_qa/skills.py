@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments.text.rules import ActionProjection
 
 RULES = (
     (r"\bsubmit_final_answer\s*\(", "Answer"),
@@ -25,7 +25,7 @@ RULES = (
 _COMPILED = tuple((re.compile(pattern), skill) for pattern, skill in RULES)
 
 
-class NotebookProjection:
+class NotebookProjection(ActionProjection):
     """φ(τ), one label per step; a step without code has none."""
 
     alphabet: tuple[str, ...] = ("Plan", "Search", "Read", "Compute", "Note", "Answer")
@@ -33,7 +33,3 @@ class NotebookProjection:
     def skill(self, code: str) -> str | None:
         """The skill of a cell."""
         return next((skill for pattern, skill in _COMPILED if pattern.search(code)), None)
-
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """See ``bundle.Projection``."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)

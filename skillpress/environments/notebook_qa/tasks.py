@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 import polars as pl
 
@@ -23,10 +22,15 @@ from skillpress.core.seeds import derive
 from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa.difficulty import difficulty, hops
-from skillpress.environments.notebook_qa.objectivity import without_subjective
-from skillpress.environments.notebook_qa.oracle import oracle
+from skillpress.environments.notebook_qa.oracle import CompactOracle
 from skillpress.environments.notebook_qa.parameters import QUESTIONS, NotebookQaParameters
-from skillpress.environments.notebook_qa.questions import judged, question_key
+from skillpress.environments.notebook_qa.questions import (
+    judged,
+    question_key,
+    read_columns,
+    read_rows,
+    without_subjective,
+)
 from skillpress.environments.splits import refuse_repetitions
 
 ENVIRONMENT = "notebook_qa"
@@ -89,32 +93,12 @@ def spread(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that does not consist of questions, or repeats one.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that does not consist of questions, or repeats one."""
     keys = pl.DataFrame({"question": [str(task.spec.get("question", "")) for task in tasks]})
     by_task = dict(
         zip((task.task_id for task in tasks), keys.select(question_key()).to_series(), strict=True)
     )
     refuse_repetitions(tasks, ENVIRONMENT, "question", lambda task: by_task[task.task_id])
-
-
-def read_questions(path: Path) -> pl.DataFrame:
-    """Return the questions, with the columns of :data:`COLUMNS`.
-
-    Raises:
-        TaskError: the file cannot be read, or a column is missing or of another type.
-    """
-    try:
-        rows = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TaskError(f"{path}: not a readable Parquet file ({error})") from error
-    for name, kind in COLUMNS.items():
-        if rows.schema.get(name) != kind:
-            raise TaskError(f"{path}: column {name} is {rows.schema.get(name, 'missing')}; it must be {kind}")
-    return rows.select(*COLUMNS)
 
 
 def _chosen(parameters: NotebookQaParameters) -> Mapping[str, pl.DataFrame]:
@@ -126,7 +110,8 @@ def _chosen_once(section: str) -> Mapping[str, pl.DataFrame]:
     """Maps each split to its questions, and ``dropped`` to all questions considered, each with the reason or
     null."""
     parameters = NotebookQaParameters.model_validate_json(section)
-    rows = read_questions(parameters.folder / QUESTIONS).with_columns(hops())
+    file = parameters.folder / QUESTIONS
+    rows = read_columns(file, COLUMNS, str(file)).with_columns(hops())
     trains, is_dev = pl.col("dataset").is_in(parameters.train_on), pl.col("split") == "dev"
     tests = pl.col("dataset").is_in(parameters.test_on) & ((pl.col("split") == "test") | (is_dev & ~trains))
     held_out = rows.filter(pl.col("split") != "train")
@@ -165,7 +150,7 @@ def _in_reach(questions: pl.DataFrame, parameters: NotebookQaParameters) -> pl.D
     """Drop the questions that short actions cannot answer, if the section asks for it."""
     if not parameters.reachable:
         return questions
-    demonstrator = oracle(parameters)
+    demonstrator = CompactOracle(parameters)
     reasons = [
         OUT_OF_REACH
         if row["reason"] is None and demonstrator.way(_task(row, "train")) is None
@@ -180,12 +165,7 @@ def _classed(questions: pl.DataFrame, pass_rates: str) -> pl.DataFrame:
     named = questions.with_columns(task_id=_task_id())
     if not pass_rates:
         return named.with_columns(difficulty=pl.lit(None, pl.String))
-    try:
-        wins = pl.read_parquet(pass_rates)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TaskError(
-            f"environment.pass_rates: {pass_rates} is not a readable Parquet file ({error})"
-        ) from error
+    wins = read_rows(pass_rates, f"environment.pass_rates: {pass_rates}")
     rates = difficulty(wins).select("task_id", pl.col("difficulty").cast(pl.String))
     return named.join(rates, on="task_id", how="left", maintain_order="left")
 

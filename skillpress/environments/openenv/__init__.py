@@ -8,12 +8,11 @@ actions by the rules in the section. The server judges; its reward is a fact her
 from __future__ import annotations
 
 from skillpress.environments.bundle import EnvironmentBundle
-from skillpress.environments.openenv.environment import REWARD, OpenEnv, explorer_actions, share
-from skillpress.environments.openenv.oracle import nobody
+from skillpress.environments.openenv.environment import REWARD, OpenEnv, Sessions, explorer_actions
 from skillpress.environments.openenv.parameters import OpenEnvParameters, resets_identity
-from skillpress.environments.openenv.prompts import text
+from skillpress.environments.openenv.prompts import TextRendering
 from skillpress.environments.openenv.skills import ToolProjection, rules
-from skillpress.environments.openenv.tasks import check_tasks, make_tasks
+from skillpress.environments.openenv.tasks import check_tasks, make_tasks, nobody
 from skillpress.environments.text.stated_rules import NO_RULES
 
 BUNDLE = EnvironmentBundle(
@@ -23,13 +22,13 @@ BUNDLE = EnvironmentBundle(
     check_tasks=check_tasks,
     projection=ToolProjection(NO_RULES, ""),
     rules=rules,
-    renderings={"text": text},
+    renderings={"text": lambda section, history: TextRendering(history, section.opening)},
     vocabulary=None,
     oracle=nobody,
     explorer_actions=explorer_actions,
     answer_forms=True,
     hosting="threads",
-    share=share,
+    share=Sessions,
     measures=(REWARD,),
     data=resets_identity,
 )

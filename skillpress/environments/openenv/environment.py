@@ -30,7 +30,8 @@ from skillpress.environments.openenv.connection import (
     RefusedError,
 )
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.environments.openenv.reading import admissible, seen, shortened, storable, told
+from skillpress.environments.openenv.reading import admissible, seen, shortened, told
+from skillpress.environments.text.words import encodable
 
 REWARD = "reward"
 """Name of the measure that holds the protocol's reward of the step."""
@@ -212,7 +213,7 @@ class OpenEnv:
         return _Said(seen(self._section, answer.observation), answer.reward, answer.done)
 
     def _refused(self, why: str, invalid: str) -> tuple[str, bool, bool, Info]:
-        text = shortened(storable(why), self._section.observation_characters)
+        text = shortened(encodable(why), self._section.observation_characters)
         return text, False, self._truncated(False), self._info({REWARD: 0.0}, invalid=invalid)
 
     def _truncated(self, done: bool) -> bool:
@@ -232,7 +233,8 @@ def _error(error: RefusedError) -> _Said:
 class Sessions:
     """Environments of one server, each with its own session (``bundle.SharedEnvironments``)."""
 
-    def __init__(self, parameters: OpenEnvParameters) -> None:
+    def __init__(self, parameters: OpenEnvParameters, slots: int) -> None:
+        """If the server allows fewer than ``slots`` sessions, the others wait."""
         self._section = parameters
         self.seconds = (PATIENCE + 1) * parameters.seconds
         """More than the maximum time of a start or a step, so that the environment itself reports what is
@@ -244,11 +246,6 @@ class Sessions:
 
     def close(self) -> None:
         """Do nothing: they share no resources."""
-
-
-def share(parameters: OpenEnvParameters, slots: int) -> Sessions:
-    """As many sessions as there are slots. If a server allows fewer, the others wait."""
-    return Sessions(parameters)
 
 
 def explorer_actions(info: Info) -> Sequence[str]:

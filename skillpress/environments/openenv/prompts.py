@@ -6,50 +6,25 @@ servers state the goal only there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from skillpress.core.interface import AgentState, Info
 from skillpress.environments.openenv.environment import OpenEnvState
-from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
+from skillpress.environments.text.prompts import GameRendering, own_state, tagged_answer
 
 
-@dataclass(frozen=True)
-class TextRendering:
-    """One user turn: opening, first observation, last turns, current observation, and possible actions."""
+class TextRendering(GameRendering):
+    """The usual prompt, with the first observation after the description of the task."""
 
-    history: int
-    opening: str
-    parser: str = "tagged"
+    def opening(self, state: AgentState) -> str:
+        """The section's opening and, from the second step on, the first observation."""
+        episode = own_state(state, OpenEnvState)
+        return self.wording + (f"\nAt the beginning you saw: {episode.first}" if episode.steps else "")
 
-    def prompt(self, state: AgentState) -> str:
-        """The text of the prompt; a chat template may be put around it."""
-        episode = _state(state)
-        beginning = f"\nAt the beginning you saw: {episode.first}" if episode.steps else ""
-        turns = state.history[-self.history :] if self.history else ()
-        return game_prompt(
-            f"{self.opening}{beginning}",
-            turns,
-            steps=episode.steps,
-            observation=state.observation,
-            admissible=state.info.admissible or None,
-            notes=state.notes,
-        )
-
-    def continuation(self, state: AgentState) -> str:
-        """The current observation and the possible actions."""
-        return game_turn(_state(state).steps, state.observation, state.info.admissible or None)
+    def choices(self, state: AgentState) -> Sequence[str] | None:
+        """The possible actions, as far as they are known."""
+        return state.info.admissible or None
 
     def response(self, action: str, info: Info) -> str:
-        """The action in the tags that the parser reads."""
-        return tagged_answer("I take the next step.", action)
-
-
-def _state(state: AgentState) -> OpenEnvState:
-    assert isinstance(state.info.state, OpenEnvState), "the rendering is for a foreign server's states"
-    return state.info.state
-
-
-def text(parameters: OpenEnvParameters, history: int) -> TextRendering:
-    """The text rendering with the section's opening."""
-    return TextRendering(history, parameters.opening)
+        """The action as it was written, in the tags that the parser reads."""
+        return tagged_answer(self.thought, action)

@@ -8,6 +8,7 @@ from typing import Any
 
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.parameters import OpenEnvParameters
+from skillpress.environments.text.words import encodable
 
 BESIDE = frozenset({"metadata", "reward", "done"})
 """Fields of an observation that describe it and are not part of its contents."""
@@ -17,11 +18,7 @@ LEFT_OUT = "\n[...]\n"
 
 def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
     """The text of an observation. A single field is shown alone; several are shown on one line each, with
-    their names.
-
-    Raises:
-        ForeignProtocolError: a field that the section names is missing.
-    """
+    their names."""
     names = parameters.fields.text
     if not names:
         text = as_text({name: value for name, value in observation.items() if name not in BESIDE})
@@ -29,7 +26,7 @@ def seen(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> str:
         text = as_text(_field(observation, names[0], "text"))
     else:
         text = "\n".join(f"{name}: {as_text(_field(observation, name, 'text'))}" for name in names)
-    return shortened(storable(text), parameters.observation_characters)
+    return shortened(encodable(text), parameters.observation_characters)
 
 
 def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) -> Sequence[str]:
@@ -48,17 +45,13 @@ def admissible(parameters: OpenEnvParameters, observation: Mapping[str, Any]) ->
         raise ForeignProtocolError(
             f"environment.fields.admissible: {name!r} is {type(found).__name__}, not a list"
         )
-    return tuple(storable(as_text(action)) for action in found)
+    return tuple(encodable(as_text(action)) for action in found)
 
 
 def told(observation: Mapping[str, Any], name: str, key: str) -> str | None:
-    """A field's text; None if it is null. ``name`` is empty if there is no such field.
-
-    Raises:
-        ForeignProtocolError: the field is missing.
-    """
+    """A field's text; None if it is null. ``name`` is empty if there is no such field."""
     found = _field(observation, name, key) if name else None
-    return None if found is None else storable(as_text(found))
+    return None if found is None else encodable(as_text(found))
 
 
 def as_text(value: object) -> str:
@@ -66,11 +59,6 @@ def as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def storable(text: str) -> str:
-    """The text with invalid Unicode replaced."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def shortened(text: str, most: int) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 
-from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.openenv.reading import as_text
+from skillpress.environments.text.rules import ActionProjection
 from skillpress.environments.text.stated_rules import StatedProjection
 
 
-class ToolProjection:
+class ToolProjection(ActionProjection):
     """Stated rules, for actions that may be JSON."""
 
     def __init__(self, stated: StatedProjection, tool: str) -> None:
@@ -26,10 +26,6 @@ class ToolProjection:
     def skill(self, action: str) -> str | None:
         """The skill of an action; None if no rule applies."""
         return self._stated.skill(words_of(action, self._tool))
-
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)
 
 
 def words_of(action: str, tool: str) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from skillpress.core.errors import TaskError
 from skillpress.core.trajectory import Task
-from skillpress.environments.bundle import SplitSizes
+from skillpress.environments.bundle import Oracle, SplitSizes
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.environments.splits import refuse_repetitions
 
@@ -29,9 +29,9 @@ def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> I
         TaskError: the file cannot be read, a line is not an object, or there are too few lines.
     """
     resets = _resets(parameters)
-    for split, count in (("test", sizes.test), ("validation", sizes.validation), ("train", sizes.train)):
-        taken = list(islice(resets, count))
-        if len(taken) < count:
+    for split, size in (("test", sizes.test), ("validation", sizes.validation), ("train", sizes.train)):
+        taken = list(islice(resets, size))
+        if len(taken) < size:
             wanted = sizes.test + sizes.validation + sizes.train
             raise TaskError(
                 f"environment.resets: {parameters.resets} has fewer than the {wanted} tasks asked for"
@@ -48,11 +48,7 @@ def make_tasks(parameters: OpenEnvParameters, sizes: SplitSizes, seed: int) -> I
 
 
 def check_tasks(tasks: Sequence[Task]) -> None:
-    """Refuse a task set that does not consist of reset arguments, or repeats some.
-
-    Raises:
-        TaskError: the message names the task and what is wrong with it.
-    """
+    """Refuse a task set that does not consist of reset arguments, or repeats some."""
     refuse_repetitions(tasks, ENVIRONMENT, "reset", _key)
 
 
@@ -65,10 +61,8 @@ def _key(task: Task) -> str:
 def _resets(parameters: OpenEnvParameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (name, reset arguments), in order."""
     if not parameters.resets:
-        number = parameters.first_seed
-        while True:
+        for number in count(parameters.first_seed):
             yield f"seed-{number}", {"seed": number}
-            number += 1
     file = Path(parameters.resets).expanduser()
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -87,3 +81,8 @@ def _arguments(line: str, place: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise TaskError(f'{place}: must be an object such as {{"seed": 7}}, is {line[:80]!r}')
     return found
+
+
+def nobody(parameters: OpenEnvParameters) -> Oracle:
+    """Refuse to make an oracle: a foreign server's tasks have no demonstrator."""
+    raise TaskError(f"there is no demonstrator for the tasks of {parameters.url}")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -40,14 +41,13 @@ StepResult = tuple[str, bool, bool, Info]
 
 ATTEMPTS = 3
 """How often a program that was killed from outside is started, until its episode is ``lost``."""
-TOO_LONG = "prompt_too_long"
 
 
-def too_long() -> RefusedRequestError:
-    """What a request is told whose prompt does not fit the model's context."""
-    return RefusedRequestError(
-        "the prompt is longer than the model's context", "messages", code="context_length_exceeded"
-    )
+def refusal(refused: str) -> RefusedRequestError:
+    """What a request is told that the model is not asked; ``refused`` is ``Reply.refused``."""
+    name, _, told = refused.partition(": ")
+    code = "context_length_exceeded" if name == "prompt_too_long" else name
+    return RefusedRequestError(told, "messages", code)
 
 
 class ProgramEnvironment:
@@ -72,8 +72,7 @@ class ProgramEnvironment:
         return self._episode.first()
 
     def step(self, action: str) -> StepResult:
-        """Answer the program's request; ``action`` is a ``Reply`` as JSON, or empty if the model was not
-        asked."""
+        """Answer the program's request; ``action`` is a ``Reply`` as JSON."""
         assert self._episode is not None, "an environment is reset before it is used"
         answer = self._episode.act(action)
         if answer[1] or answer[2]:
@@ -115,16 +114,15 @@ class _Episode:
     def act(self, action: str) -> StepResult:
         """See ``Environment.step``."""
         waiting, self._waiting = self._waiting, None
-        done = None
-        if waiting is not None and action:
-            reply = Reply.from_json(action)
+        reply = Reply.from_json(action)
+        done = None if reply.refused else reply.as_action()
+        if waiting is not None:
             self._calls.append((waiting.asked.request, reply))
-            self._session.answer(waiting, reply)
-            done = reply.as_action()
-        elif waiting is not None:
-            self._refused = TOO_LONG
-            self._calls.append((waiting.asked.request, Reply("")))
-            self._session.refuse(waiting, too_long)
+            self._refused = reply.refused.partition(":")[0]
+            if reply.refused:
+                self._session.refuse(waiting, partial(refusal, reply.refused))
+            else:
+                self._session.answer(waiting, reply)
         if self._end is None:
             self._hear()
         if self._end is not None:

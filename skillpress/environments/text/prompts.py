@@ -10,8 +10,12 @@ the step budget and what cannot be undone. The paper prints no prompts and follo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
-from skillpress.core.interface import Turn
+from skillpress.core.interface import AgentState, Info, Turn
+
+State = TypeVar("State")
 
 ANSWER = """\
 Think before you act: write your reasoning between <think> and </think>. After it, write the one action that
@@ -21,6 +25,74 @@ ANSWER_WITHOUT_CHOICES = """\
 Think before you act: write your reasoning between <think> and </think>. After it, write the one action that
 you choose between <action> and </action>.
 """
+
+
+@runtime_checkable
+class CountsSteps(Protocol):
+    """What the usual prompt needs of an environment's own state (``Info.state``)."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps taken so far."""
+
+
+@dataclass(frozen=True)
+class GameRendering:
+    """The usual prompt as a ``Rendering``; an environment overrides what differs in it."""
+
+    history: int
+    wording: str
+    """The description of the task. Its placeholders are filled by :meth:`opening`."""
+    parser: str = "tagged"
+    thought: ClassVar[str] = "I take the next step."
+    """The reasoning in a demonstrator's responses."""
+
+    def opening(self, state: AgentState) -> str:
+        """The description of this task."""
+        return self.wording
+
+    def observation(self, state: AgentState) -> str:
+        """What a prompt shows as the current observation."""
+        return state.observation
+
+    def choices(self, state: AgentState) -> Sequence[str] | None:
+        """The possible actions; None if they are unknown."""
+        return state.info.admissible
+
+    def prompt(self, state: AgentState) -> str:
+        """The text of the prompt; a chat template may be put around it."""
+        return game_prompt(
+            self.opening(state),
+            last_turns(state, self.history),
+            steps=_steps(state),
+            observation=self.observation(state),
+            admissible=self.choices(state),
+            notes=state.notes,
+        )
+
+    def continuation(self, state: AgentState) -> str:
+        """The current observation and the possible actions."""
+        return game_turn(_steps(state), state.observation, self.choices(state))
+
+    def response(self, action: str, info: Info) -> str:
+        """The action in the environment's own wording, in the tags that the parser reads."""
+        return tagged_answer(self.thought, info.action or action)
+
+
+def _steps(state: AgentState) -> int:
+    assert isinstance(state.info.state, CountsSteps), "the environment's state counts its steps"
+    return state.info.state.steps
+
+
+def own_state(state: AgentState, kind: type[State]) -> State:
+    """The environment's own state, which must be of this type."""
+    assert isinstance(state.info.state, kind), f"the rendering is for {kind.__name__}"
+    return state.info.state
+
+
+def last_turns(state: AgentState, history: int) -> Sequence[Turn]:
+    """The last ``history`` turns, oldest first."""
+    return state.history[-history:] if history else ()
 
 
 def game_prompt(

@@ -14,12 +14,27 @@ policy makes up gets no label instead of a new symbol.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from skillpress.core.trajectory import Task, Trajectory
 
 
-class RuleTable:
+class ActionProjection(ABC):
+    """A projection whose labels depend only on the actions."""
+
+    alphabet: tuple[str, ...]
+
+    @abstractmethod
+    def skill(self, action: str) -> str | None:
+        """The skill of an action; None if it has none."""
+
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
+        """One label per step."""
+        return tuple(self.skill(step.action) for step in trajectory.steps)
+
+
+class RuleTable(ActionProjection):
     """A projection whose labels depend only on the action's words."""
 
     def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
@@ -32,12 +47,8 @@ class RuleTable:
         words = _normal(action)
         return next((skill for pattern, skill in self._rules if pattern.fullmatch(words)), None)
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)
 
-
-class VerbProjection:
+class VerbProjection(ActionProjection):
     """An action's skill is its first word, if that is one of the given verbs."""
 
     def __init__(self, verbs: Iterable[str]) -> None:
@@ -49,22 +60,10 @@ class VerbProjection:
         verb = verb_of(action)
         return verb if verb in self._known else None
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)
-
 
 def verb_of(action: str) -> str:
     """The first word in lower case; empty for an empty action."""
     return _normal(action).partition(" ")[0]
-
-
-def verbs_of(actions: Iterable[str]) -> tuple[str, ...]:
-    """The verbs of some actions, sorted: an alphabet for :class:`VerbProjection`.
-
-    Use actions that are known to make sense, such as an oracle's or admissible ones.
-    """
-    return tuple(sorted({verb for action in actions if (verb := verb_of(action))}))
 
 
 def _normal(action: str) -> str:

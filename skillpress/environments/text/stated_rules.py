@@ -17,8 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skillpress.core.sections import Section
-from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.text.rules import RuleTable, VerbProjection
+from skillpress.environments.text.rules import ActionProjection, RuleTable, VerbProjection
 
 Word = Annotated[str, Field(min_length=1)]
 
@@ -36,7 +35,7 @@ class StatedRules(Section):
         return StatedProjection(self)
 
 
-class StatedProjection:
+class StatedProjection(ActionProjection):
     """Applies the rule table first, then the verbs."""
 
     def __init__(self, stated: StatedRules) -> None:
@@ -47,10 +46,6 @@ class StatedProjection:
     def skill(self, action: str) -> str | None:
         """The skill of an action; None if neither list has one."""
         return self._table.skill(action) or self._verbs.skill(action)
-
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)
 
 
 NO_RULES = StatedRules().projection()

@@ -6,10 +6,16 @@ from skillpress.environments.bundle import EnvironmentBundle
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking, explorer_actions
 from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import compact, domain_words, paper, text, vocabulary
+from skillpress.environments.textworld_cooking.prompts import (
+    OWN,
+    PAPER,
+    CompactRendering,
+    TextRendering,
+    domain_words,
+    vocabulary,
+)
 from skillpress.environments.textworld_cooking.skills import PROJECTION
-from skillpress.environments.textworld_cooking.splits import check_tasks
-from skillpress.environments.textworld_cooking.tasks import make_tasks
+from skillpress.environments.textworld_cooking.tasks import check_tasks, make_tasks
 
 BUNDLE = EnvironmentBundle(
     parameters=CookingParameters,
@@ -17,7 +23,11 @@ BUNDLE = EnvironmentBundle(
     make_tasks=make_tasks,
     check_tasks=check_tasks,
     projection=PROJECTION,
-    renderings={"compact": compact, "text": text, "paper": paper},
+    renderings={
+        "compact": lambda section, history: CompactRendering(history, section.show_refusals),
+        "text": lambda section, history: TextRendering(history, OWN),
+        "paper": lambda section, history: TextRendering(history, PAPER % section.max_steps),
+    },
     vocabulary=vocabulary,
     oracle=CookingOracle,
     explorer_actions=explorer_actions,

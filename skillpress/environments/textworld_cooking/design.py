@@ -14,7 +14,7 @@ Python's hash seed from process to process. The same settings and seed give the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -56,10 +56,6 @@ class GameSettings:
             "recipe_seed": 0,
             "split": None,
         }
-
-    def as_spec(self) -> dict[str, int | bool]:
-        """The settings as stored in a task's row."""
-        return asdict(self)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> GameSettings:

@@ -56,12 +56,7 @@ class TextWorldCooking:
         self._over = True
 
     def reset(self, task: Task) -> tuple[str, Info]:
-        """Start the game.
-
-        Raises:
-            KeyError, ValueError: the task is not a cooking game.
-            GameError, StorageError: the game was not in the cache and could not be generated.
-        """
+        """Start the game."""
         program = self._cache.program(GameSettings.from_spec(task.spec["settings"]), task.seed)
         self._logic: Logic = read_logic(program.with_name(DESIGN))
         self._steps = 0
@@ -74,11 +69,7 @@ class TextWorldCooking:
         )
 
     def step(self, action: str) -> tuple[str, bool, bool, Info]:
-        """Send an action to the game.
-
-        Raises:
-            RuntimeError: the episode is over, or none was started.
-        """
+        """Send an action to the game."""
         if self._over:
             raise RuntimeError("the episode is over; call reset first")
         self._steps += 1

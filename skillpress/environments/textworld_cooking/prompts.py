@@ -16,7 +16,7 @@ from itertools import chain
 from textworld.challenges.tw_cooking import cooking
 
 from skillpress.core.interface import AgentState, Info, ScratchVocabulary, Turn
-from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_answer
+from skillpress.environments.text.prompts import GameRendering, last_turns, own_state
 from skillpress.environments.text.words import STOP_WORD, split_words
 from skillpress.environments.textworld_cooking.actions import VERBS
 from skillpress.environments.textworld_cooking.memory import COOKED, CUT, CookingState
@@ -52,73 +52,47 @@ class CompactRendering:
 
         Its last word is ``failed`` if the last action changed nothing and refusals are shown.
         """
-        turns = state.history[-self.history :] if self.history else ()
+        memory, turns = own_state(state, CookingState), last_turns(state, self.history)
         failed = ["failed"] if self.show_refusals and state.info.invalid else []
-        return " ".join(chain(memory_words(_memory(state)), _past_words(turns), failed))
+        return " ".join(chain(memory_words(memory), _past_words(turns), failed))
 
     def continuation(self, state: AgentState) -> str:
         """``failed`` if nothing changed; the recipe when it is read; what is carried, and what is here."""
         failed = ["failed"] if state.info.invalid else []
         read = "cookbook" in (state.info.action or "")
-        return " ".join([*failed, *news_words(_memory(state), with_recipe=read)])
+        return " ".join([*failed, *news_words(own_state(state, CookingState), with_recipe=read)])
 
     def response(self, action: str, info: Info) -> str:
         """The action's words; the vocabulary's ``end`` closes them."""
         return " ".join(split_words(action))
 
 
-@dataclass(frozen=True)
-class TextRendering:
-    """One user turn: task, recipe once read, last turns, current observation, and possible actions."""
+class TextRendering(GameRendering):
+    """The usual prompt, with the recipe once it was read."""
 
-    history: int
-    opening: str
-    """The description of the task."""
-    parser: str = "tagged"
+    thought = "I take the next step of the recipe."
 
-    def prompt(self, state: AgentState) -> str:
-        """The text of the prompt; a chat template may be put around it."""
-        memory = _memory(state)
-        turns = state.history[-self.history :] if self.history else ()
-        recipe = (
-            f"\nYou have read the cookbook. It asks for {', '.join(memory.ingredients)}. "
+    def opening(self, state: AgentState) -> str:
+        """The description of the task, and the recipe if it is known."""
+        memory = own_state(state, CookingState)
+        if not memory.recipe:
+            return self.wording
+        return (
+            f"{self.wording}\nYou have read the cookbook. It asks for {', '.join(memory.ingredients)}. "
             f"Its directions: {', '.join(memory.recipe)}."
-            if memory.recipe
-            else ""
-        )
-        return game_prompt(
-            self.opening + recipe,
-            turns,
-            steps=memory.steps,
-            observation=state.observation,
-            admissible=state.info.admissible,
-            notes=state.notes,
         )
 
-    def continuation(self, state: AgentState) -> str:
-        """The current observation and the possible actions."""
-        return game_turn(_memory(state).steps, state.observation, state.info.admissible)
 
-    def response(self, action: str, info: Info) -> str:
-        """The action in TextWorld's wording, in the tags that the parser reads."""
-        return tagged_answer("I take the next step of the recipe.", info.action or action)
-
-
-_OWN = """\
+OWN = """\
 This is a game about cooking, played by typing commands. In the kitchen there is a cookbook: read it, get \
 the ingredients of its recipe, cut and cook each of them as it says, then prepare the meal and eat it.
 To fry use a stove, to roast an oven, to grill a BBQ; to cut anything you need a knife in your hands."""
 
-_PAPER = """\
+PAPER = """\
 You play a cooking game in text. Read the recipe, find all of its ingredients, process each as the recipe \
 says (chop, slice or dice it), cook it, prepare the meal, and eat it. The order matters, and some mistakes \
 cannot be taken back: burned food, or an ingredient cut in the wrong way, loses the game.
 A stove fries, an oven roasts, a BBQ grills; a knife is needed to cut. There are at most %d steps."""
-
-
-def _memory(state: AgentState) -> CookingState:
-    assert isinstance(state.info.state, CookingState), "the rendering is for cooking games"
-    return state.info.state
 
 
 def _past_words(turns: Sequence[Turn]) -> list[str]:
@@ -130,21 +104,6 @@ def _past_words(turns: Sequence[Turn]) -> list[str]:
         known = [word if word in _KNOWN else "?" for word in shown if word != STOP_WORD]
         words += [","] * bool(number) + known
     return words
-
-
-def compact(parameters: CookingParameters, history: int) -> CompactRendering:
-    """The compact rendering; sections differ in whether it shows refusals."""
-    return CompactRendering(history, parameters.show_refusals)
-
-
-def text(parameters: CookingParameters, history: int) -> TextRendering:
-    """The text rendering in our own wording."""
-    return TextRendering(history, _OWN)
-
-
-def paper(parameters: CookingParameters, history: int) -> TextRendering:
-    """The text rendering with the task as described in the paper."""
-    return TextRendering(history, _PAPER % parameters.max_steps)
 
 
 def _words() -> tuple[str, ...]:

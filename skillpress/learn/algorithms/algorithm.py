@@ -32,7 +32,6 @@ class Selection(Protocol):
 
     def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
         """[trajectories] True for those to keep; ``seed`` is for a selection that draws at random."""
-        ...
 
 
 class PolicyLoss(Protocol):
@@ -41,11 +40,9 @@ class PolicyLoss(Protocol):
     @property
     def kl_coefficient(self) -> float:
         """Weight of the KL to the start policy; at 0 the learner keeps no reference policy."""
-        ...
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some response tokens, and metrics, which are weighted sums too."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -78,8 +75,7 @@ class Algorithm(ABC):
         """
 
     def value_targets(self, batch: Batch) -> Floats | None:
-        """[steps] the values that ``batch.values`` should have had; None where the algorithm asks for no
-        values."""
+        """[steps] the values that ``batch.values`` should have had; None without a value head."""
         return None
 
     @property
@@ -102,8 +98,7 @@ class Algorithm(ABC):
 
     @property
     def importance(self) -> TruncatedImportance | None:
-        """Weights of samples for an engine whose probabilities differ from the learner's; None treats the
-        engine's probabilities as the learner's."""
+        """Weights for an engine whose probabilities differ from the learner's; None treats them as equal."""
         return None
 
     @property

@@ -23,7 +23,7 @@ from pydantic import Field
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
 from skillpress.learn.algorithms.group_statistics import Weighting, standardised
-from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.kl import outside, with_kl
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
@@ -70,13 +70,8 @@ class WeightedLikelihood:
     """beta; at 0 no reference policy is needed."""
 
     def __call__(self, tokens: ScoredTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss of some response tokens, and metrics; ``clip_fraction`` is the share of clipped
-        weights."""
+        """The loss of some tokens, and metrics; ``clip_fraction`` is the share of clipped weights."""
         low, high = 1 - self.clip_low, 1 + self.clip_high
         ratios = (tokens.logprobs - tokens.old_logprobs).detach().exp()
         loss = -(tokens.weights * ratios.clamp(low, high) * tokens.advantages * tokens.logprobs).sum()
-        metrics = {
-            "approximate_kl": sampling_kl(tokens),
-            "clip_fraction": (tokens.weights * ((ratios < low) | (ratios > high))).sum(),
-        }
-        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
+        return with_kl(loss, outside(tokens, ratios, low, high), tokens, self.kl_coefficient)

@@ -27,7 +27,7 @@ from pydantic import Field
 from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Floats, Indices
 from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
-from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.kl import outside, with_kl
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.ratio_levels import RatioLevel, clipped_units, unit_sums
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
@@ -115,11 +115,7 @@ class ClippedSurrogate:
             seen = ratio.detach()
         else:
             loss, seen = clipped_units(tokens.logprobs, self._sums(tokens, log_ratio), low, high)
-        metrics = {
-            "approximate_kl": sampling_kl(tokens),
-            "clip_fraction": (weights * ((seen < low) | (seen > high))).sum(),
-        }
-        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
+        return with_kl(loss, outside(tokens, seen, low, high), tokens, self.kl_coefficient)
 
     def _sums(self, tokens: ScoredTokens, log_ratio: torch.Tensor) -> torch.Tensor:
         """[tokens, 4] the sums of each token's turn or trajectory."""

@@ -72,5 +72,4 @@ class DAPO(ClippedAlgorithm):
         share = self.parameters.overlong_share
         reached = (batch.tokens / self.longest_response - (1 - share)) / share
         # Lengths are whole tokens, so less than a millionth of the share is a rounding error.
-        found: Floats = np.where(reached > 1e-6, np.minimum(reached, 1.0), 0.0)
-        return found
+        return np.where(reached > 1e-6, np.minimum(reached, 1.0), 0.0)

@@ -44,8 +44,7 @@ class ExpertIteration(Algorithm):
         """[steps]; 0 in failures."""
         worth = self._worth(batch)
         total = self._tokens(batch, add)
-        scaled: Floats = worth * (total["sampled"] / max(total["imitated"], 1.0))
-        return scaled
+        return worth * (total["sampled"] / max(total["imitated"], 1.0))
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """The share of tokens that teach; empty if no token was sampled."""
@@ -59,8 +58,7 @@ class ExpertIteration(Algorithm):
 
     def _worth(self, batch: Batch) -> Floats:
         """[steps] a_k."""
-        worth: Floats = np.maximum(batch.scores, 0.0) / batch.core_maximum * batch.won[batch.trajectory]
-        return worth
+        return np.maximum(batch.scores, 0.0) / batch.core_maximum * batch.won[batch.trajectory]
 
     def _tokens(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """Numbers of tokens of the whole step: ``sampled`` counts all, ``imitated`` those that teach."""

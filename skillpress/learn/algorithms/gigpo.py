@@ -55,8 +55,9 @@ class GiGPO(ClippedAlgorithm):
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; 0 in a group of equal returns where its steps in one state have equal R_k too."""
-        found: Floats = self._of_trajectories(batch) + self.parameters.step_weight * self._of_steps(batch)
-        return found
+        relative = centred if self.parameters.scale == "none" else standardised
+        of_trajectories = relative(batch, "per_trajectory")
+        return of_trajectories + self.parameters.step_weight * self._of_steps(batch)
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """How often steps share a state; empty if there is no step to learn from."""
@@ -74,11 +75,6 @@ class GiGPO(ClippedAlgorithm):
             "step_groups/company": total["company"] / total["steps"],
             "step_groups/size": total["steps"] / total["states"],
         }
-
-    def _of_trajectories(self, batch: Batch) -> Floats:
-        """[steps] A^E."""
-        relative = centred if self.parameters.scale == "none" else standardised
-        return relative(batch, "per_trajectory")
 
     def _of_steps(self, batch: Batch) -> Floats:
         """[steps] A^S."""

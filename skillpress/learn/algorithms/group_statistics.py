@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.learn.algorithms.batch import Batch, Floats
+from skillpress.learn.algorithms.batch import Batch, Flags, Floats, SumOverRanks
 
 EPSILON = 1e-6
 """Added to the deviation, so that nothing is divided by 0."""
@@ -32,8 +32,7 @@ Weighting = Literal["per_trajectory", "per_step"]
 
 def trajectory_scores(batch: Batch) -> Floats:
     """[trajectories] the mean score of each trajectory's steps."""
-    scores: Floats = batch.returns + _own_means(batch)
-    return scores
+    return batch.returns + _own_means(batch)
 
 
 def group_means(batch: Batch, weighting: Weighting) -> Floats:
@@ -77,8 +76,7 @@ def centred(batch: Batch, weighting: Weighting) -> Floats:
 def standardised(batch: Batch, weighting: Weighting) -> Floats:
     """[steps] (score_k - mean(group)) / (std(group) + eps)."""
     deviations = group_deviations(batch, weighting)[batch.step_group]
-    found: Floats = centred(batch, weighting) / (deviations + EPSILON)
-    return found
+    return centred(batch, weighting) / (deviations + EPSILON)
 
 
 def difference(scores: Floats, baselines: Floats) -> Floats:
@@ -89,6 +87,16 @@ def difference(scores: Floats, baselines: Floats) -> Floats:
     left: Floats = scores - baselines
     left[np.abs(left) <= 1e-12 * np.maximum(1.0, np.abs(scores))] = 0.0
     return left
+
+
+def centred_over_ranks(values: Floats, counted: Flags, add: SumOverRanks) -> tuple[Floats, float]:
+    """([steps] values less their mean, their variance) over the ``counted`` steps of all processes; elsewhere
+    values are 0."""
+    total = add({"steps": float(counted.sum()), "values": float(values.sum())})
+    steps = max(total["steps"], 1.0)
+    centred = difference(values, np.full(len(values), total["values"] / steps))
+    centred[~counted] = 0.0
+    return centred, add({"squares": float((centred**2).sum())})["squares"] / steps
 
 
 def _alike(batch: Batch) -> NDArray[np.bool_]:

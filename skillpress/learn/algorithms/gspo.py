@@ -25,7 +25,7 @@ from pydantic import Field
 from skillpress.learn.algorithms.batch import Batch, Floats, Indices, SumOverRanks
 from skillpress.learn.algorithms.corrected import CorrectedAlgorithm, CorrectedParameters
 from skillpress.learn.algorithms.group_statistics import Weighting, standardised
-from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.kl import outside, with_kl
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.ratio_levels import clipped_units, unit_sums
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
@@ -82,8 +82,4 @@ class SequenceSurrogate:
         log_ratios = tokens.logprobs - tokens.old_logprobs
         sums = unit_sums(log_ratios, tokens.advantages, tokens.weights, tokens.response)
         loss, seen = clipped_units(tokens.logprobs, sums, low, high, normalised=True)
-        metrics = {
-            "approximate_kl": sampling_kl(tokens),
-            "clip_fraction": (tokens.weights * ((seen < low) | (seen > high))).sum(),
-        }
-        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
+        return with_kl(loss, outside(tokens, seen, low, high), tokens, self.kl_coefficient)

@@ -61,5 +61,4 @@ class TruncatedImportance:
 def sequence_log_ratios(log_ratios: Floats, lengths: Indices) -> Floats:
     """[responses] the sum over each response's tokens."""
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    summed: Floats = np.bincount(owners, log_ratios, minlength=len(lengths)).astype(np.float64)
-    return summed
+    return np.bincount(owners, log_ratios, minlength=len(lengths)).astype(np.float64)

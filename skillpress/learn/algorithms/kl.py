@@ -19,15 +19,21 @@ def low_variance_kl(logprobs: torch.Tensor, reference_logprobs: torch.Tensor) ->
     return difference.exp() - difference - 1
 
 
-def with_reference_kl(
+def with_kl(
     loss: torch.Tensor, metrics: dict[str, torch.Tensor], tokens: ScoredTokens, coefficient: float
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss plus beta sum_t w_t k3_t, and the metrics plus ``reference_kl``; both unchanged without a
-    reference."""
+    """The loss plus beta sum_t w_t k3_t if there is a reference, and ``approximate_kl``, the metrics and
+    ``reference_kl``."""
+    metrics = {"approximate_kl": sampling_kl(tokens), **metrics}
     if tokens.reference_logprobs is None:
         return loss, metrics
     kl = (tokens.weights * low_variance_kl(tokens.logprobs, tokens.reference_logprobs)).sum()
     return loss + coefficient * kl, {**metrics, "reference_kl": kl.detach()}
+
+
+def outside(tokens: ScoredTokens, ratios: torch.Tensor, low: float, high: float) -> dict[str, torch.Tensor]:
+    """``clip_fraction``: the share of tokens whose ratio is outside the clip."""
+    return {"clip_fraction": (tokens.weights * ((ratios < low) | (ratios > high))).sum()}
 
 
 def sampling_kl(tokens: ScoredTokens) -> torch.Tensor:

@@ -57,11 +57,7 @@ class AlgorithmParameters(Section):
         return 1.0
 
     def make(self, longest_response: int) -> Algorithm:
-        """The algorithm with its selection.
-
-        Args:
-            longest_response: the most tokens of a response (``sampling.max_new_tokens``).
-        """
+        """The algorithm with its selection."""
         made: Algorithm = lookup(ALGORITHMS, self.name, "algorithm.name")(
             self, self.select.make(), longest_response
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillpress.learn.algorithms.kl import sampling_kl, with_reference_kl
+from skillpress.learn.algorithms.kl import with_kl
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
 if TYPE_CHECKING:
@@ -32,5 +32,4 @@ class PolicyGradient:
         weights are those that sampled.
         """
         loss = -(tokens.weights * tokens.advantages * tokens.logprobs).sum()
-        metrics = {"approximate_kl": sampling_kl(tokens)}
-        return with_reference_kl(loss, metrics, tokens, self.kl_coefficient)
+        return with_kl(loss, {}, tokens, self.kl_coefficient)

@@ -37,7 +37,7 @@ from pydantic import Field
 from skillpress.learn.algorithms.algorithm import PolicyLoss
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
 from skillpress.learn.algorithms.clipped_surrogate import ClippedAlgorithm, ClippedParameters
-from skillpress.learn.algorithms.group_statistics import difference
+from skillpress.learn.algorithms.group_statistics import centred_over_ranks
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.scored_tokens import ScoredTokens
 
@@ -80,23 +80,17 @@ class PPO(ClippedAlgorithm):
     parameters: PPOParameters
 
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
-        """[steps]; all 0 if every step exceeds expectation by the same amount, and 0 where nothing was
-        sampled."""
+        """[steps]; 0 where nothing was sampled, and if every step exceeds expectation by the same amount."""
         asked = batch.tokens > 0
         raw = np.where(asked, self._estimated(batch) + batch.own / batch.core_maximum, 0.0)
-        total = add({"steps": float(asked.sum()), "advantages": float(raw.sum())})
-        steps = max(total["steps"], 1.0)
-        centred = difference(raw, np.full(len(raw), total["advantages"] / steps))
-        centred[~asked] = 0.0
-        variance = add({"squares": float((centred**2).sum())})["squares"] / steps
+        centred, variance = centred_over_ranks(raw, asked, add)
         normalised: Floats = centred / (np.sqrt(variance) + EPSILON)
         return normalised
 
     def value_targets(self, batch: Batch) -> Floats:
         """[steps] G_k; 0 where nothing was sampled."""
         assert batch.values is not None
-        targets: Floats = np.where(batch.tokens > 0, self._estimated(batch) + batch.values, 0.0)
-        return targets
+        return np.where(batch.tokens > 0, self._estimated(batch) + batch.values, 0.0)
 
     def describe(self, batch: Batch, add: SumOverRanks) -> dict[str, float]:
         """``value/explained_variance`` of the values before the updates; empty if all G_k are equal."""

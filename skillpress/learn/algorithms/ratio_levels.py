@@ -19,7 +19,7 @@ L_u = - sum over t in u of w_t min(s_u A_t, clip(s_u) A_t), whose gradient at s 
 The gradient of a token needs its whole unit, and the tokens of a trajectory are seldom in one pass through
 the model. So the sums of a unit are computed before, without gradient (``unit_sums``), and are constants in
 each pass. The loss is the unit's value plus its slope times the change of log rho_u, and minibatches hold
-whole trajectories (``training/trajectory_ratios.py``). The result does not depend on how a minibatch is split
+whole trajectories (``training/scoring_passes.py``). The result does not depend on how a minibatch is split
 into passes.
 """
 

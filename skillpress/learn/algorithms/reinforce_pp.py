@@ -19,7 +19,7 @@ from pydantic import Field
 
 from skillpress.learn.algorithms.algorithm import Algorithm
 from skillpress.learn.algorithms.batch import Batch, Floats, SumOverRanks
-from skillpress.learn.algorithms.group_statistics import difference
+from skillpress.learn.algorithms.group_statistics import centred_over_ranks
 from skillpress.learn.algorithms.parameters import AlgorithmParameters
 from skillpress.learn.algorithms.policy_gradient import PolicyGradient
 
@@ -48,10 +48,7 @@ class ReinforcePP(Algorithm):
     def advantages(self, batch: Batch, add: SumOverRanks) -> Floats:
         """[steps]; all 0 if every step has the same return."""
         returns = batch.rewards_to_go(self.parameters.discount)
-        total = add({"steps": float(len(returns)), "returns": float(returns.sum())})
-        steps = max(total["steps"], 1.0)
-        centred = difference(returns, np.full(len(returns), total["returns"] / steps))
-        variance = add({"squares": float((centred**2).sum())})["squares"] / steps
+        centred, variance = centred_over_ranks(returns, np.ones(len(returns), np.bool_), add)
         scaled: Floats = centred / np.sqrt(variance + EPSILON)
         return scaled
 

@@ -7,7 +7,7 @@ that value's target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -22,37 +22,26 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class ValueTargets(Generic[Array]):
-    """Extra inputs and targets of the values of some states. Every field is [states], a NumPy array or a
-    torch tensor."""
+    """Inputs and targets of the values of some states; every field is [states], an array or a tensor."""
 
     old: Array
     """The values before the updates of the step."""
     returns: Array
     """The values that they should have had."""
     weights: Array
-    """Weight of each state in the loss of its update. The weights of a whole update sum to 1 over all
-    processes."""
+    """Weight of each state in the loss of its update; a whole update's sum to 1 over all processes."""
     made: Array
     """k, the steps that the episode had made before each."""
 
     def map(self, change: Callable[[Array], Other]) -> ValueTargets[Other]:
         """The targets with ``change`` applied to each of the four fields."""
-        return ValueTargets(
-            old=change(self.old),
-            returns=change(self.returns),
-            weights=change(self.weights),
-            made=change(self.made),
-        )
+        return ValueTargets(*(change(getattr(self, each.name)) for each in fields(self)))
 
     @staticmethod
     def concatenate(parts: Sequence[ValueTargets[NDArray[np.float64]]]) -> ValueTargets[NDArray[np.float64]]:
         """The targets of all parts, in order."""
-        return ValueTargets(
-            old=np.concatenate([part.old for part in parts]),
-            returns=np.concatenate([part.returns for part in parts]),
-            weights=np.concatenate([part.weights for part in parts]),
-            made=np.concatenate([part.made for part in parts]),
-        )
+        columns = ([getattr(part, each.name) for part in parts] for each in fields(ValueTargets))
+        return ValueTargets(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True)
@@ -62,8 +51,7 @@ class ScoredTokens:
     logprobs: torch.Tensor
     """log pi(v_t) in nats under the current weights; carries the gradient."""
     old_logprobs: torch.Tensor
-    """Denominators of the ratios: the engine's log-probabilities, or the learner's own before the updates of
-    the step."""
+    """Denominators of the ratios: the engine's log-probabilities, or the learner's before the step."""
     advantages: torch.Tensor
     weights: torch.Tensor
     """w_t, see ``token_weights.py``."""
@@ -72,10 +60,8 @@ class ScoredTokens:
     reference_logprobs: torch.Tensor | None = None
     """Log-probabilities of the start policy; None where there is no KL term."""
     values: torch.Tensor | None = None
-    """[responses] V of the state in which each was sampled, under the current weights; carries the gradient.
-    None where the algorithm asks for no values."""
+    """[responses] V of each one's state under the current weights, with gradient; None without a head."""
     targets: ValueTargets[torch.Tensor] | None = None
     """The targets of these values; None where there are no values."""
     trajectory_sums: torch.Tensor | None = None
-    """[tokens, 4] sums over each token's whole trajectory, see ``ratio_levels.py``; None where the algorithm
-    does not ask for whole trajectories."""
+    """[tokens, 4] sums over each token's trajectory (``ratio_levels.py``); None if no loss needs them."""

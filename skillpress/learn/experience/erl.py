@@ -40,9 +40,10 @@ from skillpress.core.interface import Reflection
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.seeds import derive, generator
 from skillpress.core.trajectory import Step, Task, Trajectory
-from skillpress.learn.experience.experience import Experience, LessonTokens, Setting, SumOverRanks
+from skillpress.learn.algorithms.batch import SumOverRanks
+from skillpress.learn.experience.experience import Experience, LessonTokens, Setting
 from skillpress.learn.experience.parameters import ExperienceParameters
-from skillpress.play.agents.shortening import shortened
+from skillpress.play.agents.context import shortened
 from skillpress.play.agents.summarize import written
 from skillpress.play.rollout.requests import EpisodeRequest
 
@@ -71,8 +72,7 @@ class ERLParameters(ExperienceParameters):
     retries: Annotated[int, Field(ge=1)]
     """The most failed episodes of a group that are tried again; the first ones are taken."""
     reflection: Literal["own", "random"]
-    """Knowledge of a second attempt. own: what the policy wrote or tried; random: the same number of random
-    words."""
+    """A second attempt's knowledge. own: what the policy wrote or tried; random: as many random words."""
 
     @model_validator(mode="after")
     def _something_is_learned(self) -> ERLParameters:

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillpress.core.interface import Reflection
 from skillpress.core.trajectory import Step, Task, TokenIds, Trajectory
+from skillpress.learn.algorithms.batch import SumOverRanks
 from skillpress.play.rollout.requests import EpisodeRequest
 
 if TYPE_CHECKING:
     import torch
-
-SumOverRanks = Callable[[dict[str, float]], dict[str, float]]
-"""Adds each value up over the processes that share a training step."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,9 @@ class LessonLoss(Protocol):
     @property
     def compares(self) -> bool:
         """Whether it needs the KL."""
-        ...
 
     def __call__(self, tokens: LessonTokens) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """The loss of some tokens, and metrics, which are weighted sums too."""
-        ...
 
 
 class Experience(ABC):
@@ -85,7 +81,6 @@ class Experience(ABC):
 
         Args:
             tasks: ``tasks[i]`` is the task of trajectory i.
-            trajectories: the played episodes, in whole groups.
         """
 
     @abstractmethod

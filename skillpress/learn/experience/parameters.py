@@ -36,3 +36,10 @@ class ExperienceParameters(Section, ABC):
     @abstractmethod
     def make(self, setting: Setting) -> Experience | None:
         """The method for one process of a training; None if there are no further attempts."""
+
+
+class NoExperienceParameters(ExperienceParameters):
+    """``experience: {name: none}``: training learns from the algorithm's rollouts alone."""
+
+    def make(self, setting: Setting) -> None:
+        """None: no further attempts are played."""

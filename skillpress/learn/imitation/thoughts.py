@@ -8,7 +8,7 @@ can learn the thoughts of a larger one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import polars as pl
@@ -19,19 +19,6 @@ from skillpress.learn.imitation.dataset import Sample
 from skillpress.models.policy.policy import Policy
 
 KIND = "thoughts"
-SCHEMA = {
-    "environment": pl.String,
-    "rendering": pl.String,
-    "task_id": pl.String,
-    "step": pl.Int64,
-    "rank": pl.Int64,
-    "action": pl.String,
-    "thought": pl.String,
-    "prompt": pl.String,
-    "response": pl.String,
-    "logprob": pl.Float64,
-    "tokens": pl.Int64,
-}
 
 
 @dataclass(frozen=True)
@@ -59,6 +46,11 @@ class Thought:
     """log p(response | X) in nats under the policy that sampled, its stop token included."""
     tokens: int
     """Number of tokens of the response for the policy that sampled."""
+
+
+_TYPES = {"str": pl.String, "int": pl.Int64, "float": pl.Float64}
+SCHEMA = {each.name: _TYPES[str(each.type)] for each in fields(Thought)}
+"""A column for every field of a thought."""
 
 
 def frame(thoughts: Iterable[Thought]) -> pl.DataFrame:

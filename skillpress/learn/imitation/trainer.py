@@ -28,15 +28,14 @@ from skillpress.core.resume import SaveTimer
 from skillpress.core.seeds import generator
 from skillpress.core.storage import atomic_path
 from skillpress.learn.imitation.dataset import Sample
-from skillpress.learn.imitation.optimizers import OPTIMIZERS
+from skillpress.learn.imitation.optimizers import OPTIMIZERS, Schedule
 from skillpress.learn.imitation.parameters import ImitationParameters
-from skillpress.learn.imitation.schedule import Schedule
 from skillpress.models.policy.chains import Pairs
 from skillpress.models.policy.passes import fit_one_pass, pass_rows
 from skillpress.models.policy.policy import Policy
 from skillpress.models.policy.precision import MasterWeights
-from skillpress.models.policy.scorers import Scorer, choose_scorer
-from skillpress.models.policy.scoring import pack_responses
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer, pack_responses
 from skillpress.play.workers.distributed import Ranks
 
 SHORTEST = 0.6
@@ -107,8 +106,7 @@ class _Learner:
         ]
 
     def update(self, samples: Sequence[Sample]) -> float:
-        """One update on the mean over the samples' response tokens; returns that loss. This rank computes its
-        share of the samples."""
+        """One update on this rank's share of the samples; returns the mean loss over all response tokens."""
         for optimizer in self._optimizers:
             optimizer.zero_grad()
         tokens = sum(len(response) for _, response in samples)
@@ -155,8 +153,6 @@ def add_gradients(
     the loss.
 
     Args:
-        weights: the weights of the scorer's model.
-        samples: this rank's samples.
         tokens: number of response tokens of the whole batch; its loss is their mean.
         token_limit: see :func:`imitate`.
     """

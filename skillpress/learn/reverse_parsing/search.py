@@ -99,8 +99,7 @@ class ReverseParser:
         ]
 
     def _asked(self, targets: Sequence[Target], prompts: Sequence[str]) -> dict[int, TokenIds]:
-        """Row to the engine's prompt, for rows whose plain prompt is within its budget and whose prompt with
-        hint fits too."""
+        """Row to the engine's prompt, where the plain prompt is within its budget and the hint fits too."""
         plain = self.policy.encode(prompts)
         below = [f"\n{HINT.format(action=target.action)}" if self.told else "" for target in targets]
         asked = self.policy.encode([prompt + hint for prompt, hint in zip(prompts, below, strict=True)])

@@ -66,8 +66,7 @@ class Recorded:
 
 
 def shortest_successes(trajectories: Iterable[Trajectory]) -> dict[str, list[str]]:
-    """Task to the actions of its shortest success, the earliest of several; tasks without a success are left
-    out."""
+    """Task to the actions of its shortest success, the earliest of several; only tasks with a success."""
     found: dict[str, list[str]] = {}
     for trajectory in trajectories:
         best = found.get(trajectory.task_id)

@@ -57,8 +57,7 @@ class Rollouts:
         return self.collect(step, step - 1) if ahead is None else ahead.result()
 
     def begin(self, step: int) -> None:
-        """Start playing the rollouts of ``step`` during the updates of the step before, with the weights
-        before these."""
+        """Start playing the rollouts of ``step``, with the weights before the updates that run now."""
         self._ahead = self._thread.submit(self.collect, step, step - 2)
 
     def finish(self) -> None:

@@ -37,8 +37,7 @@ from skillpress.learn.training.measured import Measured
 from skillpress.learn.training.optimizer import AdamW
 from skillpress.learn.training.parameters import DEEPSPEED
 from skillpress.learn.training.samples import Microbatch, Samples, microbatches
-from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses
-from skillpress.learn.training.trajectory_ratios import with_trajectory_sums
+from skillpress.learn.training.scoring_passes import ReferencePolicy, ScoringPasses, with_trajectory_sums
 from skillpress.learn.training.value_head import ValuedScorer, ValueHead
 from skillpress.models.policy import token_scores
 from skillpress.models.policy.agreement import check_agreement, check_family
@@ -146,8 +145,7 @@ class Learner:
         return self._passes.values(self.engine, samples)
 
     def with_reference(self, parts: Sequence[Samples]) -> list[Samples]:
-        """The parts with the start policy's log-probabilities if the loss has a KL term; otherwise
-        unchanged."""
+        """The parts with the start policy's log-probabilities, if the loss has a KL term."""
         if not self.loss.kl_coefficient:
             return list(parts)
         scored = zip(parts, self._reference_logprobs(parts), strict=True)
@@ -226,8 +224,7 @@ class Learner:
             return weight.detach().clone()
 
     def _reference_logprobs(self, parts: Sequence[Samples]) -> list[Logprobs]:
-        """Log-probabilities of each part under the start policy: a copy of the model, or the model with its
-        adapter off."""
+        """Log-probabilities of each part under the start policy: a copy, or the model without its adapter."""
         if self._reference is not None:
             return self._reference.logprobs(parts)
         assert self.adapter is not None

@@ -90,8 +90,7 @@ def weightless(device: torch.device) -> LessonBatch:
 def lesson_loss(
     score: WholeScore, batch: LessonBatch, loss: LessonLoss, temperature: float
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss of a batch, and metrics: weighted sums, the sum of weights as ``weight``, and the number of
-    ``tokens``."""
+    """The loss of a batch, and metrics: weighted sums, the sum of weights ``weight``, and ``tokens``."""
     kl = None
     if loss.compares:
         with torch.no_grad():

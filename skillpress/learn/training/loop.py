@@ -3,28 +3,34 @@
 Every part is an argument. A checkpoint holds the learner's own state, the curve so far and the state of each
 stateful part (``TrainingStep.stateful``). If groups are replayed, files of the last steps are next to it.
 Everything else is a function of (seed, step).
+
+If ``training.keep`` is ``best``, the candidates are the steps after which a checkpoint is due, and the last
+step. After each of them every validation task is played once, sampled as in training and with the same seeds
+each time. The test tasks are not used.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from skillpress.core.errors import StorageError
+from skillpress.core.storage import atomic_directory
 from skillpress.core.trajectory import Task
 from skillpress.learn.training.describing.probes import Probe
 from skillpress.learn.training.keeping.checkpoint import Checkpoints, TrainingState
 from skillpress.learn.training.keeping.selected_checkpoint import VALIDATION, select_checkpoint
-from skillpress.learn.training.keeping.validation import copy_policy, validate
 from skillpress.learn.training.step import TrainingStep
 from skillpress.models.policy import Policy, save_policy
+from skillpress.play.rollout import Collector, requests
+from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.library.library import FILE, write_library
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Receives (step, metrics) after every training step; in a resumed run, only of the remaining steps. Step 0
-is the start policy, which is reported if it is probed."""
+"""Receives (step, metrics) after every step that this process trains, and of step 0 if it is probed."""
 
 
 @dataclass
@@ -48,9 +54,6 @@ class TrainingLoop:
 
     def run(self, output: Path, on_step: OnStep) -> list[dict[str, float]]:
         """Train to the end, starting from the last checkpoint if there is one.
-
-        Args:
-            output: the trained model's folder.
 
         Returns:
             One row of metrics per step, including steps before a resumption.
@@ -129,3 +132,22 @@ class TrainingLoop:
             save_policy(self.policy, output, weights, adapter)
             if self.step.evolution is not None:  # the policy's prompts show these skills wherever it plays
                 write_library(output / FILE, self.step.evolution.library)
+
+
+def validate(collector: Collector, tasks: Sequence[Task], seed: int, step: int, ranks: Ranks) -> float:
+    """The share of the tasks that the policy after ``step`` wins. Each rank plays some of them."""
+    wanted = requests(tasks[ranks.rank :: ranks.size], 1, seed, "validation")
+    won = sum(trajectory.won for trajectory in collector.collect(wanted, step))
+    return ranks.sum({"won": float(won)})["won"] / len(tasks)
+
+
+def copy_policy(source: Path, destination: Path) -> None:
+    """Copy a model folder atomically.
+
+    Raises:
+        StorageError: the source does not exist.
+    """
+    if not source.is_dir():
+        raise StorageError(f"{source}: missing, though the checkpoint counts on it; delete {source.parent}")
+    with atomic_directory(destination) as temporary:
+        shutil.copytree(source, temporary, dirs_exist_ok=True)

@@ -56,13 +56,8 @@ class LoraAdapter:
     """The changes within a model; the model stays an object of its class."""
 
     def __init__(self, model: PreTrainedModel, rank: int, alpha: int, seed: int) -> None:
-        """Insert the changes; from now on only they have gradients.
-
-        Args:
-            rank: r.
-            alpha: changes are multiplied by alpha / r.
-            seed: seed of A, and of the rounding of bfloat16 weights.
-        """
+        """Insert the changes; from now on only they have gradients. The seed is that of A, and of the
+        rounding of bfloat16 weights."""
         import peft
         from peft.tuners.lora import LoraLayer
 

@@ -26,8 +26,7 @@ class Measured:
     gradient_norm: float | None = None
     """Norm before clipping; None without an optimizer step, or if DeepSpeed does not report it."""
     lessons: dict[str, float] = field(default_factory=dict)
-    """Like ``sums``, over the tokens of lessons, with the sum of their weights as ``weight`` and their number
-    as ``tokens``; empty if no rank had lessons."""
+    """Like ``sums``, over lessons' tokens, with ``weight`` and ``tokens``; empty if no rank had lessons."""
 
 
 def mean_metrics(updates: Sequence[Measured]) -> dict[str, float]:

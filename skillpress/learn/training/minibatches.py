@@ -57,8 +57,7 @@ def minibatches(samples: Samples, count: int, ranks: Ranks, random: np.random.Ge
 
 
 def _sequences(samples: Samples) -> Indices:
-    """[sequences, 2] numbers of tokens and samples of each sequence, or of each trajectory if these stay
-    whole."""
+    """[sequences, 2] numbers of tokens and samples of each sequence, or of each whole trajectory."""
     pairs = samples.pairs
     first = np.array([chain.start for chain in pairs.chains], np.int64)
     counted = np.ones((len(pairs), 2), np.int64)
@@ -81,8 +80,7 @@ def evenly_split(order: Indices, lengths: Indices, count: int) -> list[Indices]:
 
 
 def evenly(owners: Indices, costs: Indices, size: int) -> Indices:
-    """The rank that learns from each sample: its owner, or, if the owner has more than its share without it,
-    the rank with the least work."""
+    """The rank that learns from each sample: its owner, or one with less work if the owner has too much."""
     learners = owners.copy()
     loads = np.bincount(owners, costs, size)
     share = costs.sum() / size

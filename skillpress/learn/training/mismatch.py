@@ -45,7 +45,6 @@ class MismatchCheck:
         """Metrics of training step ``step``; empty if no rank has a response.
 
         Args:
-            samples: this rank's samples.
             fresh: rows of the samples that were drawn from the learner's current weights.
 
         Raises:

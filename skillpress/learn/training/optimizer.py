@@ -28,8 +28,7 @@ class AdamW:
     """Number of training steps before the first one at the full rate."""
 
     def over(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.AdamW:
-        """The optimizer of these parameters. DeepSpeed does the clipping, since it knows the parts of a
-        gradient."""
+        """The optimizer of these parameters. DeepSpeed clips, since it knows the parts of a gradient."""
         return torch.optim.AdamW(
             parameters, lr=self.learning_rate, betas=self.betas, weight_decay=self.weight_decay, fused=True
         )

@@ -109,8 +109,7 @@ class ReplayBuffer:
         return found, {"replay/groups": self.ranks.sum({"groups": float(len(numbers))})["groups"]}
 
     def forget(self, step: int) -> None:
-        """Delete groups that no step after ``step`` can replay. Call it only when no run resumes from an
-        earlier step."""
+        """Delete groups that no step after ``step`` can replay; no run may resume from an earlier step."""
         for number, path in self.store.parts(KIND):
             if number <= step - self.staleness:
                 path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.buffer import SuccessBuffer
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
-from skillpress.skills.fit import fit
+from skillpress.skills.fit import fit_as
 from skillpress.skills.parameters import SkillParameters
 from skillpress.skills.shaping import Labels, Played
 
@@ -46,8 +46,7 @@ class Shaped:
     """The E-step's dictionary; None if no success has a skill."""
     metrics: dict[str, float]
     charges: NDArray[np.float64] | None = None
-    """[decisions] the part of the penalty that each decision pays itself, over all trajectories; None where
-    trajectories pay (``reward.shaping_credit``)."""
+    """[decisions] the penalty that each pays itself; None where trajectories pay."""
 
 
 class RewardShaper:
@@ -98,15 +97,8 @@ class RewardShaper:
         if successes:
             started = time.perf_counter()
             corpus = self._corpus(self.buffer, successes)
-            dictionary = fit(
-                corpus.judged,
-                self._projection.alphabet,
-                max_phrase_length=self._skills.max_phrase_length,
-                search=self._skills.search,
-                seed=self._seed,
-                closure=self._skills.closure,
-                ranked_with=corpus.ranked_with,
-            )
+            alphabet = self._projection.alphabet
+            dictionary = fit_as(self._skills, corpus.judged, alphabet, self._seed, corpus.ranked_with)
             self.buffer.push(fresh)
             metrics |= {
                 "dictionary/phrases": float(len(dictionary.phrases)),
@@ -129,8 +121,7 @@ class RewardShaper:
     def _charges(
         self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
     ) -> NDArray[np.float64]:
-        """[decisions] the amount each pays; failures and an agent's summaries, which have no label, pay
-        nothing."""
+        """[decisions] the amount each pays; failures and summaries, which have no label, pay nothing."""
         charges = []
         for steps, trajectory in zip(labels, trajectories, strict=True):
             paid = np.zeros(len(trajectory.decisions))
@@ -148,10 +139,6 @@ class RewardShaper:
             for success, sequence, steps in zip(played.won, played.sequences, played.steps, strict=True)
             if success
         ]
-        total = self._ranks.sum(
-            {
-                "steps": float(sum(steps for steps, _ in won)),
-                "unlabelled": float(sum(left for _, left in won)),
-            }
-        )
+        steps, left = (float(sum(column)) for column in zip(*won, strict=True)) if won else (0.0, 0.0)
+        total = self._ranks.sum({"steps": steps, "unlabelled": left})
         return {"skills/unlabelled_rate": total["unlabelled"] / total["steps"]} if total["steps"] else {}

@@ -55,7 +55,7 @@ class Samples:
     for whole trajectories. If it does, the samples of a trajectory stay together, in order."""
     trajectory_sums: Floats | None = None
     """[samples, 4] the sums of each sample's whole trajectory; None before an update, see
-    ``trajectory_ratios.py``."""
+    ``scoring_passes.py``."""
     plain_prompts: tuple[TokenIds, ...] | None = None
     """[samples] the prompts in which lessons are learned; None where these are rollouts."""
 

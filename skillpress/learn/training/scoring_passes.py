@@ -11,7 +11,7 @@ not stored. If the algorithm asks for values, such a pass also computes the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,10 +19,12 @@ from transformers import PreTrainedModel
 
 from skillpress.core.logprobs import Logprobs
 from skillpress.learn.algorithms.batch import Floats, Indices, members
+from skillpress.learn.algorithms.ratio_levels import unit_sums
 from skillpress.learn.training.samples import Microbatch, Samples, pack
 from skillpress.models.policy.passes import pass_rows
 from skillpress.models.policy.policy import copy_model
-from skillpress.models.policy.scorers import Scorer, choose_scorer
+from skillpress.models.policy.scorers import choose_scorer
+from skillpress.models.policy.scoring import Scorer
 
 Score = Callable[..., tuple[torch.Tensor, ...]]
 """A scorer: from responses and a temperature to ([tokens] log-probabilities, [tokens] entropies). With a
@@ -31,8 +33,7 @@ value head it also takes the number of steps made before each response and retur
 
 @dataclass(frozen=True)
 class ScoringPasses:
-    """Passes samples through a model to score them, in the same way as an update does, so that only the
-    weights can differ."""
+    """Scores samples in passes like those of an update, so that only the weights can differ."""
 
     temperature: float
     token_limit: int
@@ -51,11 +52,7 @@ class ScoringPasses:
         return found
 
     def values(self, score: Score, samples: Samples) -> Floats:
-        """[samples] V of the state of each, from a scorer with a value head.
-
-        Args:
-            samples: they have targets, which hold the head's inputs beyond the states.
-        """
+        """[samples] V of the state of each, from a scorer with a value head."""
         found = np.zeros(len(samples))
 
         def valued(batch: Microbatch) -> tuple[torch.Tensor, ...]:
@@ -69,8 +66,7 @@ class ScoringPasses:
     def _passes(
         self, samples: Samples, score: Callable[[Microbatch], tuple[torch.Tensor, ...]]
     ) -> Iterator[tuple[Indices, tuple[torch.Tensor, ...]]]:
-        """The rows of each pass and the scorer's results for them, without the passes that ``in_step``
-        added."""
+        """The rows of each pass and their scores, without the passes that ``in_step`` added."""
         parts = list(pass_rows(samples.pairs, self.token_limit, self.shared))
         batches = self.in_step([pack(samples.select(rows), self.device) for rows in parts])
         for index, batch in enumerate(batches):
@@ -101,3 +97,28 @@ class ReferencePolicy:
         found = [self._passes.logprobs(self._scorer, part) for part in parts]
         self._scorer.to("cpu")
         return found
+
+
+def with_trajectory_sums(samples: Samples, logprobs: Logprobs) -> Samples:
+    """The samples with the sums of their trajectories, as ratios over whole trajectories need them.
+
+    The tokens of a trajectory are spread over several passes, and the gradient of each token depends on all
+    of them (``algorithms/ratio_levels.py``). So the samples of an update are scored first, in the same
+    passes. A rank holds whole trajectories (``minibatches.py``), so the sums need no exchange.
+
+    Args:
+        logprobs: [tokens] under the current weights.
+    """
+    assert samples.trajectory is not None
+    if not len(samples):
+        return replace(samples, trajectory_sums=np.zeros((0, 4)))
+    lengths = samples.lengths
+    old = samples.logprobs if samples.proximal_logprobs is None else samples.proximal_logprobs
+    _, unit = np.unique(samples.trajectory, return_inverse=True)
+    sums = unit_sums(
+        torch.tensor(logprobs - old),
+        torch.tensor(samples.advantages),
+        torch.tensor(np.repeat(samples.weights, lengths)),
+        torch.tensor(np.repeat(unit, lengths)),
+    )
+    return replace(samples, trajectory_sums=sums.numpy()[np.cumsum(lengths) - lengths])

@@ -32,8 +32,7 @@ def with_values(batch: Batch, samples: Samples, learner: Learner) -> Batch:
 
 
 def targets_of(batch: Batch, algorithm: Algorithm, add: SumOverRanks) -> ValueTargets[Floats] | None:
-    """Targets for the values of the states at which something was sampled, with equal weights; None where the
-    algorithm asks for no values."""
+    """Equally weighted targets for the states at which something was sampled; None without a value head."""
     returns = algorithm.value_targets(batch)
     if returns is None or batch.values is None:
         return None

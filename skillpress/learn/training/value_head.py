@@ -21,8 +21,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from skillpress.models.policy.scorers import Scorer
-from skillpress.models.policy.scoring import Responses
+from skillpress.models.policy.scoring import Responses, Scorer
 
 WAVES = 3
 """Number of cosines of the time."""
@@ -32,8 +31,7 @@ class ValueHead(nn.Module):
     """w h + b + u cos(pi j k / T)."""
 
     def __init__(self, model: PreTrainedModel, longest: int, rate: float = 1.0) -> None:
-        """Zeros with the width of the input of the model's output embeddings, of the same type and on the
-        same device.
+        """Zeros with the input width, type and device of the model's output embeddings.
 
         Args:
             longest: T, the most steps of an episode.
@@ -50,10 +48,7 @@ class ValueHead(nn.Module):
         """[states] values in float32, from final hidden states [states, width] and the steps made before."""
         waves = torch.arange(1, WAVES + 1, device=made.device) * (torch.pi / self.longest)
         seen = torch.cos(made.float()[:, None] * waves)
-        values: torch.Tensor = (
-            hidden.float() @ self.weight.float() + self.bias.float() + seen @ self.time.float()
-        )
-        return values
+        return hidden.float() @ self.weight.float() + self.bias.float() + seen @ self.time.float()
 
 
 class ValuedScorer(nn.Module):

@@ -50,7 +50,6 @@ def drift(history: History, base: Mapping[Skills, int] | None = None) -> pl.Data
     """How similar each step's dictionary is to others, one row per step.
 
     Args:
-        history: the history that training saved.
         base: the learned phrases of the dictionary before training, and their uses.
 
     Returns:

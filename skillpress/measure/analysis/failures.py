@@ -70,7 +70,7 @@ def failure_figures(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
     lost = episodes.filter(~pl.col("won"))
     carried = pl.col("unreadable") + pl.col("unfit") + pl.col("unasked") == 0
     label = "Not won though every action was carried out, of episodes not won"
-    return (*kinds, share("lost_by_thought", label, lost, carried, pl.lit(1)))
+    return (*kinds, share("lost_by_thought", label, lost, carried))
 
 
 def counts(episodes: pl.DataFrame) -> dict[str, int]:

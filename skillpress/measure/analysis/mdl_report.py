@@ -72,9 +72,6 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
 
     ``bits_saved`` is how many more bits the whole corpus would need without the phrase, after a new cut. It
     may be negative, and is null for singletons, which every dictionary has.
-
-    Raises:
-        ValueError: the corpus is empty or holds a skill that is not in the alphabet.
     """
     whole = _bits_with(dictionary, corpus, dictionary.learned)
     counts = _uses_with(dictionary, corpus, dictionary.learned)
@@ -94,8 +91,7 @@ def phrase_table(dictionary: SkillDictionary, corpus: Sequence[Sequence[str]]) -
 
 
 def coverage(dictionary: SkillDictionary) -> pl.DataFrame:
-    """``length``, ``segments``, ``skill_share``: the share of the corpus that phrases of each length
-    cover."""
+    """``length``, ``segments``, ``skill_share``: the share of the corpus that each phrase length covers."""
     lengths = range(1, dictionary.max_phrase_length + 1)
     segments = [
         sum(

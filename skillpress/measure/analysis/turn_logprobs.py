@@ -23,10 +23,7 @@ class TurnScorer:
     """One policy as a function from turns to their log-probabilities."""
 
     def __init__(self, policy: Policy, temperature: float) -> None:
-        """Args:
-        policy: on the device that scores.
-        temperature: divides the logits.
-        """
+        """The policy is on the device that scores; the temperature divides its logits."""
         self._scorer = choose_scorer(policy.model.eval())
         self._passes = ScoringPasses(
             temperature=temperature,

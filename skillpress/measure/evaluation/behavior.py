@@ -11,7 +11,7 @@ A step can fail in two ways, counted apart: the response does not have the forma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from skillpress.core.intervals import clustered_mean, clustered_share
 
 Unit = Literal["share", "steps", "per success", "count"]
+EPISODES = pl.lit(1)
+"""The number of episodes, as the whole of a share of them."""
 
 
 @dataclass(frozen=True)
@@ -47,87 +49,51 @@ class BehaviorFigure:
 
 
 def share(
-    key: str, label: str, episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr, table: str = ""
+    key: str, label: str, episodes: pl.DataFrame, part: pl.Expr, whole: pl.Expr = EPISODES, table: str = ""
 ) -> BehaviorFigure:
     """The sum of ``part`` over the sum of ``whole``; both are whole numbers per episode."""
     parts, wholes = _per_task(episodes, part, whole)
+    count = episodes.height
+    none = BehaviorFigure(key=key, label=label, value=None, unit="share", episodes=count, table=table)
     if not wholes.sum():
-        return BehaviorFigure(
-            key=key, label=label, value=None, unit="share", episodes=episodes.height, table=table
-        )
+        return none
     interval = clustered_share(parts, wholes)
-    value = float(parts.sum() / wholes.sum())
-    return BehaviorFigure(
-        key=key,
-        label=label,
-        value=value,
-        unit="share",
-        episodes=episodes.height,
-        table=table,
-        low=interval.low,
-        high=interval.high,
-    )
+    return replace(none, value=float(parts.sum() / wholes.sum()), low=interval.low, high=interval.high)
 
 
 def average(
     key: str, label: str, episodes: pl.DataFrame, amount: pl.Expr, unit: Unit, table: str = ""
 ) -> BehaviorFigure:
     """The mean of ``amount``, a whole number per episode."""
-    amounts, counts = _per_task(episodes, amount, pl.lit(1))
+    amounts, counts = _per_task(episodes, amount, EPISODES)
+    none = BehaviorFigure(key=key, label=label, value=None, unit=unit, episodes=episodes.height, table=table)
     if not episodes.height:
-        return BehaviorFigure(key=key, label=label, value=None, unit=unit, episodes=0, table=table)
+        return none
     value, interval = float(amounts.sum() / counts.sum()), clustered_mean(amounts, counts)
     low, high = (interval.low, interval.high) if interval else (None, None)
-    return BehaviorFigure(
-        key=key,
-        label=label,
-        value=value,
-        unit=unit,
-        episodes=episodes.height,
-        table=table,
-        low=low,
-        high=high,
-    )
+    return replace(none, value=value, low=low, high=high)
 
 
 def count(
     key: str, label: str, episodes: pl.DataFrame, qualifies: pl.Expr, table: str = ""
 ) -> BehaviorFigure:
     """The number of episodes that qualify. The interval is that of their share, times the episodes."""
-    part = share(key, label, episodes=episodes, part=qualifies, whole=pl.lit(1), table=table)
+    part = replace(share(key, label, episodes, qualifies, table=table), unit="count")
     if part.value is None or part.low is None or part.high is None:
-        return BehaviorFigure(key=key, label=label, value=None, unit="count", episodes=0, table=table)
+        return replace(part, value=None, episodes=0)
     value, low, high = (round(x * episodes.height, 9) for x in (part.value, part.low, part.high))
-    return BehaviorFigure(
-        key=key,
-        label=label,
-        value=value,
-        unit="count",
-        episodes=episodes.height,
-        table=table,
-        low=low,
-        high=high,
-    )
+    return replace(part, value=value, low=low, high=high)
 
 
 def success_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of won episodes (Tables 2, 6, 8 and 9)."""
-    return average(
-        "success_length",
-        "Success length",
-        episodes=episodes.filter("won"),
-        amount=pl.col("length"),
-        unit="steps",
-        table="Tables 2, 9",
-    )
+    won = episodes.filter("won")
+    return average("success_length", "Success length", won, pl.col("length"), "steps", table="Tables 2, 9")
 
 
 def invalid_rate_of_successes(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of the steps in won episodes that changed nothing (Tables 2, 6 and 9)."""
-    return share(
-        "invalid_rate_success", "Invalid actions, successes", episodes=episodes.filter("won"),
-        part=pl.col("invalid_steps"), whole=pl.col("length"), table="Tables 2, 9",
-    )  # fmt: skip
+    return _of_won_steps("invalid_rate_success", "Invalid actions, successes", episodes, "invalid_steps")
 
 
 def invalid_rate(episodes: pl.DataFrame) -> BehaviorFigure:
@@ -150,19 +116,14 @@ def refused_rate(episodes: pl.DataFrame) -> BehaviorFigure:
 
 def repetition_rate(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of the steps in won episodes that repeat an earlier action of the episode (Tables 2, 6, 9)."""
-    return share(
-        "repetition_rate_success", "Repeated actions, successes", episodes=episodes.filter("won"),
-        part=pl.col("repeated_steps"), whole=pl.col("length"), table="Tables 2, 9",
-    )  # fmt: skip
+    return _of_won_steps("repetition_rate_success", "Repeated actions, successes", episodes, "repeated_steps")
 
 
 def failure_share(episodes: pl.DataFrame, outcome: str) -> BehaviorFigure:
     """Share of the failures with this outcome (Tables 2, 8 and 9)."""
-    return share(
-        f"failures_{outcome}", f"{outcome.capitalize().replace('_', ' ')}, of failures",
-        episodes=episodes.filter(~pl.col("won")), part=pl.col("outcome") == outcome, whole=pl.lit(1),
-        table="Tables 2, 9",
-    )  # fmt: skip
+    label = f"{outcome.capitalize().replace('_', ' ')}, of failures"
+    failed, ended = episodes.filter(~pl.col("won")), pl.col("outcome") == outcome
+    return share(f"failures_{outcome}", label, failed, ended, table="Tables 2, 9")
 
 
 def failure_shares(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
@@ -187,6 +148,11 @@ def general_behavior(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:
 def success_lengths(episodes: pl.DataFrame) -> dict[int, int]:
     """Number of steps to the number of won episodes of that length."""
     return dict(episodes.filter("won").group_by("length").len("count").sort("length").iter_rows())
+
+
+def _of_won_steps(key: str, label: str, episodes: pl.DataFrame, steps: str) -> BehaviorFigure:
+    part, whole = pl.col(steps), pl.col("length")
+    return share(key, label, episodes.filter("won"), part, whole, table="Tables 2, 9")
 
 
 def _per_task(

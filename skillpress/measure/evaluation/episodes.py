@@ -93,11 +93,7 @@ class EvaluationSteps:
 
 
 def evaluation_steps(rollouts: pl.DataFrame | pl.LazyFrame, training_seed: int = 0) -> EvaluationSteps:
-    """The steps of a rollout file that is being scanned, or of a frame.
-
-    Args:
-        training_seed: the seed that the policy was trained with, if several trainings are pooled.
-    """
+    """The steps of a rollout file that is being scanned, or of a frame; the seed is that of the training."""
     return EvaluationSteps((_Part(training_seed, rollouts.lazy(), pl.lit(True)),))
 
 
@@ -149,8 +145,7 @@ def malformed() -> pl.Expr:
 
 
 def carried_out() -> pl.Expr:
-    """Whether the environment carried out a step's action; a lenient parser passes on malformed actions
-    too."""
+    """Whether the environment carried out a step's action; a lenient parser passes on malformed ones."""
     reason = pl.col("invalid")
     return reason.is_null() | (reason.is_in(LET_THROUGH) & (pl.col("action") != ""))
 

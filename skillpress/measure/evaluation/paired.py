@@ -74,8 +74,7 @@ class Comparison:
     votes: int = 1
     """k in SC@k."""
     verdicts: PairedTest | None = None
-    """The test on a run's verdicts on tasks instead of episodes; its difference is the one in SC@k. None if k
-    is 1."""
+    """The test on a run's verdicts instead of episodes, as the difference in SC@k; None if k is 1."""
     seeds: int = 1
     """Number of trainings of each method."""
 
@@ -105,10 +104,6 @@ def compare_trainings(
     votes: int = 1,
 ) -> Comparison:
     """Test two methods, each trained once with every seed; otherwise like :func:`compare`.
-
-    Args:
-        first: the rollouts of the first method, seed by seed.
-        second: the rollouts of the other method, by the same seeds.
 
     Raises:
         EvaluationError: within a seed the two did not visit the same tasks; the message names one.

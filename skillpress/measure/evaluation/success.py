@@ -36,17 +36,12 @@ class SuccessRate:
 
 
 def pass_at_1(episodes: pl.DataFrame) -> SuccessRate:
-    """The share of episodes won. ``episodes``: rows of ``episode_table``, with the same tasks in every
-    run."""
+    """The share of episodes won. ``episodes``: rows of ``episode_table``; runs have the same tasks."""
     return _rate(episodes, episodes.select(*RUN_KEY, "task_id", solved="won"))
 
 
 def self_consistency(episodes: pl.DataFrame, votes: int) -> SuccessRate:
-    """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run.
-
-    Raises:
-        ValueError: ``votes`` is even, so a vote could tie.
-    """
+    """SC@k: the share of tasks with a majority of wins among their k = ``votes`` episodes of a run."""
     return _rate(episodes, verdicts_of(episodes, votes))
 
 

@@ -86,7 +86,6 @@ def evaluate(
     """Evaluate one policy.
 
     Args:
-        steps: the steps of the policy's rollouts.
         tasks: the tasks that every run must hold exactly ``votes`` times.
         max_steps: T, the most steps of an episode.
 

@@ -3,7 +3,7 @@
 L0 chooses its questions by "objectivity, temporal stability, and question difficulty" (section 4.3) and does
 not say how. The rules of ``environments/notebook_qa/questions.py`` read surface forms; a model may judge the
 questions that they keep. ``skillpress judge-questions`` asks it and writes a file of its verdicts, by which
-``environments/notebook_qa/objectivity.py`` drops questions.
+``environments/notebook_qa/questions.py`` drops questions.
 """
 
 from __future__ import annotations
@@ -39,11 +39,7 @@ _VERDICT = re.compile(
 def judge_objectivity(
     questions: Sequence[str], answers: Sequence[Sequence[str]], ask: Ask
 ) -> list[bool | None]:
-    """Whether each question is objective and stable over time; None if the verdict cannot be read.
-
-    Raises:
-        ValueError: the judge gave more or fewer responses than there are questions.
-    """
+    """Whether each question is objective and stable over time; None if the verdict cannot be read."""
     prompts = [prompt_of(*each) for each in zip(questions, answers, strict=True)]
     return [read_objectivity(response) for response in asked(prompts, ask)]
 

@@ -98,11 +98,7 @@ class JudgeCounts:
 
 def grade_answers(answered: Sequence[Answered], ask: Ask) -> list[Grade | None]:
     """Each answer's grade; None if the verdict cannot be read. Blank answers count as not attempted, without
-    asking the judge.
-
-    Raises:
-        ValueError: the judge gave more or fewer responses than there are prompts.
-    """
+    asking the judge."""
     spoken = [place for place, answer in enumerate(answered) if (answer.predicted or "").strip()]
     responses = asked([prompt_of(answered[place]) for place in spoken], ask)
     grades: list[Grade | None] = ["not_attempted"] * len(answered)

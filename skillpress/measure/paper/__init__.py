@@ -21,8 +21,7 @@ FIGURES = Registry(
         "textworld_cooking": "skillpress.measure.paper.textworld_cooking:FIGURES",
     },
 )
-"""``environment.name`` in params.yaml to its figures. It is not in ``core/registry.py``, which decides
-results."""
+"""``environment.name`` to its figures; not in ``core/registry.py``, which decides results."""
 
 
 def environment_figures(name: str) -> EnvironmentFigures:

@@ -33,10 +33,4 @@ class EnvironmentFigures:
     behavior: Callable[[EvaluationSteps], EnvironmentBehavior] = no_behavior
     """Computes the environment's own behaviour figures from an evaluation's steps."""
     named_skills: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Phrases that the paper reports as learned, each with the skill of SkillRL that says the same (Table
-    11)."""
-
-    @property
-    def named_phrases(self) -> tuple[tuple[str, ...], ...]:
-        """The phrases alone."""
-        return tuple(self.named_skills)
+    """Phrases that the paper found, each with the skill of SkillRL that says the same (Table 11)."""

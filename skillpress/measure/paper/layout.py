@@ -26,8 +26,7 @@ METHODS = {
     "segcost": "SegCost (buffer)",
     "segcost_no_buffer": "SegCost (no buffer)",
 }
-"""Every method of a table, by its name in ``printed_figures.csv``, in the tables' order. The paper has no
-random explorer: it is the floor that shows what random actions reach."""
+"""Methods of a table by their names in ``printed_figures.csv``. The explorer, a floor, is not the paper's."""
 
 UNTRAINED = frozenset({"explorer", "vanilla"})
 """Methods without a training run, and so without a checkpoint to choose."""
@@ -47,8 +46,7 @@ TITLES = {
 """The paper's number to the contents of the table. Table 3 states no measurement."""
 
 METHOD_ROWS = frozenset({1, 5, 10})
-"""Tables with a row, not a column, for each method. They are the paper's, and Table 10, whose phrases need
-the space (the paper shows the phrases of one method)."""
+"""Tables with a row for each method: the paper's, and Table 10, whose phrases need the space."""
 
 _PAPER_FILE = Path(__file__).with_name("printed_figures.csv")
 
@@ -121,12 +119,8 @@ class PaperTable:
 def paper_tables(
     by_method: Mapping[str, Mapping[str, MethodEpisodes]], panels: Mapping[str, Sequence[Panel]]
 ) -> list[PaperTable]:
-    """The tables that have rows for the played environments, by number.
-
-    Args:
-        by_method: environment to method to its episodes; every environment has at least one method.
-        panels: environment to its panels.
-    """
+    """The tables that have rows for the played environments, by number: environment to method to its episodes
+    (at least one), and environment to panels."""
     chosen = [(name, panel) for name in by_method for panel in panels[name]]
     return [
         PaperTable(

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import polars as pl
 
-from skillpress.core.logprobs import NO_LOGPROBS
-from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.core.rollout_files import trajectories_of
+from skillpress.core.trajectory import Task, Trajectory
 from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
 
 TIMEOUT = "timeout"
@@ -47,35 +47,9 @@ class MethodEpisodes:
 
     def trajectories(self) -> Iterator[Trajectory]:
         """The episodes as trajectories, without tokens and rewards, for code that reads actions in order."""
+        late = pl.col("outcome") == TIMEOUT
+        others = {"group_id": pl.lit(""), "policy": pl.lit(""), "seed": pl.lit(0), "state_key": pl.lit(None)}
         for rows in self.steps.stretches():
-            for part in rows.partition_by(EPISODE_KEY, maintain_order=True):
-                yield _trajectory(part)
-
-
-def _trajectory(steps: pl.DataFrame) -> Trajectory:
-    first = steps.row(0, named=True)
-    return Trajectory(
-        task_id=first["task_id"],
-        group_id="",
-        rollout_index=first["rollout_index"],
-        steps=tuple(
-            Step(
-                prompt_ids=(),
-                response_ids=(),
-                logprobs=NO_LOGPROBS,
-                thought=row["thought"],
-                action=row["action"],
-                observation=row["observation"],
-                invalid=row["invalid"],
-                reward_parts=(),
-            )
-            for row in steps.iter_rows(named=True)
-        ),
-        won=first["won"],
-        terminated=first["outcome"] != TIMEOUT,
-        truncated=first["outcome"] == TIMEOUT,
-        outcome=first["outcome"],
-        policy_version=first["policy_version"],
-        seed=0,
-        run=first["run"],
-    )
+            whole = rows.with_columns(**others, terminated=~late, truncated=late)
+            for part in whole.partition_by(EPISODE_KEY, maintain_order=True):
+                yield from trajectories_of(part, "the episodes of a table")

@@ -31,11 +31,7 @@ Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
 def fit_each(
     environment: EnvironmentBundle, by_method: Mapping[str, MethodEpisodes], max_length: int
 ) -> Fitted:
-    """The dictionary of every method's successes; without phrases if the method has no success.
-
-    Args:
-        max_length: L, the most skills in a phrase.
-    """
+    """The dictionary of every method's successes; without phrases if it has none. ``max_length`` is L."""
     found: dict[str, tuple[Mapping[Skills, int], int]] = {}
     for method, played in by_method.items():
         corpus = success_sequences(environment, played)
@@ -86,35 +82,21 @@ def membership_lines(
     by_method: Mapping[str, MethodEpisodes],
 ) -> Iterator[Line]:
     """An environment's lines of Table 11: whether each phrase is in the two dictionaries."""
-    for phrase in phrases:
-        key = "_".join(phrase).lower()
-        cells = {}
-        for method, paper in paper_row(11, name, f"fitted_{key}").items():
-            cells[method] = Cell(paper=paper)
-            if method in by_method:
+    for kind, heading in (("fitted", "Fitted to the successes"), ("last_step", "Of the last training step")):
+        for phrase in phrases:
+            key = "_".join(phrase).lower()
+            cells = {}
+            for method, paper in paper_row(11, name, f"fitted_{key}").items():
+                cells[method] = Cell(paper=paper)
+                if method not in by_method:
+                    continue
                 learned, episodes = fitted[method]
-                cells[method] = membership([phrase in learned], episodes, paper)
-        yield Line(
-            environment=name,
-            heading="Fitted to the successes",
-            key=f"fitted_{key}",
-            label=" → ".join(phrase),
-            cells=cells,
-        )
-    for phrase in phrases:
-        key = "_".join(phrase).lower()
-        cells = {}
-        for method, paper in paper_row(11, name, f"fitted_{key}").items():
-            last = by_method[method].last_dictionaries if method in by_method else ()
-            found = [phrase in dictionary for dictionary in last]
-            cells[method] = membership(found, None, paper) if found else Cell(paper=paper)
-        yield Line(
-            environment=name,
-            heading="Of the last training step",
-            key=f"last_step_{key}",
-            label=" → ".join(phrase),
-            cells=cells,
-        )
+                last = by_method[method].last_dictionaries
+                found = [phrase in one for one in ((learned,) if kind == "fitted" else last)]
+                if found:
+                    cells[method] = membership(found, episodes if kind == "fitted" else None, paper)
+            label = " → ".join(phrase)
+            yield Line(environment=name, heading=heading, key=f"{kind}_{key}", label=label, cells=cells)
 
 
 def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:

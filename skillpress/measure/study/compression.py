@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -63,8 +63,7 @@ class Prediction:
     p: float | None = None
     """Two-sided, uncorrected."""
     gap_deviation: float | None = None
-    """The gap's deviation over the rows, in shares. Times the slope, it is the effect of one deviation of the
-    measure."""
+    """The gap's deviation in shares; times the slope, the effect of one deviation of the measure."""
 
 
 def gaps(probes: pl.DataFrame) -> pl.DataFrame:
@@ -90,11 +89,8 @@ def predict(benchmark: str, measure: str, rows: pl.DataFrame) -> Prediction:
     seeds = rows["seed"].to_dummies(drop_first=True).to_numpy()
     held = rows.select(*HELD).to_numpy()
     pair = rows["gap"].to_numpy(), rows[measure].to_numpy()
-    return Prediction(
-        benchmark=benchmark,
-        measure=measure,
-        runs=runs,
-        rows=rows.height,
+    return replace(
+        empty,
         partial=partial_correlation(*pair, held),
         within_seeds=partial_correlation(*pair, np.column_stack([held, seeds])),
         slope=slope,

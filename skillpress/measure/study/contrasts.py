@@ -41,8 +41,7 @@ class Finding:
     tasks: int = 0
     """Number of different tasks."""
     low: float | None = None
-    """Lower end of the 95% interval over seeds and tasks; None for fewer than two seeds, or if nothing
-    varies."""
+    """Lower end of the 95% interval over seeds and tasks; None below two seeds, or if nothing varies."""
     high: float | None = None
     p: float | None = None
     """Two-sided, uncorrected."""
@@ -57,11 +56,7 @@ class Finding:
 
 
 def measured(claim: Claim, pairs: Sequence[Pair], planned: int, margin: float) -> Finding:
-    """The difference and its interval, before correction and verdict.
-
-    Args:
-        pairs: the pairs in the record, by seed.
-    """
+    """The difference and its interval, before correction and verdict."""
     empty = Finding(claim=claim, planned=planned, margin=margin)
     if not pairs:
         return empty

@@ -17,9 +17,6 @@ def scores(won_at: pl.DataFrame, outcome: str, max_steps: int, votes: int) -> pl
 
     Args:
         won_at: ``task_id`` and ``won_at``, the list of the task's episodes, run by run and vote by vote.
-        outcome: one of the plan's outcomes.
-        max_steps: T.
-        votes: k, the episodes of a task in each run.
     """
     steps = pl.col("won_at").cast(pl.Int64)
     episodes = won_at.select("task_id", "won_at").with_row_index("row").explode("won_at")

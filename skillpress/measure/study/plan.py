@@ -191,15 +191,8 @@ def read_plan(folder: Path) -> Plan:
 
 
 def _claim(question: str, family: str, benchmark: str, contrast: Contrast, of_class: str = "") -> Claim:
-    return Claim(
-        question=question,
-        family=family,
-        benchmark=benchmark,
-        first=contrast.first,
-        second=contrast.second,
-        expect=contrast.expect,
-        of_class=of_class,
-    )
+    claimed = contrast.model_dump(include={"first", "second", "expect"})
+    return Claim(question=question, family=family, benchmark=benchmark, of_class=of_class, **claimed)
 
 
 def _benchmarks_of(contrast: Contrast, question: Question) -> list[str]:

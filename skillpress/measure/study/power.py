@@ -2,15 +2,12 @@
 
 If the differences of n seeds scatter with deviation s, a true difference d is found with probability P(|t'| >
 t_crit), where t' is noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n) / s (Cohen 1988,
-ch. 2). s comes from a pilot of few seeds and is itself uncertain: its upper 80% bound is s sqrt((k - 1) /
-chi2_0.2(k - 1)) for k pilot seeds (Browne 1995).
+ch. 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import sqrt
-from statistics import stdev
 
 LEVEL = 0.05
 MOST_SEEDS = 1000
@@ -25,17 +22,6 @@ def power(difference: float, deviation: float, seeds: int, level: float = LEVEL)
     return float(nct.sf(critical, seeds - 1, shift) + nct.cdf(-critical, seeds - 1, shift))
 
 
-def detectable(deviation: float, seeds: int, level: float = LEVEL, wanted: float = 0.8) -> float:
-    """The smallest difference that the test finds with probability ``wanted``."""
-    low, high = 0.0, deviation
-    while power(high, deviation, seeds, level) < wanted:
-        low, high = high, 2 * high
-    while high - low > 1e-4 * deviation:
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle, deviation, seeds, level) >= wanted else (middle, high)
-    return high
-
-
 def seeds_needed(difference: float, deviation: float, level: float = LEVEL, wanted: float = 0.8) -> int:
     """The fewest seeds that find the difference with probability ``wanted``.
 
@@ -46,11 +32,3 @@ def seeds_needed(difference: float, deviation: float, level: float = LEVEL, want
         if power(difference, deviation, seeds, level) >= wanted:
             return seeds
     raise ValueError(f"a difference of {difference} with deviation {deviation} needs over {MOST_SEEDS} seeds")
-
-
-def upper_deviation(differences: Sequence[float], confidence: float = 0.8) -> float:
-    """The upper bound of the deviation of a pilot's differences, given its few seeds."""
-    from scipy.stats import chi2
-
-    degrees = len(differences) - 1
-    return stdev(differences) * sqrt(degrees / float(chi2.ppf(1 - confidence, degrees)))

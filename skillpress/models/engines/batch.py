@@ -29,8 +29,7 @@ class BatchEngine(ABC):
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Return one completion per prompt, without weight spans. With exact seeds, row i depends only on
-        ``prompts[i]`` and ``seeds[i]``."""
+        """One completion per prompt, without weight spans; exact seeds: row i depends on its inputs alone."""
 
     @abstractmethod
     def update_weights(self, weights: StateDict, version: int) -> None:

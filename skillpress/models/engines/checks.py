@@ -21,15 +21,7 @@ class EngineError(RuntimeError):
 
 
 def refuse_multimodal(model: PreTrainedModel, engine: str) -> None:
-    """Refuse a model that is not text-only: vLLM names its weights differently, and asks for its image
-    processor.
-
-    Args:
-        engine: the engine's name in params.yaml.
-
-    Raises:
-        UserError: the model's configuration has parts.
-    """
+    """Raise ``UserError`` for a multimodal model, whose weights vLLM names differently."""
     if model.config.get_text_config() is not model.config:
         raise UserError(
             f"engine.name: {engine} takes models of text alone, and {type(model).__name__} is multimodal; "

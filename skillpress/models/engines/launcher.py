@@ -15,8 +15,7 @@ import threading
 LAUNCHER = "SKILLPRESS_LAUNCHER"
 """Environment variable with the pid of the process that started the server."""
 SCRATCH = "SKILLPRESS_SCRATCH"
-"""Environment variable with the folder of the server's sockets and other temporary files. The launcher
-creates it."""
+"""Environment variable with the folder, made by the launcher, of the server's sockets and temporary files."""
 
 
 def end_with_launcher() -> None:

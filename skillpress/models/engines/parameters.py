@@ -71,11 +71,9 @@ class EngineParameters(Section):
     most_processes: ClassVar[int | None] = None
     """Maximum number of training processes that may each make one; None for any number."""
     shared: ClassVar[bool] = False
-    """Whether the sampler is outside this process and serves all processes, with one set of weights at a
-    time. If policies are only played, one process then sends all requests."""
+    """Whether one sampler outside, with one set of weights, serves all; one process then plays."""
     plays_beside_updates: ClassVar[bool] = False
-    """Whether the engine can sample in its own thread while the learner updates, keeping its memory
-    (``training.lag`` 1)."""
+    """Whether it can sample in its own thread while the learner updates (``training.lag`` 1)."""
     sleeps: ClassVar[bool] = False
     """Whether it holds all its memory all the time, except that it releases a GPU's memory while the learner
     updates. Otherwise it holds weights all the time, and keys and values only while it samples."""

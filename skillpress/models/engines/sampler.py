@@ -20,8 +20,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 """SplitMix64's shifts and factors."""
 NOISE_VALUES = 1 << 18
-"""Number of noise values in memory at a time: large enough for a GPU, small enough for a processor's
-cache."""
+"""Noise values in memory at a time: enough for a GPU, few enough for a processor's cache."""
 
 
 def draw(

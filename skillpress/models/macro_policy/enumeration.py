@@ -75,8 +75,7 @@ class Enumeration:
     cut: float = 1e-4
     """Branches with a lower probability are not followed."""
     budget: int | None = None
-    """Maximum number of tokens in all forward passes of a call together; None for no limit. The likeliest
-    prefixes of each length are followed as far as it lasts."""
+    """Tokens of all passes of a call; the likeliest prefixes of each length come first. None: no limit."""
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[TokenIds]) -> list[MacroPolicy]:
@@ -98,8 +97,7 @@ class Enumeration:
     def _affordable(
         self, prefixes: list[_Prefix], prompts: Sequence[TokenIds], left: float, trees: Sequence[_Tree]
     ) -> tuple[list[_Prefix], float]:
-        """Return (the likeliest prefixes that fit into the remaining tokens, the tokens that then remain).
-        The mass of the other prefixes counts as left out."""
+        """(the likeliest prefixes that fit, the tokens that then remain); others count as left out."""
         lengths = [len(prompts[prefix.state]) + len(prefix.tokens) for prefix in prefixes]
         if sum(lengths) <= left:
             return prefixes, left - sum(lengths)

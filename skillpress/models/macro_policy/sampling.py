@@ -26,8 +26,7 @@ class SampledMacroPolicy:
     """pi(. | X) of one state, estimated from samples."""
 
     counts: Mapping[str, int]
-    """Maps actions to the number of responses that expressed them. The empty text means responses
-    without an action."""
+    """Action to the number of responses that expressed it; the empty text if they have no action."""
 
     @property
     def samples(self) -> int:
@@ -68,11 +67,7 @@ def sample_actions(
     samples: int,
     seed: int,
 ) -> list[SampledMacroPolicy]:
-    """Sample ``samples`` responses of an engine to each prompt and parse them. The engine must have no other
-    open requests.
-
-    Args:
-        read: Parser(Decode(v)): maps a response to its action.
+    """Read ``samples`` responses to each prompt as actions; the engine must have no other open requests.
 
     Raises:
         ValueError: ``samples`` is less than 1.

@@ -36,15 +36,7 @@ RESPONSES = (3, 1, 5, 2)
 
 
 def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: int = PASS_TOKENS) -> None:
-    """Refuse a model whose responses the scorer gets wrong.
-
-    Args:
-        model: in the mode in which it is trained.
-        token_limit: maximum number of tokens in one pass of the scorer.
-
-    Raises:
-        PolicyError: log-probabilities differ by more than rounding.
-    """
+    """Raise ``PolicyError`` if the scorer, for a model as it is trained, is off by more than rounding."""
     kind = type(model).__name__
     dtype = next(model.parameters()).dtype
     type_name = str(dtype).removeprefix("torch.")
@@ -60,14 +52,7 @@ def check_agreement(model: PreTrainedModel, pairs: Sequence[Pair], token_limit: 
 
 
 def check_family(model: PreTrainedModel) -> None:
-    """Refuse a model of a family that the scorer gets wrong, whatever the type of its weights.
-
-    The comparison is made in float32, in which rounding hides nothing. Models of other types are copied for
-    it.
-
-    Raises:
-        PolicyError: as for :func:`check_agreement`.
-    """
+    """Refuse a family that the scorer gets wrong, compared in float32, in which rounding hides nothing."""
     if next(model.parameters()).dtype != torch.float32:
         model = copy_model(model).float()
     check_agreement(model, example_pairs(model))

@@ -63,11 +63,7 @@ class Pairs:
         return len(self.rows)
 
     def select(self, wanted: NDArray[np.int64]) -> Pairs:
-        """The pairs in these rows, in this order.
-
-        A later pair of a chain extends every earlier one, whatever was between them, so such pairs are not
-        compared again.
-        """
+        """The pairs in these rows; within a chain each extends all earlier ones, so none is compared."""
         rows = tuple(self.rows[row] for row in wanted)
         chain = np.cumsum(~self.goes_on)[wanted]
         found = np.zeros(len(rows), np.bool_)
@@ -78,8 +74,7 @@ class Pairs:
 
     @cached_property
     def chains(self) -> list[range]:
-        """Rows of neighbours that extend one another, in order. A pair that extends no other begins a
-        chain."""
+        """Rows of neighbours that extend one another. A pair that extends no other begins a chain."""
         edges = [*np.flatnonzero(~self.goes_on).tolist(), len(self.rows)]
         return [range(first, last) for first, last in pairwise(edges)]
 

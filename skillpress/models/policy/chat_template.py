@@ -26,6 +26,7 @@ from transformers import PreTrainedTokenizerFast
 
 from skillpress.core.errors import PolicyError
 from skillpress.core.markup import opened_thought
+from skillpress.play.programs.requests import UnshownConversationError
 
 QUESTION = "How much is 6 times 7?\nAnswer with a number."
 """A message that is rendered to see how the template writes it."""
@@ -34,8 +35,7 @@ TOOL = "look_up_the_answer"
 ANSWER = "(any response)"
 """The response that is rendered for the same reason."""
 DAY = datetime(2024, 7, 26)
-"""The date given to templates that write today's date. Llama's templates write it if they get no other
-date."""
+"""The date for templates that write today's. Llama's templates write this one by default."""
 WRONG = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """Exceptions raised by a template that cannot be rendered. Like any program, it may divide by zero."""
 
@@ -58,11 +58,7 @@ class ChatTemplate:
         return opened_thought(self.prompt(QUESTION).rpartition(QUESTION)[2])
 
     def after_response(self, turn: str) -> str:
-        """The text between a response and the next one, which contains a turn of the user.
-
-        Raises:
-            PolicyError: the template does not show the response, so no prompt can extend it.
-        """
+        """The text between a response and the next; ``PolicyError`` if the template has none."""
         reason = "does not show earlier responses"
         try:
             text = self._rendered([("user", QUESTION), ("assistant", ANSWER), ("user", turn)], asks=True)
@@ -102,7 +98,8 @@ class ChatTemplate:
         """A prompt that asks for the next message of a conversation.
 
         Raises:
-            PolicyError: the template cannot show it, or does not show its tools.
+            UnshownConversationError: the template cannot show it.
+            PolicyError: the template shows no tools, and there are some.
         """
         shown = [self._in_its_form(message) for message in messages]
         if tools and not self._shows_tools:
@@ -113,7 +110,7 @@ class ChatTemplate:
         try:
             return self._applied(shown, tools, asks=True)
         except WRONG as error:
-            raise PolicyError(
+            raise UnshownConversationError(
                 f"{self.tokenizer.name_or_path}: its chat template cannot show this conversation "
                 f"(roles {', '.join(str(message['role']) for message in messages)}): {error}"
             ) from error
@@ -134,8 +131,7 @@ class ChatTemplate:
             return False
 
     def _rendered(self, turns: list[tuple[str, str]], asks: bool) -> str:
-        """The turns as the template writes them. With ``asks``, the beginning of the model's next turn
-        follows."""
+        """The turns as the template writes them, with the beginning of the model's turn if ``asks``."""
         return self._applied(
             [self._in_its_form({"role": role, "content": text}) for role, text in turns], (), asks
         )
@@ -158,11 +154,7 @@ class ChatTemplate:
 
 
 def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
-    """The tokenizer's template; None if it has none.
-
-    Raises:
-        PolicyError: it cannot be rendered, or drops the user's text.
-    """
+    """The tokenizer's template or None; ``PolicyError`` if it fails, or drops the user's text."""
     if not tokenizer.chat_template:
         return None
     named = tokenizer.chat_template
@@ -176,8 +168,7 @@ def chat_template(tokenizer: PreTrainedTokenizerFast) -> ChatTemplate | None:
 
 @lru_cache(maxsize=4)
 def _readable(tokenizer: PreTrainedTokenizerFast, source: str) -> ChatTemplate:
-    """The template in the content form that it shows. ``source`` makes the cache notice a replaced
-    template."""
+    """The template in the form that shows content. ``source`` makes the cache notice a new one."""
     reason = "its chat template drops what the user says, as text and as a list of parts"
     for in_parts in (False, True):
         template = ChatTemplate(tokenizer, in_parts)

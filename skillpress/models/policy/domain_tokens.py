@@ -60,8 +60,7 @@ def _pieces(tokenizer: PreTrainedTokenizerFast, text: str) -> tuple[int, ...]:
 
 
 def _weights_by_token(policy: Policy) -> list[torch.Tensor]:
-    """All weights with a row per token: the input embeddings, and the output embeddings and their bias if
-    they are separate."""
+    """All weights with a row per token: input embeddings, and output embeddings and bias if separate."""
     found = [policy.model.get_input_embeddings().weight]
     head = policy.model.get_output_embeddings()
     if head is not None:

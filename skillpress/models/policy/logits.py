@@ -12,8 +12,7 @@ import torch
 from transformers import PretrainedConfig
 
 FACTORS = {"logit_scale": 1, "logits_scaling": -1}
-"""Maps configuration attributes to the power with which they are applied: Cohere multiplies, Granite
-divides."""
+"""Configuration attribute to the power with which it applies: Cohere multiplies, Granite divides."""
 
 SOFT_CAP = "final_logit_softcapping"
 """Configuration attribute with the c of c tanh(logits / c), in Gemma."""

@@ -14,8 +14,7 @@ from skillpress.core.errors import PolicyError
 from skillpress.core.storage import read_json
 
 FOR_PROCESSORS = ("chat_template.json", "processor_config.json")
-"""Files in which multimodal models keep their chat template. transformers reads it from there only for
-processors."""
+"""Files with the chat template of multimodal models, which transformers reads only for processors."""
 NAMING_ENDS = ("config.json", "generation_config.json")
 
 
@@ -38,12 +37,7 @@ def refuse_other_files(source: str | Path) -> None:
 
 
 def named_ends(source: str | Path) -> frozenset[int]:
-    """The tokens that the configurations name as ends of responses, without the defaults of the model's
-    class.
-
-    Raises:
-        StorageError: such a file is damaged; transformers would use defaults for generation_config.json.
-    """
+    """The ends that the configurations name, without class defaults; ``StorageError`` for damaged files."""
     said = [read_json(path) for path in (_file(source, name) for name in NAMING_ENDS) if path]
     parts = [part for each in said if isinstance(each, dict) for part in (each, each.get("text_config"))]
     return frozenset(

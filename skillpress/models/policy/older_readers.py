@@ -26,8 +26,7 @@ from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel
 from skillpress.core.storage import read_json, write_json
 
 BASE_BY_LAYER = {"full_attention": "rope_theta", "sliding_attention": "rope_local_base_freq"}
-"""Maps kinds of layers to transformers 4's name for the base of their rotary embeddings, in families with two
-bases."""
+"""Kind of layer to transformers 4's name for its rotary base, in families with two bases."""
 BESIDE_SCALING = ("rope_theta", "partial_rotary_factor")
 """Settings that transformers 4 keeps outside ``rope_scaling``."""
 

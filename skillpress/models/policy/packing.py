@@ -19,36 +19,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import nn
 from transformers import PreTrainedModel
 
-from skillpress.models.policy.scoring import Responses
-from skillpress.models.policy.token_scores import TokenScores
+from skillpress.models.policy.scoring import Responses, Scorer
 
 
-class PackedScorer(nn.Module):
-    """A model as a function from responses to their tokens' log-probabilities."""
+class PackedScorer(Scorer):
+    """Computes whole sequences."""
 
     name: ClassVar[str] = "packed"
     shares_prompts: ClassVar[bool] = False
 
     def __init__(self, model: PreTrainedModel) -> None:
-        super().__init__()
-        self.model = model
-        self.scores = TokenScores(model)
+        super().__init__(model)
         self._one_row = needs_one_row(model)
 
-    def forward(
-        self, responses: Responses, temperature: float, whole: bool = False
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Score responses; see ``ResponseScorer.forward``."""
-        scored: tuple[torch.Tensor, torch.Tensor] = self.scores(
-            self.hidden(responses), responses.targets, temperature, whole
-        )
-        return scored
-
     def hidden(self, responses: Responses) -> torch.Tensor:
-        """[tokens, width] the final hidden states that predict the response tokens."""
         packed = PackedSequences.of(responses, self._one_row)
         output = self.model.base_model(
             input_ids=packed.tokens, position_ids=packed.positions, use_cache=False

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.policy.chains import Pair, Pairs
-from skillpress.models.policy.scorers import Scorer
-from skillpress.models.policy.scoring import pack_responses
+from skillpress.models.policy.scoring import Scorer, pack_responses
 
 FAN_OUT = 4
 """The most tokens of keys and values that a pass may fan out to its responses, per token of its limit."""
@@ -36,8 +35,7 @@ class _Sequence:
 
     @property
     def octave(self) -> int:
-        """A class of widths for sequences of several pairs; widths of one octave differ by less than a factor
-        of two."""
+        """A class of widths, which differ by less than a factor of two, for sequences of several pairs."""
         return self.width.bit_length() if len(self.rows) > 1 else 0
 
 

@@ -113,16 +113,12 @@ class Policy:
         ]
 
     def encode_response(self, response: str) -> TokenIds:
-        """Token ids of a complete response as the model should write it: without what its prompt has opened,
-        and closed by a stop token unless it ends with one already."""
+        """Token ids of a complete response, without what its prompt has opened, closed by a stop token."""
         ids = self.encode_beginning(response)
         return ids if ids and ids[-1] in self.stop_token_ids else (*ids, self._closing_id)
 
     def encode_beginning(self, text: str) -> TokenIds:
-        """Token ids of the beginning of a response, without what its prompt has opened.
-
-        If the prompt has opened a thought and the response has none, the thought is closed first.
-        """
+        """Token ids of a response's beginning; a thought that the prompt has opened is closed first."""
         opening = self._opening
         if opening and text.startswith(THOUGHT):
             text = text.removeprefix(opening).removeprefix(THOUGHT)
@@ -150,8 +146,7 @@ class Policy:
         return [tuple(row.ids) for row in encoded]
 
     def _unless_closed(self, context: TokenIds, between: TokenIds) -> TokenIds:
-        """The tokens that follow the response, without the stop token if the response already ends with
-        one."""
+        """The tokens that follow the response, without the stop token if it already ends with one."""
         if context[-1] not in self.stop_token_ids:
             return between
         stop = next((place for place, token in enumerate(between) if token in self.stop_token_ids), -1)
@@ -183,19 +178,14 @@ class Policy:
 
     @property
     def _closing_id(self) -> int:
-        """The stop token that closes a complete response: the chat template's, else the tokenizer's, else the
-        first."""
+        """The stop token of a complete response: the chat template's, the tokenizer's, or the first."""
         chat, stop = self._chat, self.stop_token_ids
         named = (chat.turn_end if chat else None, self.tokenizer.eos_token_id)
         return next((token for token in named if isinstance(token, int) and token in stop), min(stop))
 
 
 def load_policy(source: str | Path, dtype: str = "float32") -> Policy:
-    """Load a model folder (or a name on the Hugging Face hub, if one is reachable).
-
-    Args:
-        source: the folder or name.
-        dtype: ``float32`` or ``bfloat16``, the type of the weights in memory.
+    """Load a model folder, or a name on the Hugging Face hub, with weights of ``float32`` or ``bfloat16``.
 
     Raises:
         PolicyError: there is no model or only an adapter, a part of its weights is missing, its tokenizer
@@ -271,8 +261,7 @@ class SavedPart(Protocol):
 
 
 ADAPTER = "adapter"
-"""The folder of a LoRA adapter within a model folder. The model's weights already include the adapter's
-changes."""
+"""The folder of a LoRA adapter in a model folder, whose weights already include its changes."""
 
 
 def save_policy(
@@ -340,12 +329,7 @@ def _check(policy: Policy, source: str | Path) -> None:
 
 
 def _check_weights(report: Mapping[str, Any], model: str, source: str | Path) -> None:
-    """Refuse a model some of whose weights would be initialized at random.
-
-    Args:
-        report: transformers' report on the loading.
-        model: the model's class.
-    """
+    """Refuse a model some of whose weights would be random, by transformers' report on the loading."""
     missing, reshaped = report["missing_keys"], {name for name, *_ in report["mismatched_keys"]}
     for names, what in ((missing, "no weights"), (reshaped, "weights of another shape")):
         if names:

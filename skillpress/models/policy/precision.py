@@ -18,15 +18,7 @@ from skillpress.core.errors import PolicyError
 
 
 def require_masters(dtype: torch.dtype, name: str, configuration: Mapping[str, Any]) -> None:
-    """Refuse a DeepSpeed configuration that trains weights of this type without float32 masters.
-
-    Args:
-        dtype: type of the policy's weights.
-        name: the configuration's name in ``infra/deepspeed``.
-
-    Raises:
-        PolicyError: the weights are not float32 and the configuration keeps no masters.
-    """
+    """Raise ``PolicyError`` if a DeepSpeed configuration keeps no float32 masters and weights need them."""
     bf16 = configuration.get("bf16", {})
     kept = bf16.get("enabled", False) and not bf16.get("bf16_master_weights_and_grads", False)
     if dtype != torch.float32 and not kept:

@@ -20,11 +20,7 @@ _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def load_pretrained(name: str, dtype: str) -> Policy:
-    """Load the model with this name, folder, or hub repository.
-
-    Raises:
-        PolicyError: it cannot be loaded; for ``smollm2-135m``, the package is missing.
-    """
+    """Load a model by name, folder or hub repository; ``PolicyError`` if that cannot be done."""
     return _smollm2(dtype) if name == SMOLLM2 else load_policy(name, dtype)
 
 

@@ -15,9 +15,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from skillpress.core.errors import PolicyError
 from skillpress.models.policy.packing import PackedScorer
-from skillpress.models.policy.scoring import ResponseScorer
-
-Scorer = ResponseScorer | PackedScorer
+from skillpress.models.policy.scoring import ResponseScorer, Scorer
 
 MASKING_KERNELS = {"eager", "sdpa"}
 """Attention implementations for which the cached scorer's masks are correct."""

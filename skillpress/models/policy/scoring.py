@@ -9,6 +9,7 @@ model's work, so they are computed only where a response token is predicted.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -47,8 +48,7 @@ class Responses:
     targets: torch.Tensor
     """[tokens] the response tokens, response by response."""
     first: torch.Tensor
-    """[responses] position of each response's first token in ``targets``; it is predicted from the whole
-    prompt."""
+    """[responses] place in ``targets`` of each first token, which the whole prompt predicts."""
 
     @property
     def size(self) -> int:
@@ -66,10 +66,7 @@ class Responses:
 
 
 def pack_responses(pairs: Sequence[Pair] | Pairs, device: torch.device | str = "cpu") -> Responses:
-    """(prompt, response) pairs as one padded batch with every different prompt once.
-
-    A pair whose prompt extends the previous pair belongs to the same sequence.
-    """
+    """Pairs as one padded batch with every prompt once; one that extends the last joins its sequence."""
     known = Pairs.of(pairs)
     firsts = [known.rows[chain.start][0] for chain in known.chains]
     place = {prompt: index for index, prompt in enumerate(dict.fromkeys(firsts))}
@@ -110,11 +107,11 @@ def _pad(rows: Sequence[TokenIds]) -> NDArray[np.int64]:
     return padded
 
 
-class ResponseScorer(nn.Module):
+class Scorer(nn.Module):
     """A model as a function from responses to their tokens' log-probabilities."""
 
-    name: ClassVar[str] = "cached"
-    shares_prompts: ClassVar[bool] = True
+    name: ClassVar[str]
+    shares_prompts: ClassVar[bool]
     """Whether a shared prompt's tokens are computed once for all its responses."""
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -136,19 +133,29 @@ class ResponseScorer(nn.Module):
             entropies carry no gradient.
 
         Raises:
-            PolicyError: the model has gradient checkpointing on.
+            PolicyError: as for :meth:`hidden`.
         """
         scored: tuple[torch.Tensor, torch.Tensor] = self.scores(
             self.hidden(responses), responses.targets, temperature, whole
         )
         return scored
 
+    @abstractmethod
     def hidden(self, responses: Responses) -> torch.Tensor:
         """[tokens, width] the final hidden states that predict the response tokens.
 
         Raises:
-            PolicyError: the model has gradient checkpointing on.
+            PolicyError: the model has gradient checkpointing on, and this scorer does not work with it.
         """
+
+
+class ResponseScorer(Scorer):
+    """Computes every different prompt once."""
+
+    name: ClassVar[str] = "cached"
+    shares_prompts: ClassVar[bool] = True
+
+    def hidden(self, responses: Responses) -> torch.Tensor:
         if self.model.is_gradient_checkpointing:
             raise PolicyError(
                 f"policy.model: {type(self.model).__name__} has gradient checkpointing on, which drops the "
@@ -158,8 +165,7 @@ class ResponseScorer(nn.Module):
         return self._everywhere(responses)[responses.predicting]
 
     def _everywhere(self, responses: Responses) -> torch.Tensor:
-        """Final hidden states: those at the end of each sequence's prompt, then those of all
-        continuation tokens, [sequences + sequences x width, hidden]."""
+        """[sequences + sequences x width, hidden] final states: of prompts' ends, then of continuations."""
         backbone = self.model.base_model
         continued = responses.continuations.shape[1] > 0
         cache = DynamicCache(config=self.model.config) if continued else None
@@ -176,15 +182,10 @@ class ResponseScorer(nn.Module):
             return first
         cache.batch_select_indices(responses.owner)
         columns = torch.arange(responses.continuations.shape[1], device=responses.prompts.device)
+        following = torch.ones_like(responses.continuations, dtype=torch.bool)
         output = backbone(
             input_ids=responses.continuations,
-            attention_mask=torch.cat(
-                [
-                    prompts.visible[responses.owner],
-                    torch.ones_like(responses.continuations, dtype=torch.bool),
-                ],
-                1,
-            ),
+            attention_mask=torch.cat([prompts.visible[responses.owner], following], 1),
             position_ids=responses.prompt_lengths[responses.owner][:, None] + columns,
             past_key_values=cache,
             use_cache=True,
@@ -209,10 +210,7 @@ class _Prompts:
 
     @classmethod
     def of(cls, responses: Responses, on_the_left: bool) -> _Prompts:
-        """The prompts, padded on the right, where causality hides the padding, or on the left.
-
-        A sliding window counts columns, so it needs a prompt's end next to its continuation.
-        """
+        """Padded on the right, hidden by causality, or on the left, as a sliding window needs."""
         tokens, lengths = responses.prompts, responses.prompt_lengths[:, None]
         width = tokens.shape[1]
         columns = torch.arange(width, device=tokens.device)

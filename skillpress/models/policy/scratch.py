@@ -59,10 +59,7 @@ def build_scratch_policy(
 
 
 def word_tokenizer(words: tuple[str, ...], end: str | None = None) -> PreTrainedTokenizerFast:
-    """A tokenizer with one token per word; words are separated by spaces.
-
-    ``end`` is a word that closes responses and is not part of their text.
-    """
+    """A tokenizer of words between spaces; ``end`` closes responses and is not part of their text."""
     vocabulary = {word: index for index, word in enumerate((PAD, UNKNOWN, *words))}
     backend = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))
     backend.pre_tokenizer = WhitespaceSplit()

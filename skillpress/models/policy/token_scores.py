@@ -31,11 +31,7 @@ class TokenScores(nn.Module):
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Take the model's output embeddings.
-
-        If they are more than a matrix and a bias (such as with LoRA), they are called as they are, and then
-        all logits exist at once.
-        """
+        """Take the output embeddings; any but a matrix and a bias (LoRA) need all logits at once."""
         super().__init__()
         self._config: PretrainedConfig = model.config
         head = model.get_output_embeddings()

@@ -41,18 +41,15 @@ PARAMETERS = "params.yaml"
 
 
 def rollout_source(home: Path, rollouts: Path, name: str) -> SourceFiles:
-    """A rollout file of an experiment, with its tasks, its skill rules and its policy's tokenizer.
-
-    Raises:
-        StorageError: the tasks or the parameters are damaged.
-    """
-    policy = home / BASE_POLICY
+    """A rollout file with its tasks, skill rules and tokenizer; ``StorageError`` if those are damaged."""
+    policy, params = home / BASE_POLICY, home / PARAMETERS
+    there = params.is_file()
     trained = rollouts.absolute() == (home / TRAINING_ROLLOUTS).absolute()
     return SourceFiles(
         name=name,
         rollouts=rollouts,
         tasks=experiment_tasks(home),
-        projection=_projection(home / PARAMETERS),
+        projection=stated_projection(read_yaml(params).get("environment"), params) if there else None,
         tokenizer=policy if (policy / TOKENIZER).is_file() else None,
         advantages=home / TRAINING_ADVANTAGES if trained else None,
     )
@@ -77,28 +74,14 @@ def stated_projection(section: Any, source: Path) -> Projection | None:
         raise StorageError(f"{source}: environment: {error}") from error
 
 
-def _projection(parameters: Path) -> Projection | None:
-    if not parameters.is_file():
-        return None
-    return stated_projection(read_yaml(parameters).get("environment"), parameters)
-
-
 def experiment_tasks(home: Path) -> dict[str, Task]:
-    """The tasks of all existing splits, by id.
-
-    Raises:
-        StorageError: a file is damaged.
-    """
+    """The tasks of all existing splits, by id; ``StorageError`` if a file is damaged."""
     files = [home / split_file(split) for split in (UNSEEN, *SPLITS)]
     return {task.task_id: task for file in files if file.is_file() for task in read_tasks(file)}
 
 
 def known_phrases(home: Path) -> KnownPhrases:
-    """The phrases of an experiment's dictionaries; empty if its stages have not run.
-
-    Raises:
-        StorageError: a file is damaged.
-    """
+    """The phrases of an experiment's dictionaries, if any; ``StorageError`` for a damaged file."""
     dictionary, history = home / DICTIONARY, home / HISTORY
     return KnownPhrases(
         dictionary=load_fitted(dictionary) if dictionary.is_file() else None,

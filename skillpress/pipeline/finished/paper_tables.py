@@ -10,14 +10,12 @@ tables.csv and tables.html.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from skillpress.core.arguments import Parser
-from skillpress.core.errors import UserError
 from skillpress.core.storage import write_text
 from skillpress.environments import bundle
 from skillpress.experiment.params import Params
@@ -27,18 +25,13 @@ from skillpress.measure.paper.layout import Line, PaperTable, paper_tables
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.measure.paper.phrases import fit_each, membership_lines, phrase_lines
 from skillpress.measure.paper.text import csv_text, markdown
-from skillpress.pipeline import exit_codes
 from skillpress.pipeline.files import RESULTS, TRAINED
 from skillpress.pipeline.finished.run import BASELINES, FinishedRun, RunsError, check_runs, read_run
 from skillpress.show.report.paper_page import render_paper_page
 
 
 def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
-    """The tables that get rows from the runs' environments; tables of dictionaries come last.
-
-    Raises:
-        RunsError: the runs do not fit in one table.
-    """
+    """The tables that get rows from these runs, or ``RunsError``; tables of dictionaries come last."""
     check_runs(runs)
     of_environment: dict[str, list[FinishedRun]] = {}
     for run in runs:
@@ -54,7 +47,7 @@ def tables_of(runs: Sequence[FinishedRun]) -> list[PaperTable]:
             continue
         fitted = fit_each(environments[name], of_methods[name], group[0].params.skills.max_phrase_length)
         phrases += phrase_lines(name, figures[name].panels[0].heading, fitted, of_methods[name])
-        named += membership_lines(name, figures[name].named_phrases, fitted, of_methods[name])
+        named += membership_lines(name, tuple(figures[name].named_skills), fitted, of_methods[name])
     dictionaries = ((10, phrases), (11, named))
     return [*tables, *(PaperTable(number, tuple(lines)) for number, lines in dictionaries if lines)]
 
@@ -131,18 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument("--out", type=Path, default=RESULTS / "paper", help="folder to write to")
     chosen = parser.parse_args(arguments)
-    try:
-        runs = [read_run(folder) for folder in chosen.runs]
-        tables, notes = tables_of(runs), notes_on(runs)
-        write_text(chosen.out / "tables.md", markdown(tables, notes))
-        write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
-        write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
-    except UserError as error:
-        exit_codes.say(f"paper_tables: {error}")
-        return exit_codes.USER_ERROR
-    print(f"paper_tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
+    runs = [read_run(folder) for folder in chosen.runs]
+    tables, notes = tables_of(runs), notes_on(runs)
+    write_text(chosen.out / "tables.md", markdown(tables, notes))
+    write_text(chosen.out / "tables.csv", csv_text(tables, runs[0].checkpoint.rule))
+    write_text(chosen.out / "tables.html", render_paper_page(tables, notes))
+    print(f"tables: {len(tables)} tables of {len(runs)} runs in {chosen.out}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

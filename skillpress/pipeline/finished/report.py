@@ -1,4 +1,5 @@
-"""The contents of a finished experiment's report, read from the files that its stages wrote."""
+"""The contents of a finished experiment's report, read from the files that its stages wrote. Its example is
+one task, as it was won before training and after."""
 
 from __future__ import annotations
 
@@ -6,18 +7,40 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+import polars as pl
+
+from skillpress.core.rollout_files import iterate_rollouts
+from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments import bundle
+from skillpress.environments.bundle import Projection
 from skillpress.measure.analysis.mdl_report import read_phrases
+from skillpress.measure.evaluation import EvaluationSteps
+from skillpress.measure.evaluation.episodes import episode_table
 from skillpress.measure.paper import environment_figures
 from skillpress.measure.paper.correspondence import correspondences
-from skillpress.pipeline.files import DICTIONARY, HISTORY, PHRASES, RESULTS, TRAINED
-from skillpress.pipeline.finished.effect import ADVICE, Effect, effect
-from skillpress.pipeline.finished.examples import examples
+from skillpress.pipeline.files import (
+    DICTIONARY,
+    EVALUATION_ROLLOUTS,
+    HISTORY,
+    PHRASES,
+    RESULTS,
+    START,
+    TRAINED,
+)
 from skillpress.pipeline.finished.paper_tables import tables_or_reason
-from skillpress.pipeline.finished.results import comparisons, curves, policy_results, scaling
+from skillpress.pipeline.finished.results import (
+    ADVICE,
+    Effect,
+    comparisons,
+    curves,
+    effect,
+    policy_results,
+    scaling,
+)
 from skillpress.pipeline.finished.run import FinishedRun
 from skillpress.pipeline.revision import revision
-from skillpress.show.report.data import ReportData
-from skillpress.skills.dictionary import load_fitted
+from skillpress.show.report.data import Example, ExampleStep, ReportData
+from skillpress.skills.dictionary import SkillDictionary, load_fitted
 from skillpress.skills.history import read_history
 
 LIBRARIES = ("skillpress", "torch", "transformers", "deepspeed", "polars", "numpy")
@@ -26,14 +49,7 @@ BENCHMARK = Path("benchmarks/results/dictionary.json")
 
 
 def report_data(run: FinishedRun, episodes_page: str) -> ReportData:
-    """The report of the experiment in the working directory.
-
-    Args:
-        episodes_page: name of the page with a sample of its episodes, beside the report.
-
-    Raises:
-        StorageError: a file of the experiment is missing or damaged.
-    """
+    """The report of the experiment here, or ``StorageError``; ``episodes_page`` is the page beside it."""
     dictionary = load_fitted(DICTIONARY)
     tables, notes = tables_or_reason([run])
     compared = comparisons(RESULTS)
@@ -67,3 +83,66 @@ def verdict(change: Effect) -> str:
     """The report's first sentences."""
     said = change.sentence
     return f"{said[0].upper()}{said[1:]}. In brackets: the 95% interval over tasks, for these two policies."
+
+
+READABLE = 12
+"""The most steps of an episode that is shown as an example."""
+
+
+def examples(run: FinishedRun, dictionary: SkillDictionary | None) -> list[Example]:
+    """One task, as it was won before training and after, cut into phrases.
+
+    The choice is among the tasks that both policies won in at most ``READABLE`` steps: the one on which
+    training saved the most steps (the first by id among equals). The list is empty if there is no such task.
+    """
+    before, after = (shortest_wins(run.unchecked_steps(policy)) for policy in (START, TRAINED))
+    saved = pl.col("length") - pl.col("length_after")
+    both = before.join(after, on="task_id", suffix="_after").sort(-saved, "task_id")
+    if not both.height:
+        return []
+    chosen = both.row(0, named=True)
+    task = next(task for task in run.tasks if task.task_id == chosen["task_id"])
+    environment = bundle(run.environment)
+    words, _ = environment.make(run.params.environment).reset(task)
+    return [
+        example(
+            title,
+            f"Task {task.task_id}. {words}",
+            projection=environment.projection_of(run.params.environment),
+            task=task,
+            trajectory=played(policy, task, chosen[f"run{after}"], chosen[f"rollout_index{after}"]),
+            dictionary=dictionary,
+        )
+        for title, policy, after in (("Before training", START, ""), ("After training", TRAINED, "_after"))
+    ]
+
+
+def shortest_wins(steps: EvaluationSteps) -> pl.DataFrame:
+    """A row per won task: its shortest win (the first among equals), if that is short enough to read."""
+    wins = episode_table(steps).filter("won", pl.col("length") <= READABLE)
+    return wins.sort("length", maintain_order=True).unique("task_id", keep="first")
+
+
+def played(policy: str, task: Task, run: int, rollout: int) -> Trajectory:
+    """One episode of the evaluation, without tokens."""
+    wanted = {"policy": policy, "task_id": task.task_id, "run": run, "rollout_index": rollout}
+    this = pl.all_horizontal(pl.col(name) == value for name, value in wanted.items())
+    (trajectory,) = iterate_rollouts(EVALUATION_ROLLOUTS, this, tokens=False)
+    return trajectory
+
+
+def example(
+    title: str,
+    told: str,
+    projection: Projection,
+    task: Task,
+    trajectory: Trajectory,
+    dictionary: SkillDictionary | None,
+) -> Example:
+    """A trajectory in the form that the report shows."""
+    labels = projection(task, trajectory)
+    steps = [
+        ExampleStep(step.action, label, step.invalid is not None)
+        for step, label in zip(trajectory.steps, labels, strict=True)
+    ]
+    return Example.of(f"{title} ({len(steps)} steps)", told, steps, dictionary)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from skillpress.core.errors import UserError
+from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import scan_rollouts
+from skillpress.core.storage import read_json
 from skillpress.core.task_files import read_tasks
 from skillpress.core.trajectory import Task
 from skillpress.experiment.params import Params, load_params
@@ -25,13 +27,11 @@ from skillpress.pipeline.files import (
     EXPLORER,
     HISTORY,
     LIBRARY,
-    POLICIES,
     RESULTS,
     START,
     TRAINED,
     split_file,
 )
-from skillpress.pipeline.finished.evaluation_file import checkpoint
 from skillpress.skills.history import read_history
 from skillpress.skills.library.library import SkillLibrary, read_library
 
@@ -71,67 +71,42 @@ class FinishedRun:
         return self.folder / RESULTS
 
     @property
-    def policies(self) -> tuple[str, ...]:
-        """The evaluated policies, in the order of the tables."""
-        return POLICIES
-
-    @property
     def method(self) -> str:
-        """The method as ``skillpress.measure.paper.layout.METHODS`` names it.
-
-        Raises:
-            RunsError: its parameters describe a control for which the paper has no column.
-        """
-        params = self.params
+        """The name in ``measure.paper.layout.METHODS``; ``RunsError`` if the paper has no column."""
+        params, skills, shaping = self.params, self.params.skills, self.params.reward.shaping
         if params.training.steps == 0:
             return VANILLA
-        if params.algorithm.name != "grpo":
-            raise RunsError(
-                f"{self.folder}: algorithm.name is {params.algorithm.name!r}; the paper's tables have a "
-                "place for 'grpo' alone"
-            )
-        if params.skills.library is not None:
+        self._only("algorithm.name", params.algorithm.name, "grpo")
+        if skills.library is not None:
             raise RunsError(
                 f"{self.folder}: skills.library is set; the paper's tables have no place for it, and Table "
                 "11 is measured in the run's own report"
             )
-        if params.reward.shaping == "none":
-            return "grpo"
-        if params.reward.shaping == "round_length":
-            return "round_length"
-        if params.reward.shaping != "segcost":
-            raise RunsError(
-                f"{self.folder}: reward.shaping is {params.reward.shaping!r}; the paper's tables have a "
-                "place for 'none', 'round_length' and 'segcost' alone"
-            )
-        for key, papers in (("search", "greedy"), ("closure", "none")):
-            if (value := getattr(params.skills, key)) != papers:
-                raise RunsError(
-                    f"{self.folder}: skills.{key} is {value!r}; the paper's tables have a place for "
-                    f"{papers!r} alone"
-                )
+        self._only("reward.shaping", shaping, "none", "round_length", "segcost")
+        if shaping != "segcost":
+            return "grpo" if shaping == "none" else shaping
+        self._only("skills.search", skills.search, "greedy")
+        self._only("skills.closure", skills.closure, "none")
         return "segcost" if params.skills.buffer else "segcost_no_buffer"
+
+    def _only(self, key: str, value: str, *papers: str) -> None:
+        *others, last = map(repr, papers)
+        if value not in papers:
+            raise RunsError(
+                f"{self.folder}: {key} is {value!r}; the paper's tables have a place for "
+                f"{' and '.join([', '.join(others), last] if others else [last])} alone"
+            )
 
     @property
     def last_dictionary(self) -> dict[tuple[str, ...], int] | None:
-        """Learned phrases and their uses, in the dictionary of the last training step with a success.
-
-        None if there was no training, or no success in it.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """Phrases to uses, at the last step with a success; None without; ``StorageError`` if damaged."""
         path = self.folder / HISTORY
         history = read_history(path) if path.exists() else {}
         return history[max(history)] if history else None
 
     @property
     def library(self) -> SkillLibrary:
-        """The skill library that training wrote; empty if the experiment has none.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """The skill library that training wrote, empty without one; ``StorageError`` if damaged."""
         path = self.folder / LIBRARY
         return read_library(path) if path.exists() else SkillLibrary()
 
@@ -146,21 +121,12 @@ class FinishedRun:
         return self.params.environment.title
 
     def unchecked_steps(self, policy: str) -> EvaluationSteps:
-        """One policy's evaluation as it is on the disk, marked with the training seed.
-
-        Raises:
-            StorageError: the file is missing or damaged.
-        """
+        """One policy's evaluation as on the disk, marked with the seed; or ``StorageError``."""
         every = evaluation_steps(scan_rollouts(self.folder / EVALUATION_ROLLOUTS), self.seed)
         return every.filter(pl.col("policy") == policy)
 
     def steps(self, policy: str) -> EvaluationSteps:
-        """One policy's evaluation, checked for completeness.
-
-        Raises:
-            EvaluationError: some tasks were played more often than others.
-            RunsError: other weights played it than those that training kept.
-        """
+        """One policy's evaluation; ``EvaluationError`` if incomplete, ``RunsError`` if by other weights."""
         section = self.params.evaluation
         steps = self.unchecked_steps(policy)
         check_complete(
@@ -176,12 +142,7 @@ class FinishedRun:
 
 
 def read_run(folder: Path, label: str = "") -> FinishedRun:
-    """The run in a folder.
-
-    Raises:
-        ParamsError: its params.yaml is missing or wrong.
-        StorageError: its tasks or results are missing or damaged.
-    """
+    """The run in a folder; ``ParamsError`` or ``StorageError`` if a file of it is missing or wrong."""
     return FinishedRun(
         folder=folder,
         params=load_params(folder / "params.yaml"),
@@ -222,3 +183,30 @@ def differences(one: FinishedRun, other: FinishedRun) -> Iterator[str]:
         for key, value in mine.items():
             if theirs.get(key) != value:
                 yield f"{section}.{key} is {value!r} and {theirs.get(key)!r}"
+
+
+TABLES = ("policies", "comparisons")
+"""The keys with an entry for each policy, and for each pair of policies."""
+
+
+def read_evaluation(results: Path) -> dict[str, Any]:
+    """The content of evaluation.json, or ``StorageError`` if this version did not write it."""
+    values = read_json(results / "evaluation.json")
+    parts = values if isinstance(values, dict) else {}
+    if "checkpoint" not in parts or not all(isinstance(parts.get(part), dict) for part in TABLES):
+        raise StorageError(
+            f"{results / 'evaluation.json'}: not what the stage evaluate_policy writes here; run it again"
+        )
+    return parts
+
+
+def checkpoint(results: Path) -> SelectedCheckpoint:
+    """Which training step's weights the trained policy has, and by which rule; or ``StorageError``."""
+    values = read_evaluation(results)["checkpoint"]
+    try:
+        return SelectedCheckpoint(**values)
+    except TypeError as error:
+        raise StorageError(
+            f"{results / 'evaluation.json'}: checkpoint is {values!r}, this version writes rule and step; "
+            "let the stage evaluate_policy run again"
+        ) from error

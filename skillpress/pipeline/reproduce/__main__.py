@@ -25,12 +25,10 @@ from skillpress.pipeline import exit_codes, parent
 from skillpress.pipeline.cluster import add_cluster_options, name_gang
 from skillpress.pipeline.files import RESULTS
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks
-from skillpress.pipeline.reproduce.devices import add_device_options, asked_for
-from skillpress.pipeline.reproduce.dvc_call import call_dvc
+from skillpress.pipeline.reproduce.devices import Rates, add_device_options, add_rate_options, asked_for
+from skillpress.pipeline.reproduce.dvc_call import call_dvc, leave_out_routine
 from skillpress.pipeline.reproduce.launch_script import Machines, add_launch_options, launch_script
 from skillpress.pipeline.reproduce.lock import exclusive, workspace_lock
-from skillpress.pipeline.reproduce.messages import leave_out_routine
-from skillpress.pipeline.reproduce.rates import Rates, add_rate_options
 from skillpress.pipeline.reproduce.remote import check_revision, reproduce_with
 from skillpress.pipeline.reproduce.repair import repair
 from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options, prepare_workspace
@@ -61,9 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(launch_script(variant, Machines(chosen.launch, chosen.nodes, chosen.gpus), ROOT), end="")
             return 0
         if chosen.dry_run:
-            from skillpress.pipeline.reproduce.dry_run import (
-                describe,  # takes seconds to import, which only a dry run should spend
-            )
+            from skillpress.pipeline.reproduce.dry_run import describe  # in seconds
 
             rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
             print(describe(variant, rates, asked_for(chosen)))
@@ -105,9 +101,7 @@ def reproduce(
         leave_out_routine()
         code = reproduce_with(remote, stages, lock) if remote else call_dvc(stages)
     if code == 0 and not stages:
-        from skillpress.pipeline.finished.effect import (
-            effect_line,  # takes seconds to import, which only a finished run should spend
-        )
+        from skillpress.pipeline.finished.results import effect_line  # in seconds
 
         results = workspace / RESULTS
         print(f"report: {results / 'report.html'}")

@@ -1,11 +1,11 @@
-"""The devices whose memory a dry run compares: this machine's, or others that the options give.
+"""What a dry run compares with and estimates from: devices and their memory, and throughputs.
 
-The imports take seconds, so commands with these options import this module only for a dry run.
-"""
+The devices are this machine's, or others that the options give; throughputs come from the options alone."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
@@ -29,11 +29,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asked_for(chosen: argparse.Namespace) -> Devices:
-    """The devices that the options give, or this machine's.
-
-    Raises:
-        ParamsError: one of the options is missing.
-    """
+    """The devices of the options, or this machine's; ``ParamsError`` if one option is missing."""
     count, size = chosen.devices, chosen.device_memory
     if count is None and size is None:
         return this_machine()
@@ -61,3 +57,21 @@ def this_machine() -> Devices:
         )
     memory = psutil.virtual_memory().total
     return Devices(f"this machine's memory of {memory / GB:.0f} GB", memory, None, here=True)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Throughputs for estimates; None for one that was not given."""
+
+    sampling: float | None = None
+    """Tokens per second, both in prompts and sampled."""
+    training: float | None = None
+    """Tokens per second, both in prompts and in responses."""
+    step_ms: float | None = None
+
+
+def add_rate_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--sampling-rate``, ``--training-rate`` and ``--step-ms``."""
+    parser.add_argument("--sampling-rate", type=real(above=0), help="tokens per second through the engine")
+    parser.add_argument("--training-rate", type=real(above=0), help="tokens per second through the learner")
+    parser.add_argument("--step-ms", type=real(above=0), help="milliseconds of one environment step")

@@ -16,16 +16,13 @@ learns from, or a quarter with gradient checkpointing.
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from shutil import disk_usage
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from skillpress.core.arguments import Parser
-from skillpress.core.errors import UserError
 from skillpress.core.yaml_files import write_yaml
 from skillpress.experiment.disk import disk
 from skillpress.experiment.estimate import imitation_memory, training_memory
@@ -36,19 +33,13 @@ from skillpress.experiment.params import Params, check_params
 from skillpress.experiment.work import imitated, replayed, scored, work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.models.policy.logits import SOFT_CAP
-from skillpress.pipeline import exit_codes
-from skillpress.pipeline.reproduce.devices import GB, add_device_options, asked_for
-from skillpress.pipeline.reproduce.rates import Rates, add_rate_options
-from skillpress.pipeline.reproduce.workspace import Variant, add_variant_options
+from skillpress.pipeline.reproduce.devices import GB, Rates
+from skillpress.pipeline.reproduce.workspace import Variant
 from skillpress.pipeline.settings import ROOT
 
 
 def describe(variant: Variant, rates: Rates, devices: Devices) -> str:
-    """The variant's dry run as text.
-
-    Raises:
-        ParamsError: its parameters are wrong.
-    """
+    """The variant's dry run as text; ``ParamsError`` if its parameters are wrong."""
     values = variant.values(ROOT)
     params = check_params(values, source=variant.name or "params.yaml")
     lines = [write_yaml(values), *_sizes(params)]
@@ -203,23 +194,3 @@ def _time(params: Params, rates: Rates) -> Iterator[str]:
         yield f"  {name}: unknown without {option}" if takes is None else f"  {name}: {takes:.1f} hours"
     if all(rate for _, _, rate, _ in amounts):
         yield f"  one after the other: {sum(filter(None, hours)):.1f} hours"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
-    add_variant_options(parser)
-    add_rate_options(parser)
-    add_device_options(parser)
-    chosen = parser.parse_args(arguments)
-    try:
-        rates = Rates(chosen.sampling_rate, chosen.training_rate, chosen.step_ms)
-        print(describe(Variant(tuple(chosen.params), chosen.seed), rates, asked_for(chosen)))
-    except UserError as error:
-        exit_codes.say(error)
-        return exit_codes.USER_ERROR
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,11 +22,7 @@ FAILED = 1
 
 
 def call_dvc(stages: Sequence[str] = ()) -> int:
-    """``dvc repro`` in the current folder; returns an exit code of ``exit_codes``.
-
-    Raises:
-        ParamsError: there is no such stage.
-    """
+    """``dvc repro`` here; returns one of ``exit_codes``. ``ParamsError`` for an unknown stage."""
     from dvc.cli import main
 
     check_stages(stages)
@@ -38,11 +34,7 @@ def call_dvc(stages: Sequence[str] = ()) -> int:
 
 
 def check_stages(stages: Collection[str]) -> None:
-    """Refuse names that no stage of the current folder's dvc.yaml has.
-
-    Raises:
-        ParamsError: a stage does not exist; the message names the first such name.
-    """
+    """Raise ``ParamsError`` for the first stage that the current folder's dvc.yaml does not have."""
     known = read_yaml_file("dvc.yaml")["stages"]
     for stage in stages:
         if stage not in known:
@@ -80,3 +72,13 @@ def _errors_noted() -> Iterator[list[BaseException]]:
         yield errors
     finally:
         logger.removeHandler(note)
+
+
+ROUTINE = ("dvc.dvcfile", "dvc.repo.scm_context")
+"""Modules of DVC whose remarks are left out; their warnings are shown."""
+
+
+def leave_out_routine() -> None:
+    """Make DVC, in this process, print only the stages that it runs or skips, and errors."""
+    for module in ROUTINE:
+        logging.getLogger(module).setLevel(logging.WARNING)

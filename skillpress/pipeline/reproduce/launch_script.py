@@ -47,11 +47,7 @@ def add_launch_options(parser: ArgumentParser) -> None:
 
 
 def launch_script(variant: Variant, machines: Machines, repository: Path) -> str:
-    """The filled-in template.
-
-    Raises:
-        ParamsError: the parameters are wrong, or ``processes`` cannot be shared evenly among the nodes.
-    """
+    """The filled-in template; ``ParamsError`` for wrong parameters, or an uneven share of ``processes``."""
     processes = int(variant.values(repository)["processes"])
     if machines.nodes < 1 or processes % machines.nodes:
         raise ParamsError(

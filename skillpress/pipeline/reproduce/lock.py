@@ -44,10 +44,7 @@ def stage_lock(stage: str, workspace: Path = Path()) -> Path:
 
 @contextmanager
 def exclusive(lock: Path, what: str, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Iterator[int]:
-    """Hold the lock file for the duration of the block, waiting at most ``wait_seconds`` for it.
-
-    Args:
-        what: what the lock protects, for messages.
+    """Hold the lock file, which protects ``what``, in the block; wait at most ``wait_seconds`` for it.
 
     Yields:
         The file's descriptor. A child process that inherits it holds the lock too, until it ends.

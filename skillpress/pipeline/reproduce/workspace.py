@@ -43,17 +43,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Name such as ``grpo-seed1``; empty for an unchanged params.yaml. An overlay in another folder than
-        params/ adds a hash of its path, as in ``grpo-5f3a9c``."""
+        """Name such as ``grpo-seed1``; empty without changes; a hash of the path for overlays elsewhere."""
         parts = [_overlay_name(overlay) for overlay in self.overlays]
         return "-".join(parts + ([] if self.seed is None else [f"seed{self.seed}"]))
 
     def values(self, repository: Path) -> dict[str, Any]:
-        """The merged parameters, checked.
-
-        Raises:
-            ParamsError: a file is missing, or the merged parameters are wrong.
-        """
+        """The merged parameters; ``ParamsError`` if a file is missing, or they are wrong."""
         values = read_yaml(repository / "params.yaml")
         for overlay in self.overlays:
             values = merge(values, read_yaml(overlay))
@@ -98,11 +93,7 @@ def prepare_workspace(repository: Path, variant: Variant) -> Path:
 
 
 def source_files(repository: Path) -> list[Path]:
-    """The files that git tracks or would track, relative to the repository.
-
-    Raises:
-        WorkspaceError: the folder is not a git repository, or git cannot read it.
-    """
+    """The files that git tracks or would track, relative to the repository; or ``WorkspaceError``."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=repository, capture_output=True, text=True,

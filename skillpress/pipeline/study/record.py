@@ -45,8 +45,7 @@ class RecordedRun:
     """A finished run, without the outcomes of its test tasks."""
 
     id: str
-    """Name of the run, unique in the record: ``countdown-grpo-seed10``. It gets a number if the plan has
-    changed and an older run has that name."""
+    """Unique name such as ``countdown-grpo-seed10``, with a number if an older run has it."""
     benchmark: str
     method: str
     seed: int
@@ -68,8 +67,7 @@ class RecordedRun:
     probes: Columns
     """Results of ``training.probe`` at every probed step, for each whole split; empty without probes."""
     behavior: Mapping[str, Mapping[str, Sequence[Any]]]
-    """Policy to ``<paper's table>/<figure>`` to its value (None without an episode), the number of episodes
-    it is computed from, and its unit."""
+    """Policy to ``<paper's table>/<figure>`` to value (None without episodes), their number, and unit."""
 
 
 def outcomes_of(run: FinishedRun) -> pl.DataFrame:
@@ -91,11 +89,7 @@ def kind_of(task: Task) -> str:
 
 
 def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> RecordedRun:
-    """The run's record.
-
-    Args:
-        how: ``revision``, ``wall_seconds`` and ``resumed``.
-    """
+    """The run's record; ``how`` has ``revision``, ``wall_seconds`` and ``resumed``."""
     return RecordedRun(
         id=planned.name,
         benchmark=planned.benchmark,
@@ -115,8 +109,7 @@ def record_of(planned: PlannedRun, run: FinishedRun, how: Mapping[str, Any]) -> 
 
 
 def curve_of(run: FinishedRun, method: str) -> pl.DataFrame:
-    """``CURVE_ROWS`` rows of the training curve, without columns that describe the machine; empty without
-    training."""
+    """Rows of the training curve, without columns that describe the machine; empty without training."""
     curve = next((curve.frame for curve in curves(run, method)), pl.DataFrame())
     kept = curve.select(name for name in curve.columns if not re.match(UNKEPT, name))
     return kept.reverse().gather_every(max(1, kept.height // CURVE_ROWS)).reverse()

@@ -2,13 +2,14 @@
 
 A run is a benchmark's overlays, a method's overlays on top, and a seed. All methods of the first seed come
 before any of the second, so that an interrupted study is balanced. Two methods of one benchmark with equal
-parameters would be one run under two names, which is refused.
+parameters would be one run under two names, which is refused. A run that is missing starts when it need not
+wait for another (:class:`Queue`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,33 @@ def resolved(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
 
 def _overlay(root: Path, name: str) -> Path:
     return root / OVERLAYS / f"{name}.yaml"
+
+
+class Queue:
+    """The missing runs, in the order of the plan; next is the earliest that need not wait for another.
+
+    Runs of one benchmark and seed share their tasks and their imitation start. The first of them starts
+    alone; the others wait for it, and then find the shared results in DVC's cache. Meanwhile the first run of
+    another benchmark or seed starts, so that no core is idle.
+    """
+
+    def __init__(self, runs: Iterable[PlannedRun]) -> None:
+        self.waiting = list(runs)
+        self._led: set[tuple[str, int]] = set()
+        self._shared: set[tuple[str, int]] = set()
+
+    def next(self) -> PlannedRun | None:
+        """Take the next run; None while all remaining runs wait for one that is not done."""
+        for place, run in enumerate(self.waiting):
+            if _start(run) in self._shared or _start(run) not in self._led:
+                self._led.add(_start(run))
+                return self.waiting.pop(place)
+        return None
+
+    def done(self, run: PlannedRun) -> None:
+        """Record that the run has ended, successfully or not; runs that waited for it may start."""
+        self._shared.add(_start(run))
+
+
+def _start(run: PlannedRun) -> tuple[str, int]:
+    return run.benchmark, run.seed

@@ -43,8 +43,7 @@ class Record:
     """Rows of ``outcomes_of``, with the ``id`` of their run."""
 
     def matching(self, planned: Sequence[PlannedRun], root: Path = ROOT) -> dict[str, RecordedRun]:
-        """Name of a planned run to its record, for runs with a record of the same parameters and seed,
-        whatever the code's revision was."""
+        """Planned run's name to a record with its parameters and seed, whatever the code's revision was."""
         known, defaults = {}, read_yaml(root / DEFAULTS)
         for run in self.runs:
             try:
@@ -60,11 +59,7 @@ def _key(benchmark: str, params: object) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record; empty if there is none yet.
-
-    Raises:
-        StorageError: a file is damaged, or one of them is missing.
-    """
+    """The record, empty if there is none yet; ``StorageError`` if a file is damaged or missing."""
     path = folder / RUNS
     if not path.exists():
         return Record()

@@ -8,7 +8,6 @@ moved below this one. A comparison that was killed and started again continues i
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Param, RunTag
 
 from skillpress.core.resume import content_key
 from skillpress.experiment.params import Params
 from skillpress.pipeline.revision import revision
-from skillpress.pipeline.tracking.identity import pipeline_run_id
-from skillpress.pipeline.tracking.runs import KEY, PARENT_VARIABLE, create_database, experiment_run, put_below
+from skillpress.pipeline.tracking.runs import (
+    KEY,
+    PARENT_VARIABLE,
+    create_database,
+    experiment_run,
+    first_run,
+    pipeline_run_id,
+    points,
+    put_below,
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,8 @@ class ComparisonRun:
 
     def log(self, metrics: Mapping[str, float], files: Iterable[Path]) -> None:
         """Log the results, with their pages."""
-        client, now = MlflowClient(), time.time_ns() // 1_000_000
-        client.log_batch(self.run_id, metrics=[Metric(key, value, now, 0) for key, value in metrics.items()])
+        client = MlflowClient()
+        client.log_batch(self.run_id, metrics=points(metrics))
         for path in files:
             client.log_artifact(self.run_id, str(path))
 
@@ -58,9 +65,9 @@ def comparison_run(name: str, parameters: Mapping[str, Any], flow_run: str = "")
     client, experiment_id = MlflowClient(), create_database()
     key = content_key({"comparison": name, **parameters}, [])
     unfinished = f"tags.`{KEY}` = '{key}' AND attributes.status != 'FINISHED'"
-    found = client.search_runs([experiment_id], unfinished, max_results=1)
-    if found:
-        run_id = str(found[0].info.run_id)
+    found = first_run(client, experiment_id, unfinished)
+    if found is not None:
+        run_id = str(found.info.run_id)
         client.update_run(run_id, status="RUNNING")
     else:
         tags = {"level": "comparison", "dvc.rev": revision(), KEY: key}

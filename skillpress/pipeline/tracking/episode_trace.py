@@ -1,4 +1,4 @@
-"""One episode as an MLflow trace, for its chat view.
+"""A sample of a stage's episodes as MLflow traces, for its chat view. A trace is one episode.
 
     episode, AGENT              the whole conversation between environment and policy
       decision 0, CHAT_MODEL    the prompt exactly as the policy saw it, its answer, and its tokens
@@ -8,19 +8,23 @@
 The episode and its decisions have ``messages`` and ``choices`` in the format of chat-completions servers. The
 session of the trace is the task, so that a task's episodes are listed together. Its metadata name the stage's
 run; its tags give the player and the outcome. Episodes have no times, so a decision and its action get a
-millisecond each.
+millisecond each. A hundred episodes of ten steps take about two seconds of a core.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 from mlflow.entities import Span, SpanType, TraceInfo, TraceLocation, TraceState
+from mlflow.tracing.client import TracingClient
 from mlflow.tracing.constant import (
     MAX_CHARS_IN_TRACE_INFO_METADATA,
     SpanAttributeKey,
@@ -29,9 +33,10 @@ from mlflow.tracing.constant import (
     TraceTagKey,
 )
 
+from skillpress.core.rollout_files import TRAJECTORY_KEY, iterate_rollouts, scan_rollouts
 from skillpress.core.trajectory import Step, Trajectory
 from skillpress.doors.formats.atif import ACT
-from skillpress.doors.formats.texts import Said
+from skillpress.doors.formats.texts import TOKENIZER, Said, Texts, load_texts
 
 MILLISECOND = 1_000_000
 """Nanoseconds in a millisecond."""
@@ -182,3 +187,46 @@ def _preview(text: str) -> str:
 def _choices(text: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+TOGETHER = 20
+"""Traces whose spans are written in one call."""
+
+
+def log_traces(of: StageRecord, rollouts: Path, policy: Path, most: int) -> None:
+    """Record a sample of a rollout file; lists of traces show the file's first episode first.
+
+    A stage that was killed and continues in its run writes the same traces again, but each only once.
+
+    Args:
+        policy: a folder with the tokenizer of the policy that played; without one there are no prompts.
+        most: the most episodes to record.
+    """
+    texts = load_texts(policy) if (policy / TOKENIZER).is_file() else Texts()
+    client, now = TracingClient(), time.time_ns()
+    traces = [
+        EpisodeTrace(of, episode, tuple(texts(episode)), now - number * MILLISECOND)
+        for number, episode in enumerate(sample_episodes(rollouts, most))
+    ]
+    for first in range(0, len(traces), TOGETHER):
+        some = traces[first : first + TOGETHER]
+        for trace in some:
+            client.start_trace(trace.info())
+        client.log_spans(of.experiment_id, [span for trace in some for span in trace.spans()])
+
+
+def sample_episodes(rollouts: Path, most: int) -> list[Trajectory]:
+    """A sample of at most ``most`` episodes of a file: all episodes of some tasks, which are evenly spaced
+    in it. If a single task has more episodes than that, only its first ones.
+
+    Raises:
+        StorageError: the file is missing, truncated, or has another schema.
+    """
+    episodes = scan_rollouts(rollouts).select(TRAJECTORY_KEY).unique(maintain_order=True)
+    counted = episodes.group_by("task_id", maintain_order=True).len().collect().rows()
+    if not counted:
+        return []
+    each = max(count for _, count in counted)
+    count = min(len(counted), max(1, most // each))
+    chosen = [counted[number * len(counted) // count][0] for number in range(count)]
+    return list(iterate_rollouts(rollouts, pl.col("task_id").is_in(chosen)))[:most]

@@ -19,11 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from skillpress.core.errors import UserError
+from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import Params, check_params
 from skillpress.pipeline.exit_codes import leave
 from skillpress.pipeline.redaction import hide_secrets_of_tracebacks, without_secrets
-from skillpress.pipeline.tracking.episode_sample import most_traces
+
+SETTING = "SKILLPRESS_TRACES"
+"""Set in infra/settings.env. It is not a parameter: recording affects no result, so it reruns nothing."""
 
 
 class TrackingError(RuntimeError):
@@ -59,24 +61,17 @@ class Recorder:
         return str(self._read()["run_id"])
 
     def check(self) -> None:
-        """Check that everything reported so far can be recorded.
-
-        Raises:
-            TrackingError: it cannot.
-        """
+        """Raise ``TrackingError`` if something reported so far cannot be recorded."""
         if self._process.poll() is not None:
             self._fail()
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        """See ``StageRun.log_metrics``."""
         self._call("log_metrics", metrics=dict(metrics), step=step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
-        """See ``StageRun.log_summary``."""
         self._call("log_summary", metrics=dict(metrics))
 
     def log_file(self, path: Path) -> None:
-        """See ``StageRun.log_file``."""
         self._call("log_file", path=str(path))
 
     def log_episodes(self, rollouts: Path, policy: Path) -> None:
@@ -85,23 +80,16 @@ class Recorder:
             self._call("log_episodes", rollouts=str(rollouts), policy=str(policy), most=self._most_traces)
 
     def register_policy(self, folder: Path) -> None:
-        """See ``StageRun.register_policy``."""
         self._call("register_policy", folder=str(folder))
 
     def log_parts(self, parts: Mapping[str, str]) -> None:
-        """See ``StageRun.log_parts``."""
         self._call("log_parts", parts=dict(parts))
 
     def log_error(self, trace: str) -> None:
-        """See ``StageRun.log_error``."""
         self._call("log_error", trace=trace)
 
     def finish(self, status: str) -> None:
-        """End the run, and wait until everything is recorded.
-
-        Raises:
-            TrackingError: something could not be recorded.
-        """
+        """End the run when everything is recorded; ``TrackingError`` if something could not be."""
         self._call("finish", status=status)
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -132,6 +120,14 @@ class Recorder:
         self._read()
 
 
+def most_traces() -> int:
+    """The most episodes of a stage that become traces; ``ParamsError`` if it is not a number."""
+    value = os.environ.get(SETTING, "0")
+    if not value.isdecimal():
+        raise ParamsError(f"{SETTING} is {value!r}; a whole number is wanted, 0 for no traces")
+    return int(value)
+
+
 def main(stage: str, key: str) -> int:
     """The recording process: reads the parameters, then calls, until the stage closes the pipe."""
     from mlflow.exceptions import MlflowException
@@ -148,14 +144,9 @@ def main(stage: str, key: str) -> int:
     try:
         run = StageRun(stage, params, key)
         _reply(replies, run_id=run.run_id)
-        calls = (
-            run.log_metrics, run.log_summary, run.log_file, run.log_episodes, run.register_policy,
-            run.log_parts, run.log_error, run.finish,
-        )  # fmt: skip
-        by_name = {call.__name__: call for call in calls}
         for line in lines:
             message = json.loads(line)
-            by_name[message["call"]](**message["arguments"])
+            getattr(run, message["call"])(**message["arguments"])
     except (MlflowException, SQLAlchemyError, UserError, OSError) as error:
         why = str(error).partition("\n")[0] or type(error).__name__
         _reply(replies, error=without_secrets(f"{stage}'s run in MLflow: {why}"))

@@ -16,13 +16,19 @@ database, or under ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` if ``MLFLOW_TRACKING_URI`` n
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
+import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
@@ -30,14 +36,11 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from skillpress.core.version import __version__
+from skillpress.core.yaml_files import read_yaml_file
 from skillpress.experiment.params import Params
 from skillpress.pipeline.redaction import without_secrets
 from skillpress.pipeline.revision import revision
-from skillpress.pipeline.tracking.dependencies import data_hashes
-from skillpress.pipeline.tracking.episode_trace import StageRecord
-from skillpress.pipeline.tracking.identity import pipeline_run_id
-from skillpress.pipeline.tracking.registry import register_policy
-from skillpress.pipeline.tracking.traces import log_traces
+from skillpress.pipeline.tracking.episode_trace import StageRecord, log_traces
 
 EXPERIMENT = "skillpress"
 KEY = "skillpress.key"
@@ -58,11 +61,7 @@ CREATE_SECONDS = 300
 
 
 def create_database() -> str:
-    """Make the tracking database and the experiment if they are missing; returns the experiment's id.
-
-    Raises:
-        MlflowException: the database in MLFLOW_TRACKING_URI cannot be used; the message has no password.
-    """
+    """The experiment's id, made with its database if missing; ``MlflowException`` if that cannot be used."""
     uri = os.environ["MLFLOW_TRACKING_URI"]
     try:
         if "@" in uri:
@@ -74,11 +73,7 @@ def create_database() -> str:
 
 
 def check_database(uri: str) -> None:
-    """Refuse a database's address that cannot be parsed; messages of libraries may show half a password.
-
-    Raises:
-        ValueError: the address cannot be parsed.
-    """
+    """Raise ``ValueError`` for an address that cannot be parsed: libraries' messages show passwords."""
     try:
         make_url(uri)
     except (ArgumentError, ValueError):
@@ -136,15 +131,17 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
+def points(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
+    """Metrics as MLflow stores them, with the present time."""
+    now = time.time_ns() // 1_000_000
+    return [Metric(name, float(value), now, step) for name, value in metrics.items()]
+
+
 class StageRun:
     """The nested run of one stage of one experiment."""
 
     def __init__(self, stage: str, params: Params, key: str) -> None:
-        """Find or create the experiment's run, and the stage's below it.
-
-        Args:
-            key: a hash of all that affects the stage's result.
-        """
+        """Find or create both runs; ``key`` is a hash of all that affects the stage's result."""
         self._params, self._stage = params, stage
         self._experiment_id = create_database()
         self._client = MlflowClient()
@@ -156,14 +153,11 @@ class StageRun:
         """Log all metrics of a step in one call; a resumed stage does not log a step twice."""
         if step and step <= self._last_logged(next(iter(metrics))):
             return
-        now = time.time_ns() // 1_000_000
-        values = [Metric(name, float(value), now, step) for name, value in metrics.items()]
-        self._client.log_batch(self.run_id, metrics=values)
+        self._client.log_batch(self.run_id, metrics=points(metrics, step))
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
         """Log final figures, also to the experiment's own run, where experiments are compared."""
-        now = time.time_ns() // 1_000_000
-        values = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
+        values = points(metrics)
         for run_id in (self.run_id, self.parent_id):
             self._client.log_batch(run_id, metrics=values)
 
@@ -173,22 +167,28 @@ class StageRun:
             self._client.log_artifact(run_id, str(path))
 
     def log_episodes(self, rollouts: str | Path, policy: str | Path, most: int) -> None:
-        """Record a sample of a file's episodes as traces.
-
-        Args:
-            policy: a folder with the tokenizer of the policy that played.
-            most: the most episodes to record.
-        """
+        """Record ``most`` episodes as traces; ``policy`` is a folder with the player's tokenizer."""
         record = StageRecord(self._experiment_id, self.run_id, self._stage)
         log_traces(record, Path(rollouts), Path(policy), most)
 
     def register_policy(self, folder: str | Path) -> None:
-        """Register a model folder as a new version of ``skillpress-<environment>``."""
-        register_policy(self.run_id, self._params, Path(folder))
+        """Register a model folder as a new version of ``skillpress-<environment>``; or ``PolicyError``."""
+        from skillpress.models.policy import load_policy  # in seconds, which other stages' recorders skip
+
+        policy = load_policy(folder, self._params.policy.dtype)
+        logging.getLogger("mlflow").setLevel(logging.ERROR)  # it warns about model cards of hub models
+        with mlflow.start_run(run_id=self.run_id):
+            mlflow.transformers.log_model(
+                transformers_model={"model": policy.model, "tokenizer": policy.tokenizer},
+                name="policy",
+                task="text-generation",
+                pip_requirements=[f"{name}=={version(name)}" for name in ("torch", "transformers")],
+                registered_model_name=registered_name(self._params),
+                metadata={"pipeline_run_id": pipeline_run_id(self._params)},
+            )
 
     def log_parts(self, parts: Mapping[str, str]) -> None:
-        """Tag the run with the parts that the experiment names: parameter to class or function, with the
-        package and version that it comes from."""
+        """Tag the run with parameter to class or function, with its package and version."""
         tags = [RunTag(f"{PART}{parameter}", part) for parameter, part in parts.items()]
         self._client.log_batch(self.run_id, tags=[*tags, RunTag(VERSION, __version__)])
 
@@ -228,7 +228,8 @@ class StageRun:
         tags |= {f"dvc.dep.{path}": digest for path, digest in data_hashes(stage).items()}
         flow_run = os.environ.get(FLOW_RUN_VARIABLE)
         same = [f"tags.`{name}` = '{value}'" for name, value in own.items()]
-        found = self._search(" AND ".join([*same, "attributes.status != 'FINISHED'"]))
+        same.append("attributes.status != 'FINISHED'")
+        found = first_run(self._client, self._experiment_id, " AND ".join(same))
         if found is not None:
             self._client.update_run(found.info.run_id, status="RUNNING")
             run_id = str(found.info.run_id)
@@ -238,10 +239,6 @@ class StageRun:
             for run in (run_id, self.parent_id):
                 self._client.log_batch(run, tags=[RunTag("prefect.flow_run_id", flow_run)])
         return run_id
-
-    def _search(self, query: str) -> Run | None:
-        found = self._client.search_runs([self._experiment_id], query, max_results=1)
-        return found[0] if found else None
 
     def _last_logged(self, metric: str) -> int:
         if self._logged_until is None:
@@ -256,6 +253,11 @@ class StageRun:
 def experiment_run(client: MlflowClient, experiment_id: str, identity: str) -> Run | None:
     """The run of the experiment with this identity; None if it has recorded nothing."""
     query = f"tags.pipeline_run_id = '{identity}' AND tags.level = 'experiment'"
+    return first_run(client, experiment_id, query)
+
+
+def first_run(client: MlflowClient, experiment_id: str, query: str) -> Run | None:
+    """The first run that MLflow's search finds; None if there is none."""
     found = client.search_runs([experiment_id], query, max_results=1)
     return found[0] if found else None
 
@@ -264,3 +266,34 @@ def put_below(client: MlflowClient, run: Run, parent_id: str) -> None:
     """Make an experiment's run a child of a comparison's run in MLflow's pages."""
     if run.data.tags.get(_PARENT) != parent_id:
         client.log_batch(run.info.run_id, tags=[RunTag(_PARENT, parent_id)])
+
+
+def data_hashes(stage: str) -> dict[str, str]:
+    """Path to DVC hash, for inputs of the stage that are outputs of other stages."""
+    dependencies = _read("dvc.yaml").get(stage, {}).get("deps", [])
+    made = {
+        out["path"]: str(out.get("md5", ""))
+        for locked in _read("dvc.lock").values()
+        for out in locked.get("outs", [])
+    }
+    return {path: made[path] for path in dependencies if path in made}
+
+
+def _read(path: str) -> dict[str, Any]:
+    """The ``stages`` of one of DVC's files; empty if there is no file."""
+    file = Path(path)
+    if not file.exists():
+        return {}
+    stages: dict[str, Any] = read_yaml_file(file).get("stages", {})
+    return stages
+
+
+def registered_name(params: Params) -> str:
+    """``skillpress-<environment>``; MLflow does not allow slashes or colons in the name."""
+    return "skillpress-" + re.sub(r"[^\w.-]+", "-", params.environment.title)
+
+
+def pipeline_run_id(params: Params) -> str:
+    """The hash that identifies an experiment, from its resolved parameters including the seed."""
+    text = json.dumps(params.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

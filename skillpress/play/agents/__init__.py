@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from skillpress.play.agents.agent import LanguageAgent
+from skillpress.play.agents.agent import LanguageAgent, decide
 from skillpress.play.agents.context import Prompter
-from skillpress.play.agents.decide import decide
 from skillpress.play.agents.explorer import RandomExplorer
 from skillpress.play.agents.reward import OutcomeReward
 from skillpress.play.agents.state_updates import Concatenate, Window

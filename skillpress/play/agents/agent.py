@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillpress.core.answers import ask
 from skillpress.core.engine import Completion, Engine, Request, Sampling
 from skillpress.core.interface import (
+    Agent,
     AgentState,
     Decision,
     DecisionRequest,
@@ -32,7 +34,6 @@ from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction, Parser
 from skillpress.core.trajectory import Kind, RewardPart, TokenIds
 from skillpress.play.agents.context import Prompter
-from skillpress.play.agents.decide import decide
 
 _UNASKED = Decision(
     prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", "prompt_too_long")
@@ -78,16 +79,11 @@ class LanguageAgent:
         return self.engine.promises.lockstep
 
     def act(self, state: AgentState, seed: int = 0) -> tuple[str, str]:
-        """Return (thought, action) for one state.
-
-        The action is empty if none could be parsed. It is also empty if a summary is due; the thought is then
-        the summary.
-        """
+        """(thought, action), which is empty if none was parsed, or if a summary is due: the thought then."""
         (decision,) = decide(self, [state], [seed])
         return decision.parsed.thought, decision.parsed.action
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """See ``interface.Agent``."""
         asked = []
         questions = self._questions([request.state for request in requests])
         for request, question in zip(requests, questions, strict=True):
@@ -99,7 +95,6 @@ class LanguageAgent:
         self.engine.submit(asked)
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """See ``interface.Agent``."""
         found, self._mute = self._mute, []
         if self._asked:
             answers = self.engine.completed(0.0 if found else wait)
@@ -123,8 +118,7 @@ class LanguageAgent:
         return self.reward(state, parsed, observation, info)
 
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
-        """Return X_{k+1}. After a state without a prompt, the next prompt is rebuilt because it has nothing
-        to extend."""
+        """Return X_{k+1}. After a state without a prompt the next has nothing to extend and is rebuilt."""
         if decision.kind == "reflection":
             return replace(state, attempt="", knowledge=self._own.knowledge(decision.parsed))
         if decision.kind == "summary" and isinstance(self.state_update, SummarizingUpdate):
@@ -158,11 +152,7 @@ class LanguageAgent:
         return [_Asked(prompts[row], kind, plain.get(row)) for row, kind in enumerate(kinds)]
 
     def _kinds(self, states: Sequence[AgentState]) -> list[Kind]:
-        """What each prompt asks for.
-
-        A reflection if the state has an attempt; a summary if one is due or the prompt is nearly full;
-        otherwise an action.
-        """
+        """A reflection if there is an attempt, a summary if due or nearly full, otherwise an action."""
         kinds: list[Kind] = ["reflection" if state.attempt else "action" for state in states]
         update = self.state_update
         if isinstance(update, SummarizingUpdate):
@@ -209,3 +199,20 @@ class LanguageAgent:
             kind=asked.kind,
             plain_prompt_ids=asked.plain,
         )
+
+
+SECONDS = 600.0
+"""Maximum wait from one decision to the next, unless the caller sets another."""
+
+
+def decide(
+    agent: Agent, states: Sequence[AgentState], seeds: Sequence[int], seconds: float = SECONDS
+) -> list[Decision]:
+    """Return one decision per state, in order. The agent must have no other open requests.
+
+    Raises:
+        UnansweredError: the agent decided nothing for ``seconds``. Open requests are aborted, as after any
+            other error.
+    """
+    asked = zip(states, seeds, strict=True)
+    return ask(agent, [DecisionRequest(key, state, seed) for key, (state, seed) in enumerate(asked)], seconds)

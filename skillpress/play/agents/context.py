@@ -19,15 +19,12 @@ from dataclasses import dataclass, replace
 
 from skillpress.core.interface import AgentState, Rendering, Turn
 from skillpress.core.trajectory import TokenIds
-from skillpress.play.agents.shortening import shortened
 
 LONGEST_PAST = 1000
-"""Earlier observations and actions of at most this many characters are never shortened. Those of text games
-are shorter than this; the output of code may be longer."""
+"""Earlier texts of up to this many characters are never shortened; those of text games are shorter."""
 
 MOST = 0.75
-"""A fraction of the budget. A prompt that takes more is nearly full: its turns can still be summarized now,
-but perhaps not at the next step."""
+"""Share of the budget above which turns are summarized; the next prompt might not fit."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,7 @@ class Prompter:
     budget: int
     """Maximum number of tokens in a prompt."""
     extend: Callable[[Sequence[TokenIds], Sequence[str]], list[TokenIds]] | None = None
-    """Maps (prompts with their responses, the texts that follow) to longer prompts that begin with exactly
-    those tokens. None if every prompt is rebuilt."""
+    """(prompts with their responses, what follows) to prompts that begin so; None rebuilds all."""
     request: str = ""
     """An additional request, placed below the rendering's text. Prompts with a request are always rebuilt."""
 
@@ -87,8 +83,7 @@ class Prompter:
         return self._with_less(state, less)
 
     def _with_less(self, state: AgentState, less: int) -> TokenIds:
-        """The prompt with the oldest ``less`` turns shortened. If ``less`` is n + d for n turns, all n are
-        shortened and the oldest d are dropped."""
+        """The prompt with the ``less`` oldest turns shortened; beyond all n turns, the oldest are dropped."""
         turns = state.history
         short, left_out = turns[:less], max(0, less - len(turns))
         history = (*map(_short, short), *turns[len(short) :])[left_out:]
@@ -102,3 +97,14 @@ def _short(turn: Turn) -> Turn:
         observation=shortened(turn.observation, LONGEST_PAST),
         action=shortened(turn.action, LONGEST_PAST),
     )
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text itself if it has at most ``longest`` characters, otherwise its two ends around a note.
+
+    The note says how many characters were left out, and it is not counted in ``longest``. If the note would
+    make the text longer, the text is returned unchanged.
+    """
+    head, tail = text[: longest - longest // 2], text[max(0, len(text) - longest // 2) :]
+    cut = f"{head}\n[... {len(text) - longest} characters left out ...]\n{tail}"
+    return cut if len(cut) < len(text) else text

@@ -31,18 +31,10 @@ class RandomExplorer:
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
         """Draw an action for each request immediately."""
-        self._drawn += [
-            (
-                asked.key,
-                Decision(
-                    prompt_ids=(),
-                    response_ids=(),
-                    logprobs=NO_LOGPROBS,
-                    parsed=ParsedAction("", self._draw(asked.state, asked.seed)),
-                ),
-            )
-            for asked in requests
-        ]
+        for asked in requests:
+            drawn = ParsedAction("", self._draw(asked.state, asked.seed))
+            decision = Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=drawn)
+            self._drawn.append((asked.key, decision))
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
         """The decisions for all requests so far."""

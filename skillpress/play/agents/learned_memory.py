@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from zlib import crc32
 
 from skillpress.core.interface import AgentState, Info, Rendering
@@ -46,32 +46,6 @@ of yours does.
 """
 
 
-class Memory(Protocol):
-    """A way to write a memory."""
-
-    @property
-    def parser(self) -> str | None:
-        """The name of the parser for answers with this memory; None to use the rendering's."""
-        ...
-
-    def prompt(self, prompt: str, kept: str) -> str:
-        """Return the prompt with the kept memory, and with instructions for writing it where the policy needs
-        them."""
-        ...
-
-    def following(self, thought: str, kept: str) -> str:
-        """The memory after a thought. If the thought contains none, the previous memory is kept."""
-        ...
-
-    def written(self, action: str, kept: str) -> str:
-        """The memory that a demonstrator writes, which is also what is kept."""
-        ...
-
-    def answer(self, response: str, written: str) -> str:
-        """The response with the written memory in it."""
-        ...
-
-
 @dataclass(frozen=True)
 class MemoryWords:
     """A memory of words in front of a compact action: ``m3 m0 +12``."""
@@ -81,6 +55,7 @@ class MemoryWords:
     alphabet: int
     """Number of different words."""
     parser: ClassVar[str] = "memory"
+    """The name of the parser for answers with this memory; None for the rendering's."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -92,12 +67,12 @@ class MemoryWords:
         return f"{prompt} {kept or self._blank}"
 
     def following(self, thought: str, kept: str) -> str:
-        """The newest ``length`` words written in this answer or earlier ones."""
+        """The memory after a thought: the newest ``length`` words of this answer and earlier ones."""
         written = [word for word in thought.split() if WORD.fullmatch(word)]
         return " ".join([*(kept or self._blank).split(), *written][-self.length :])
 
     def written(self, action: str, kept: str) -> str:
-        """The action's code, followed by the previous memory."""
+        """What a demonstrator writes and keeps: the action's code, then the previous memory."""
         before = (kept or self._blank).split()
         return " ".join([f"m{crc32(action.encode()) % self.alphabet}", *before][: self.length])
 
@@ -119,13 +94,11 @@ class MemoryText:
     parser: ClassVar[None] = None
 
     def prompt(self, prompt: str, kept: str) -> str:
-        """The prompt with instructions for writing the memory below it. Text renderings already show the
-        notes."""
+        """The prompt with instructions for writing below it. Text renderings show the notes already."""
         return f"{prompt}\n{REQUEST.format(length=self.length)}"
 
     def following(self, thought: str, kept: str) -> str:
-        """The text between the last ``<memory>`` and ``</memory>``, on one line and cut to ``length``
-        characters."""
+        """The text in the last ``<memory>``, on one line and cut to ``length`` characters."""
         _, opened, rest = thought.rpartition(OPEN)
         text, closed, _ = rest.partition(CLOSE)
         return " ".join(text.split())[: self.length].rstrip() if opened and closed else kept
@@ -145,20 +118,21 @@ class MemoryText:
         return f"{thought} {OPEN}{written}{CLOSE}{end}{rest}"
 
 
+Memory = MemoryWords | MemoryText
+"""A way to write a memory."""
+
+
 @dataclass(frozen=True)
-class Learned:
+class Learned(Window):
     """Keeps the last ``turns`` turns, and the policy's memory as notes."""
 
-    turns: int | None
-    """Number of turns to keep; None keeps all."""
-    memory: Memory
-    grows: ClassVar[bool] = False
+    memory: Memory = MemoryText(500)
 
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
         """The next state."""
-        recent = Window(self.turns)(state, thought, action, observation, info)
+        recent = super().__call__(state, thought, action, observation, info)
         return replace(recent, notes=self.memory.following(thought, state.notes))
 
 
@@ -210,8 +184,3 @@ def in_front(response: str) -> ParsedAction:
     words = response.split()
     memory = list(takewhile(WORD.fullmatch, words))
     return replace(plain(" ".join(words[len(memory) :])), thought=" ".join(memory))
-
-
-def learned(turns: int | None, memory: Memory = MemoryText(500)) -> Learned:
-    """Keep the last ``turns`` turns and the policy's own memory."""
-    return Learned(turns, memory)

@@ -62,8 +62,7 @@ def notebook(response: str) -> ParsedAction:
 
 
 def _checked(thought: str, code: str) -> ParsedAction:
-    """The code without its fence, shared indentation and surrounding empty lines, or the reason it cannot be
-    run."""
+    """The code without fence, shared indentation and empty ends, or the reason it cannot be run."""
     if len(code) > LONGEST_CODE:
         return ParsedAction(thought, "", "too_long")
     if _UNSENDABLE.search(code):

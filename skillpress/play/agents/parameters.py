@@ -8,6 +8,7 @@ Only this module looks up the registries that ``policy.parser``, ``policy.state_
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -40,11 +41,7 @@ class MemoryParameters(Section):
     alphabet: NonNegativeInt
 
     def make(self, compact: bool) -> Memory:
-        """Return the memory's format: words of its own alphabet, or text.
-
-        Args:
-            compact: whether the rendering is the compact one, which has no words but its own.
-        """
+        """The memory's format: words of its own alphabet in ``compact`` prompts, else text."""
         return MemoryWords(self.length, self.alphabet) if compact else MemoryText(self.length)
 
 
@@ -98,8 +95,7 @@ class PolicyParameters(Section):
         return made
 
     def parser_name(self, rendering: Rendering) -> str:
-        """The name of the parser for answers to a rendering's prompts: the rendering's own, unless the
-        section names another."""
+        """The parser of answers to a rendering's prompts: its own, unless the section names another."""
         return rendering.parser if self.parser == RENDERINGS_OWN else self.parser
 
     def make_parser(self, rendering: Rendering) -> Parser:
@@ -108,11 +104,7 @@ class PolicyParameters(Section):
 
 
 def parser_called(name: str) -> Parser:
-    """The parser with this name, as used by ``policy.parser`` and by renderings.
-
-    Raises:
-        ParamsError: no parser has this name.
-    """
+    """The parser that ``policy.parser`` or a rendering names; ``ParamsError`` if there is none."""
     found: Parser = lookup(PARSERS, name, "policy.parser")
     return found
 
@@ -131,13 +123,7 @@ class RewardParameters(Section):
 
     def make(self) -> OutcomeReward:
         """Make the agent's reward for its own steps."""
-        return OutcomeReward(
-            success=self.success,
-            invalid_penalty=self.invalid_penalty,
-            invalid_counts=self.invalid_counts,
-            invalid_credit=self.invalid_credit,
-            measures=self.measures,
-        )
+        return OutcomeReward(**{field.name: getattr(self, field.name) for field in fields(OutcomeReward)})
 
     def make_shaping(self, max_steps: int) -> Shaping:
         """Make the shaping of successes, with λ = ``efficiency`` and T = ``max_steps``."""

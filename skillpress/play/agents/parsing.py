@@ -84,8 +84,7 @@ def _one_line(text: str) -> str:
 
 
 def element(tag: str, text: str) -> tuple[str, str | None]:
-    """Return (content, following text) of the first element of this name; the text is None if there is no
-    element."""
+    """(content, following text) of the first element of this name; the text is None if there is none."""
     content, closed, rest = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return content, rest if closed else None
 

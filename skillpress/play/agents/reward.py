@@ -35,16 +35,14 @@ class WeightedMeasure(Section):
 
 @dataclass(frozen=True)
 class OutcomeReward:
-    """A reward for success, a small penalty for each action not carried out, and rewards for measured
-    facts."""
+    """A reward for success and for measured facts, and a penalty for each action not carried out."""
 
     success: float
     """R, given once, at the step that wins."""
     invalid_penalty: float
     """Subtracted for every invalid action; not negative."""
     invalid_counts: Literal["any", "format"] = "any"
-    """Which actions are invalid: any action that was not carried out, or only a response in the wrong
-    format."""
+    """Whether all actions not carried out are invalid, or only responses in the wrong format."""
     invalid_credit: Credit = "trajectory"
     """The steps that the penalty is credited to."""
     measures: Mapping[str, WeightedMeasure] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from skillpress.core.interface import AgentState, HasNotepad, Info, StateUpdate, Turn
-from skillpress.play.agents.shortening import shortened
+from skillpress.play.agents.context import shortened
 
 LONGEST_SECTION = 2000
 """Maximum number of characters of a notepad section that a prompt shows; the agent may print the rest."""
@@ -23,7 +23,7 @@ class Window:
     """Keeps the last ``turns`` turns."""
 
     turns: int | None
-    """Number of turns to keep; None keeps all."""
+    """Number of turns to keep; None, for renderings without a limit, keeps all."""
     grows: ClassVar[bool] = False
 
     def __call__(
@@ -49,22 +49,18 @@ class Concatenate(Window):
 
 
 @dataclass(frozen=True)
-class Observations:
+class Observations(Window):
     """Keeps the last ``turns`` turns in full, and the thought and action of every step as notes.
 
     Observations are long and soon out of date; thoughts and actions are short and give the reasons. The notes
     have one numbered line per step and are not shortened when a prompt exceeds its budget.
     """
 
-    turns: int | None
-    """Number of turns whose observations are shown; None keeps all."""
-    grows: ClassVar[bool] = False
-
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
         """The next state; its notes are one line longer."""
-        recent = Window(self.turns)(state, thought, action, observation, info)
+        recent = super().__call__(state, thought, action, observation, info)
         said, done = " ".join(thought.split()), " ".join(action.split()) or "(none)"
         line = f"Thought: {said} Action: {done}" if said else f"Action: {done}"
         number = state.notes.count("\n") + 2 if state.notes else 1
@@ -72,7 +68,7 @@ class Observations:
 
 
 @dataclass(frozen=True)
-class Notepad:
+class Notepad(Window):
     """Keeps the last ``turns`` turns, and the content of the environment's notepad as notes.
 
     The notepad belongs to the environment (L0: an object in the agent's interpreter) and the agent writes it
@@ -81,15 +77,11 @@ class Notepad:
     text.
     """
 
-    turns: int | None
-    """Number of turns to keep; None keeps all."""
-    grows: ClassVar[bool] = False
-
     def __call__(
         self, state: AgentState, thought: str, action: str, observation: str, info: Info
     ) -> AgentState:
         """The next state. Its notes are empty if the environment shows no notepad."""
-        recent = Window(self.turns)(state, thought, action, observation, info)
+        recent = super().__call__(state, thought, action, observation, info)
         pages = info.state.notepad if isinstance(info.state, HasNotepad) else {}
         sections = [
             f"{name}:\n{shortened(text.strip(), LONGEST_SECTION)}"
@@ -99,26 +91,6 @@ class Notepad:
         return replace(recent, notes="\n".join(sections))
 
 
-def window(turns: int | None) -> StateUpdate:
-    """Keep the last ``turns`` turns; None, for renderings without a limit, keeps all."""
-    return Window(turns)
-
-
-def concatenate(turns: int | None) -> StateUpdate:
-    """Keep everything, token by token; a rebuilt prompt shows the last ``turns`` turns."""
-    return Concatenate(turns)
-
-
-def observations(turns: int | None) -> StateUpdate:
-    """Keep the last ``turns`` observations, and the thoughts and actions of all steps."""
-    return Observations(turns)
-
-
 def environment(turns: int | None) -> StateUpdate:
     """Keep only the current observation, for renderings in which it is the whole state."""
     return Window(0)
-
-
-def notepad(turns: int | None) -> StateUpdate:
-    """Keep the last ``turns`` turns, and the environment's notepad as notes."""
-    return Notepad(turns)

@@ -51,10 +51,7 @@ class Summarize:
         return written(response)
 
     def summed_up(self, state: AgentState, summary: ParsedAction) -> AgentState:
-        """The state without its turns. If the summary is invalid, the notes stay as they were.
-
-        So a policy that writes no valid summary loses its past and is not asked a second time.
-        """
+        """The state without its turns; after an invalid summary they are lost, and the notes stay."""
         return replace(state, history=(), notes=summary.thought if summary.invalid is None else state.notes)
 
 
@@ -68,8 +65,3 @@ def written(response: str) -> ParsedAction:
         return ParsedAction("", "", "unclosed")
     text = response.rpartition("</think>")[2].strip()
     return ParsedAction(text, "") if text else ParsedAction("", "", "empty")
-
-
-def summarize(turns: int | None) -> Summarize:
-    """Let the policy summarize every ``turns`` turns, or whenever the prompt is full."""
-    return Summarize(turns)

@@ -6,5 +6,5 @@ tokens and no log-probabilities. An edit here therefore reruns no stage, except 
     agent.py        the agent; it asks through client.py
     client.py       one question, until it is answered; connection.py sends it, form.py builds its parameters
     outcomes.py     the possible outcomes of a question; answers.py and refusals.py parse them from replies
-    offers.py       what a server says about its models; server.py holds its address, journal.py its cost
+    server.py       a server's address; journal.py keeps its cost
 """

@@ -48,8 +48,7 @@ class ChatAgent:
         reward: StepReward,
         at_once: int,
     ) -> None:
-        """Args:
-        at_once: maximum number of open requests."""
+        """``at_once`` is the maximum number of open requests."""
         self._client, self._rendering, self._parse = client, rendering, parse
         self._state_update, self._reward = state_update, reward
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="chat")
@@ -58,7 +57,6 @@ class ChatAgent:
         """Open requests, including those whose answer is no longer wanted."""
 
     def submit(self, requests: Sequence[DecisionRequest]) -> None:
-        """See ``interface.Agent``."""
         for request in requests:
             answer: Future[Decision] = Future()
             self._asked[request.key] = answer
@@ -67,18 +65,13 @@ class ChatAgent:
             sent.add_done_callback(self._requests.discard)
 
     def completed(self, wait: float) -> list[tuple[int, Decision]]:
-        """See ``interface.Agent``.
-
-        Raises:
-            ChatError: the server refused a request or did not answer in time.
-        """
+        """See ``interface.Agent``. ``ChatError`` for a refused request, or one without an answer in time."""
         wait_for(list(self._asked.values()), wait, FIRST_COMPLETED)
         done = [key for key, answer in self._asked.items() if answer.done()]
         return [(key, self._asked.pop(key).result()) for key in done]
 
     def abort(self) -> None:
-        """Forget all open requests. Requests that were already sent are paid for, and their answers are
-        dropped."""
+        """Forget all open requests. Those already sent are paid for, and their answers are dropped."""
         for answer in self._asked.values():
             answer.cancel()
         self._asked.clear()
@@ -104,8 +97,7 @@ class ChatAgent:
         return update(state, parsed.thought, parsed.action, observation, info)
 
     def _answer(self, answer: Future[Decision], request: DecisionRequest) -> None:
-        """Ask the server, in a thread. An exception becomes the future's result; the client enforces the
-        deadline."""
+        """Ask the server, in a thread. The client enforces the deadline; the future gets exceptions."""
         if not answer.set_running_or_notify_cancel():
             return
         try:
@@ -132,8 +124,7 @@ def _parsed(answer: Answer, parse: Parser) -> ParsedAction:
 
 
 def _marked(parsed: ParsedAction, answer: Answer) -> ParsedAction:
-    """The parsed answer, with the server's reason as ``invalid`` if the answer did not end by itself. The
-    parser's reason would be misleading."""
+    """The parsed answer; ``invalid`` is the server's reason, not the parser's, if it was cut short."""
     return parsed if answer.ended == "whole" else replace(parsed, invalid=answer.ended)
 
 

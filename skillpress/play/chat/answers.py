@@ -50,11 +50,7 @@ NOT_JSON = object()
 
 
 def read_reply(reply: Reply, sent: Mapping[str, Any]) -> Outcome:
-    """Return the outcome that a reply to a chat completion represents.
-
-    Args:
-        sent: the request's parameters, apart from model and messages.
-    """
+    """The outcome of a reply; ``sent`` are the request's parameters, apart from model and messages."""
     found = parsed(reply.body)
     if reply.status // 100 != 2 or error_of(found) is not None:
         return read_error(reply, found, sent)
@@ -112,8 +108,7 @@ def _put_together(events: Iterable[str]) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    """Merge what the chunks say about one field: texts and lists are joined, otherwise the last value
-    counts."""
+    """One field of all chunks: texts and lists are joined, otherwise the last value counts."""
     said = [value for value in values if value is not None]
     if said and all(isinstance(value, str) for value in said):
         return "".join(said)
@@ -171,8 +166,7 @@ def _content(content: Any) -> tuple[str, str, str]:
 
 
 def _text(value: Any, fields: tuple[str, ...] = (*THOUGHTS, "summary", *TEXTS), depth: int = 0) -> str:
-    """The text of a string or of a list of parts; of a mapping, the text of the first of these fields that
-    has one."""
+    """The text of a string, of a list of parts, or of a mapping's first field that has one."""
     if isinstance(value, str):
         return value
     if depth == DEEPEST:

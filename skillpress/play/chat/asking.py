@@ -5,26 +5,18 @@ The seed of a prompt derives from its text, so an answer does not depend on the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from skillpress.core.interface import Ask
 from skillpress.core.seeds import derive
 
-
-class Reply(Protocol):
-    """One question to a server, such as ``chat.client.ChatClient.reply``; it keeps its own deadline."""
-
-    def __call__(self, prompt: str, seed: int, what: str) -> str: ...
+Reply = Callable[[str, int, str], str]
+"""One question to a server, such as ``chat.client.ChatClient.reply``; it keeps its own deadline."""
 
 
 def ask_server(reply: Reply, at_once: int, seed: int) -> Ask:
-    """Asks a server.
-
-    Args:
-        at_once: requests under way at most.
-    """
+    """Asks a server, ``at_once`` prompts at most at the same time."""
 
     def ask(prompts: Sequence[str]) -> list[str]:
         with ThreadPoolExecutor(at_once, thread_name_prefix="judge") as threads:

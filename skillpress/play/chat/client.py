@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,6 @@ from skillpress.play.chat.answers import parsed, read_reply
 from skillpress.play.chat.connection import Connection, LostError, Reply
 from skillpress.play.chat.form import LIMIT, Form
 from skillpress.play.chat.journal import Journal
-from skillpress.play.chat.offers import Offer, read_offers
 from skillpress.play.chat.outcomes import Answer, Failed, Unsupported, in_one_line, readable
 from skillpress.play.chat.refusals import read_error
 from skillpress.play.chat.server import ENDPOINT, ChatError, ChatServer
@@ -43,19 +42,16 @@ SHARE_OF_DEADLINE = 1 / 3
 REACH_SECONDS = 20.0
 """A server that is running answers within this time."""
 FOREIGN_ATTEMPTS = 3
-"""After this many replies that do not belong to the protocol, and no valid answer ever, the address is
-wrong."""
+"""After this many replies in another protocol, and no valid answer ever, the address is wrong."""
 TEMPLATE_TOKENS = 256
-"""Maximum number of tokens that a chat template adds to a prompt. Apart from them, a prompt has at most as
-many tokens as bytes."""
+"""Tokens that a chat template may add to a prompt, whose own tokens are at most its bytes."""
 
 
 class ChatClient:
     """Asks one server; safe to use from many threads."""
 
     def __init__(self, server: ChatServer, sampling: Sampling, journal: Path) -> None:
-        """Args:
-        journal: file to which every answer's token counts are appended."""
+        """Every answer's token counts are appended to the file ``journal``."""
         self.server, self._base, self._sampling = server, server.base, sampling
         self._journal, self._connection = Journal(journal), Connection(server.headers)
         self._form = Form(frozenset(server.omit))
@@ -87,11 +83,7 @@ class ChatClient:
                 self._heard_of(offer)
 
     def served_model(self) -> str:
-        """The name of the only model that the server offers.
-
-        Raises:
-            ChatError: the server offers several models, or cannot be asked.
-        """
+        """The name of the only model that the server offers; ``ChatError`` if there are several."""
         offers = self._until_answered("GET models", 0, self._ask_for_models)
         if len(offers) != 1:
             offered = in_one_line(", ".join(offer.name for offer in offers)) or "none"
@@ -99,14 +91,7 @@ class ChatClient:
         return offers[0].name
 
     def ask(self, prompt: str, seed: int, what: str) -> Answer:
-        """Return the model's answer to a prompt.
-
-        Args:
-            what: names the request in errors, such as ``task 54=1,2,28,80, step 3``.
-
-        Raises:
-            ChatError: the server refused, or did not answer within ``deadline_seconds``.
-        """
+        """The answer, or ``ChatError``, where ``what`` names the request (``task 54=1,2,28,80, step 3``)."""
         prompt = readable(prompt)
         named = f"POST chat/completions ({what}, {len(prompt)} characters)"
         answer = self._until_answered(named, seed, lambda seconds: self._ask_once(prompt, seed, seconds))
@@ -115,11 +100,7 @@ class ChatClient:
         return answer
 
     def reply(self, prompt: str, seed: int, what: str) -> str:
-        """The text of an answer; empty if there is none, for example because the prompt is too long.
-
-        Raises:
-            ChatError: as for :meth:`ask`.
-        """
+        """The text of an answer, empty if there is none; otherwise as :meth:`ask`."""
         return self.ask(prompt, seed, what).text
 
     def close(self) -> None:
@@ -218,8 +199,7 @@ class ChatClient:
         return tokens > room
 
     def _until_answered(self, what: str, seed: int, once: Callable[[float], Found | Failed]) -> Found:
-        """Return the result of ``once``, which gets a number of seconds, after as many attempts as the
-        deadline allows."""
+        """The result of ``once``, given some seconds, after as many attempts as the deadline allows."""
         deadline = self.server.deadline_seconds
         end = time.monotonic() + deadline
         pause, foreign, last = 0.0, 0, "the server made other requests wait longer"
@@ -271,7 +251,34 @@ class ChatClient:
 
 
 def backoff(seed: int, attempt: int) -> float:
-    """Seconds before the next attempt. The upper bound doubles each time, and the pause is drawn from its
-    upper half."""
+    """Seconds before the next attempt, from the upper half of a range that doubles each time."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
     return longest * (1 - derive(seed, "pause", attempt) % 1000 / 2000)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One model of a server."""
+
+    name: str
+    context: int | None
+    """Tokens of a prompt and its response together, if the server states a limit (vLLM, SGLang)."""
+    own_defaults: bool
+    """Whether the server replaces sampling parameters that are not sent by those of the model's
+    ``generation_config.json``, as vLLM and SGLang do."""
+
+
+def read_offers(reply: Reply) -> tuple[Offer, ...] | None:
+    """The models of a server; None if the reply lists none."""
+    found = parsed(reply.body)
+    listed = found.get("data") if isinstance(found, Mapping) and reply.status == 200 else None
+    if not isinstance(listed, list):
+        return None
+    models = [each for each in listed if isinstance(each, Mapping) and isinstance(each.get("id"), str)]
+    return tuple(_offer(readable(model["id"]), model) for model in models)
+
+
+def _offer(name: str, model: Mapping[str, object]) -> Offer:
+    context = model.get("max_model_len")
+    stated = context if isinstance(context, int) and context > 1 else None  # True is an int too
+    return Offer(name, stated, stated is not None or model.get("owned_by") in ("vllm", "sglang"))

@@ -35,12 +35,10 @@ class Reply:
 
 
 class Connection:
-    """A connection that many threads can use. It follows no redirects, so prompts and the key reach only the
-    named server."""
+    """For many threads. It follows no redirects, so prompts and key reach only the named server."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """Args:
-        headers: sent with every request."""
+        """``headers`` are sent with every request."""
         self._loop, self._lock, self._closed = asyncio.new_event_loop(), threading.Lock(), False
         self._client = httpx.AsyncClient(
             headers=dict(headers), timeout=None, limits=httpx.Limits(max_connections=None)
@@ -49,11 +47,7 @@ class Connection:
         self._thread.start()
 
     def send(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Reply:
-        """Send one request and return its reply.
-
-        Raises:
-            LostError: no complete reply arrived within ``seconds``, or the connection was closed meanwhile.
-        """
+        """Send one request; ``LostError`` if no complete reply arrives in time, or if it is closed."""
         with self._lock:  # tasks scheduled before the loop ends are cancelled by ``close``
             if self._closed:
                 raise LostError("the connection is closed")

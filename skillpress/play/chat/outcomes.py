@@ -36,8 +36,7 @@ class Answer:
     text: str
     """The answer without its thought; empty if the model said nothing."""
     thought: str = ""
-    """The reasoning that the server sent separately. For a refusal, the text of the refusal; for a tool call
-    without reasoning, the call as JSON."""
+    """Separate reasoning; for a refusal its text; for a tool call without reasoning the call as JSON."""
     ended: Ended = "whole"
     usage: Usage = Usage()
 

@@ -39,8 +39,7 @@ FILTERED = frozenset(
     }
 )  # fmt: skip
 WITHOUT_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-"""Codes and types, in lower case. The errors in ``WITHOUT_CREDIT`` do not pass by themselves, although they
-come with HTTP 429."""
+"""Codes and types, in lower case. ``WITHOUT_CREDIT`` comes with HTTP 429 and does not pass by itself."""
 
 _CONTEXT = r"(?:context[ _-]?(?:length|size|window|limit|overflow)|n_ctx)"
 _SAYS_TOO_LONG = tuple(
@@ -71,8 +70,7 @@ _SAYS_OF_OTHERS = re.compile(
     r"rate[ _-]?limit|per[ -](?:second|minute|hour|day|month)|daily|monthly|\bquota|\b[rt]p[md]\b|\bqueue"
     r"|temporar|unavailable|tim(?:ed|e)[ -]?out|overload|\b(?:account|organi[sz]ation|api key)\b"
 )
-"""Matches errors about how busy the server is or about the user, whatever else they say about prompts and
-policies."""
+"""Errors about a busy server or about the user, whatever they say about prompts and policies."""
 _SAYS_UNSUPPORTED = re.compile(
     r"unsupported|unknown|unrecogni[sz]ed|unexpected|forbidden|disallowed|prohibited|deprecated"
     r"|extra (?:inputs?|fields?)|extraneous"
@@ -93,8 +91,7 @@ ECHOES = frozenset({"input", "messages", "prompt", "ctx", "url"})
 DEEPEST = 12
 """Maximum depth of nested values that is read."""
 BUSY = frozenset({408, 409, 425, 429, 498, 499})
-"""Statuses below 500 that pass by themselves. The last two come from servers without room and from gateways
-that lost a client."""
+"""Statuses below 500 that pass: the last two are of servers without room and of gateways."""
 OF_OTHERS = BUSY | {401, 402, 503, 504, 524, 529}
 """Statuses that say nothing about the prompt, whatever their text is."""
 NEVER = frozenset({501, 505})
@@ -105,8 +102,7 @@ NAMED = {
 }  # fmt: skip
 """Maps codes and types, in lower case, to the status that they usually come with."""
 UPSTREAM_FAILED = 502
-"""The status of an error that came with HTTP 200 and names none: a gateway reports that another server
-failed."""
+"""The status of an error that came with HTTP 200 and names none: that of a failed gateway."""
 
 
 def error_of(found: Any) -> Any:
@@ -214,8 +210,7 @@ def _says(status: int, words: str, patterns: Iterable[re.Pattern[str]]) -> bool:
 
 
 def _too_long(words: str, sent: Mapping[str, Any], reason: str) -> Answer | Failed:
-    """The outcome for a prompt that does not fit. If the response alone fills the context, no prompt can fit,
-    and the question has failed."""
+    """Too long, or failed where the response alone fills the context, so that no prompt fits."""
     stated = _STATED_CONTEXT.search(words)
     longest = max((sent[name] for name in sent if name.startswith("max_")), default=0)
     if stated and int(stated[1]) <= longest:
@@ -250,8 +245,7 @@ def _short(texts: Collection[str], reply: Reply) -> str:
 
 
 def _remedy(words: str, sent: Mapping[str, Any]) -> str:
-    """What to do about a parameter whose value the error calls wrong, without calling the parameter
-    unsupported."""
+    """What to do about a parameter whose value is called wrong, though not the parameter itself."""
     named = next(iter(_places(words, sent)), "")
     if named.startswith("max_"):
         return f"; max_new_tokens is {sent[named]}, set it lower"

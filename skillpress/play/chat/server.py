@@ -18,13 +18,11 @@ CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 NAME = re.compile("[a-z0-9!#$%&'*+.^_`|~-]+")
 """Matches a header's name, in lower case."""
 SHORTEST_SECRET = 8
-"""Minimum number of characters of a header value that may be a secret. Replacing shorter ones would garble
-every error message."""
+"""Fewest characters of a header value that is hidden; hiding shorter ones would garble messages."""
 
 
 class ChatError(UserError):
-    """The server refused a request or did not answer in time; the message names the server and the
-    request."""
+    """A refused or unanswered request; the message names the server and the request."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,14 @@ from skillpress.core.interface import AgentState, Decision, DecisionRequest, Inf
 from skillpress.core.logprobs import NO_LOGPROBS
 from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, TokenIds, WeightSpan
-from skillpress.play.programs.requests import Asked, Finish, ModelRequest, Reply, ToolCall
+from skillpress.play.programs.requests import (
+    Asked,
+    Finish,
+    ModelRequest,
+    Reply,
+    ToolCall,
+    UnshownConversationError,
+)
 from skillpress.play.programs.tool_calls import Read, Reader
 
 Render = Callable[[ModelRequest], TokenIds]
@@ -56,9 +63,9 @@ class ProgramAgent:
         asked = []
         for request in requests:
             wanted = request.state.info.state
-            prompt = self.render(wanted.request) if isinstance(wanted, Asked) else ()
-            if not isinstance(wanted, Asked) or not prompt or len(prompt) > self.budget:
-                self._mute.append((request.key, _unasked("prompt_too_long" if prompt else "nothing_asked")))
+            prompt, refused = self._prompt(wanted)
+            if refused or not isinstance(wanted, Asked):
+                self._mute.append((request.key, _unasked(refused)))
                 continue
             self._asked[request.key] = wanted, prompt
             asked.append(Request(request.key, prompt, self.sampling, request.seed))
@@ -91,6 +98,18 @@ class ProgramAgent:
     def update_state(self, state: AgentState, decision: Decision, observation: str, info: Info) -> AgentState:
         """The program keeps its own past: the next state is its next request."""
         return replace(state, observation=observation, info=info)
+
+    def _prompt(self, wanted: object) -> tuple[TokenIds, str]:
+        """(prompt, why the model is not asked; empty if it is)."""
+        if not isinstance(wanted, Asked):
+            return (), "nothing_asked: the program has ended"
+        try:
+            prompt = self.render(wanted.request)
+        except UnshownConversationError as error:
+            return (), f"not_shown: {error}"
+        if not prompt or len(prompt) > self.budget:
+            return (), f"prompt_too_long: {len(prompt)} tokens, of at most {self.budget}"
+        return prompt, ""
 
     def _decision(self, asked: Asked, prompt: TokenIds, completion: Completion) -> Decision:
         kept, finish = self._cut(asked.request, completion)
@@ -152,5 +171,7 @@ def _invalid(said: Read, finish: str) -> str | None:
     return said.invalid or ("cut_off" if finish == "length" else None)
 
 
-def _unasked(why: str) -> Decision:
-    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=ParsedAction("", "", why))
+def _unasked(refused: str) -> Decision:
+    action = Reply("", refused=refused).to_json()
+    parsed = ParsedAction("", action, refused.partition(":")[0])
+    return Decision(prompt_ids=(), response_ids=(), logprobs=NO_LOGPROBS, parsed=parsed)

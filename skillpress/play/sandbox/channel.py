@@ -10,8 +10,7 @@ import time
 from collections import deque
 from contextlib import suppress
 
-from skillpress.play.sandbox.frames import FrameReader, Message, encode
-from skillpress.play.sandbox.messages import Said, understood
+from skillpress.play.sandbox.messages import FrameReader, Message, Said, encode, understood
 from skillpress.play.sandbox.output import Captured
 
 READ_BYTES = 1 << 16
@@ -48,19 +47,14 @@ class Channel:
         return sum(output.total for output in self._outputs.values())
 
     def capture(self, characters: int) -> tuple[Captured, Captured]:
-        """Start to collect stdout and stderr in the returned objects, which show up to ``characters`` of
-        each."""
+        """Collect stdout and stderr in the returned objects, which show ``characters`` of each."""
         stdout, stderr = Captured(characters), Captured(characters)
         self._outputs = {self._stdout: stdout, self._stderr: stderr}
         self.taken = 0
         return stdout, stderr
 
     def send(self, message: Message, seconds: float) -> bool:
-        """Send a message, and return whether the sandbox took it in time.
-
-        If not, part of it may already be sent. A sandbox that has ended takes everything: ``receive`` reports
-        its end.
-        """
+        """Whether the sandbox took a message whole, in time; one that has ended takes everything."""
         self._connection.settimeout(max(seconds, 0.001))
         try:
             self._connection.sendall(encode(message))
@@ -114,8 +108,7 @@ class Channel:
         self._waiting.extend(map(understood, self._frames.feed(data)))
 
     def _first(self) -> bytes:
-        """Read the first bytes and their sender's credentials. Later reads leave no space for ancillary data,
-        such as descriptors, so the kernel drops it."""
+        """Read the first bytes and who sent them; later reads leave no room for descriptors."""
         space = socket.CMSG_SPACE(CREDENTIALS.size)
         data, ancillary, _, _ = self._connection.recvmsg(READ_BYTES, space, socket.MSG_DONTWAIT)
         for level, kind, content in ancillary:
@@ -137,7 +130,6 @@ class Channel:
         return True
 
     def _forget(self, descriptor: int) -> None:
-        """Stop watching this descriptor. No process inside holds the other end, so it would be readable for
-        ever."""
+        """Stop watching a descriptor whose other end is closed: it would be readable for ever."""
         with suppress(KeyError):
             self._selector.unregister(descriptor)

@@ -8,9 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillpress.play.sandbox.frames import FrameError, Message
 from skillpress.play.sandbox.limits import Limits, SandboxLostError
-from skillpress.play.sandbox.messages import Answer, Call, Piece, Said
+from skillpress.play.sandbox.messages import Answer, Call, FrameError, Message, Piece, Said
 from skillpress.play.sandbox.output import cut_in_the_middle
 from skillpress.play.sandbox.process import SandboxProcess
 from skillpress.play.sandbox.processes import kernel_kills
@@ -25,8 +24,7 @@ KILLED_BY_KERNEL = (
 COMMAND_KILLED = tuple(
     f"the command ended with exit code {code}" for code in (128 + signal.SIGKILL, -signal.SIGKILL)
 )
-"""The runner's errors for a command that was killed: as reported by the shell, or because the shell was
-killed."""
+"""The runner's errors for a killed command, by the shell's report or because the shell was killed."""
 STATE_LOST = "The sandbox was ended: its variables, files and processes are lost."
 
 
@@ -40,8 +38,6 @@ class Execution:
     """The value of the last expression as text; None if it has none."""
     error: str | None
     """A short traceback, or what ended the call; None if the call succeeded."""
-    duration: float
-    """Seconds."""
     truncated: bool
     """Whether anything was left out of the texts."""
 
@@ -53,9 +49,8 @@ class Conversation:
         """The sandbox is ended at ``ends_at`` (monotonic time)."""
         self._process, self._limits, self._tools = process, limits, tools
         self._number = secrets.token_hex(NUMBER_BYTES)
-        self._began = time.monotonic()
         self._ends_at = ends_at
-        self._until = min(self._began + limits.seconds, ends_at)
+        self._until = min(time.monotonic() + limits.seconds, ends_at)
         self._interrupted = ""
         """Why the code was interrupted; empty if it was not."""
         self._calls = 0
@@ -64,10 +59,7 @@ class Conversation:
         self._kernel_kills = watchdog().kernel_kills
 
     def hold(self, messages: Sequence[Message], archive: bytearray | None = None) -> Execution:
-        """Send these messages and wait for their one answer.
-
-        Args:
-            archive: collects an archive that arrives in pieces; None if no archive was requested.
+        """Send messages and wait for their one answer; ``archive`` collects the pieces of one, if requested.
 
         Raises:
             SandboxLostError: the sandbox was killed from outside.
@@ -107,7 +99,6 @@ class Conversation:
             stderr=stderr[0],
             result=None if result is None else shown_result,
             error=shown_error or None,
-            duration=time.monotonic() - self._began,
             truncated=stdout[1] or stderr[1] or cut_result or cut_error,
         )
 
@@ -122,11 +113,7 @@ class Conversation:
         return taken
 
     def _await_answer(self) -> Answer | None:
-        """Return the answer; None if the sandbox has ended.
-
-        Raises:
-            FrameError: the message received is not allowed at this point.
-        """
+        """The answer; None if the sandbox has ended. ``FrameError`` for a forbidden message."""
         while True:
             said = self._process.channel.receive(self._until)
             if isinstance(said, Answer):
@@ -139,11 +126,7 @@ class Conversation:
                 return None
 
     def _take(self, said: Said) -> bool:
-        """Process a message other than an answer, and return whether the sandbox is still alive.
-
-        Raises:
-            FrameError: the message is not allowed at this point.
-        """
+        """Whether the sandbox lives after a message other than an answer; ``FrameError`` if forbidden."""
         match said:
             case Call():
                 self._calls += 1
@@ -162,8 +145,7 @@ class Conversation:
         return (self._limits.disk_mb << 20) + 2048 * self._limits.inodes
 
     def _ended_by_limits(self) -> bool:
-        """Interrupt code that exceeds its limits and, if that does not help, end the sandbox. Return whether
-        it was ended."""
+        """Interrupt code beyond its limits, or end the sandbox if that did not help; whether it did."""
         now, reason = time.monotonic(), ""
         if now >= self._ends_at:
             reason = "The time for this task is over."
@@ -192,11 +174,7 @@ class Conversation:
         return ""
 
     def _epitaph(self) -> str:
-        """Why there is no answer.
-
-        Raises:
-            SandboxLostError: the sandbox was killed from outside, not by this process.
-        """
+        """Why there is no answer; ``SandboxLostError`` if the sandbox was killed from outside."""
         if self._process.reason:
             return f"{self._process.reason} {STATE_LOST}"
         code = self._process.returncode

@@ -23,8 +23,7 @@ INSIDE = "/opt/python"
 USR = Path("/usr")
 PACKAGES = ("site-packages", "dist-packages")
 FOR_BUILDING = "config-*"
-"""The folder with an interpreter's build configuration. Only building extensions needs it, which happens on
-the host."""
+"""The folder with a build configuration, which only the host needs, to build extensions."""
 EMPTY_BYTES = 4096
 """The smallest size of a folder in memory."""
 
@@ -67,11 +66,7 @@ class Interpreter:
         return {_inside(path, folder): content for path, content in replaced.items()}
 
     def mounts(self, shown: Callable[[Path], Path]) -> Iterator[str]:
-        """Yield bwrap's arguments that make the interpreter appear, except for the replaced files.
-
-        Args:
-            shown: maps a path to where the user who starts bwrap finds it.
-        """
+        """bwrap's arguments for all but the replaced files; ``shown`` maps a path to where bwrap finds it."""
         if self.folder is not None:
             found, name = shown(self.folder), self.executable.name
             if self.inside not in self.replaced:

@@ -31,11 +31,7 @@ class Jupyter(Bubblewrap):
     }
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """Take the same arguments as bubblewrap.
-
-        Raises:
-            SandboxUnavailableError: ipykernel is not installed.
-        """
+        """Take bubblewrap's arguments; ``SandboxUnavailableError`` if ipykernel is not installed."""
         super().__init__(limits, packages)
         self.shown |= {f"{KERNEL}/{path.name}": path for path in kernel_packages()}
 
@@ -47,11 +43,7 @@ class Jupyter(Bubblewrap):
 
 @functools.cache
 def kernel_packages() -> tuple[Path, ...]:
-    """The folders and modules of ipykernel and of all its dependencies, from this program's environment.
-
-    Raises:
-        SandboxUnavailableError: ipykernel is not installed.
-    """
+    """Folders and modules of ipykernel and its dependencies here; or ``SandboxUnavailableError``."""
     from packaging.requirements import Requirement  # which the base layer of the package lacks
 
     found: dict[str, tuple[Path, ...]] = {}

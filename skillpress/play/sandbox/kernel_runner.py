@@ -98,11 +98,7 @@ class Client:
     """Sends Jupyter's messages to one kernel and receives them."""
 
     def __init__(self, kernel: subprocess.Popen[bytes]) -> None:
-        """Return when the kernel answers.
-
-        Raises:
-            KernelEndedError: the kernel ended before it answered.
-        """
+        """Return when the kernel answers; ``KernelEndedError`` if it ended before that."""
         self._session = uuid.uuid4().hex
         context = zmq.Context()
         self._sockets = {}
@@ -150,8 +146,7 @@ class Client:
             raise KernelEndedError
 
     def _await_kernel(self) -> None:
-        """Wait until the kernel has answered on both channels: earlier messages that it publishes are
-        lost."""
+        """Wait for answers on both channels: what the kernel publishes before is lost."""
         kinds: set[str] = set()
         while not {"kernel_info_reply", "status"} <= kinds:
             self.send("shell", "kernel_info_request", {})
@@ -205,11 +200,7 @@ class KernelInterpreter(Interpreter):
         return self._run(TOOLS.format(mark=self._mark, names=request["names"]))
 
     def _run(self, code: str) -> str | None:
-        """Run a cell and return the value that it shows.
-
-        Raises:
-            ExitError: the cell ended with an exception; the message is its traceback.
-        """
+        """Run a cell; returns the value that it shows, or raises ``ExitError`` with its traceback."""
         content = {"code": code, "silent": False, "allow_stdin": True, "stop_on_error": True}
         cell = Cell()
         self._cell_runs = self._calls_allowed = True
@@ -248,8 +239,7 @@ class KernelInterpreter(Interpreter):
                 )
 
     def _answer_to(self, content: Message) -> str:
-        """The reply to a tool call. Requests for keyboard input get the end of a file, since there is no
-        user."""
+        """The reply to a tool call. Requests for keyboard input get an end of file."""
         _, mark, call = content["prompt"].partition(self._mark)
         if not mark:
             return END_OF_INPUT

@@ -19,8 +19,7 @@ class SandboxEndedError(RuntimeError):
 
 
 class SandboxLostError(SandboxEndedError):
-    """The sandbox was killed from outside or by the kernel for lack of memory, not by the code that ran in
-    it."""
+    """The sandbox was killed from outside, or by the kernel for lack of memory, not by its code."""
 
 
 class ToolError(Exception):
@@ -42,8 +41,7 @@ class Limits:
     start_seconds: float = 30.0
     """Maximum time until the interpreter answers for the first time."""
     memory_mb: int = 512
-    """Memory of all processes and their sockets together. Each process may reserve four times as much address
-    space."""
+    """Of all processes and sockets together. Each process may reserve four times the address space."""
     processes: int = 64
     """Number of processes and threads together."""
     disk_mb: int = 64
@@ -60,8 +58,7 @@ class Limits:
     shown_characters: int = 10_000
     """Maximum length of each of stdout, stderr, result and error. Longer texts are cut in the middle."""
     ip_sockets: bool = False
-    """Whether code may create sockets of IPv4 and IPv6. They reach only the sandbox's own loopback, and the
-    kernel memory that they hold is not counted."""
+    """Whether code may make IPv4 and IPv6 sockets: on its own loopback, with uncounted memory."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

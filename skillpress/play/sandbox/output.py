@@ -4,8 +4,7 @@ from __future__ import annotations
 
 
 def cut_in_the_middle(text: str, characters: int) -> tuple[str, bool]:
-    """Return (text, whether it was cut). A longer text becomes its two ends around a note of how much was
-    left out."""
+    """(text, whether it was cut). A longer text becomes its two ends around a note of the cut."""
     if len(text) <= characters:
         return text, False
     head, tail = text[: characters - characters // 2], text[len(text) - characters // 2 :]

@@ -42,8 +42,7 @@ def installed(wheels: Path) -> Path:
 
 @cache
 def _digest(path: Path, changed: int) -> str:
-    """Digest of a wheel's name and contents. ``changed`` is its modification time, so that a changed file is
-    read again."""
+    """Digest of a wheel's name and contents; the time ``changed`` makes the cache notice an edit."""
     return hashlib.sha256(path.name.encode() + b"\0" + path.read_bytes()).hexdigest()
 
 

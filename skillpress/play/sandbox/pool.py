@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from skillpress.core.errors import UserError
-from skillpress.play.sandbox.backends import Backend, walls_named
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
-from skillpress.play.sandbox.sandbox import Sandbox
+from skillpress.play.sandbox.sandbox import Backend, Sandbox, walls_named
 from skillpress.play.sandbox.tools import Tool
 
 Task = TypeVar("Task")

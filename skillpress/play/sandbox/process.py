@@ -12,19 +12,17 @@ from contextlib import suppress
 from select import poll
 
 from skillpress.play.sandbox.channel import Channel
-from skillpress.play.sandbox.frames import MAX_BYTES, FrameError
 from skillpress.play.sandbox.limits import (
     Limits,
     SandboxEndedError,
     SandboxLostError,
     SandboxUnavailableError,
 )
-from skillpress.play.sandbox.messages import Report
+from skillpress.play.sandbox.messages import MAX_BYTES, FrameError, Report
 from skillpress.play.sandbox.walls import Walls
 
 DESCRIPTORS = 128
-"""Maximum number of open files of one process inside. Pipes and sockets hold memory that belongs to no
-process."""
+"""Open files of one process inside; pipes and sockets hold memory that belongs to no process."""
 END_SECONDS = 30.0
 """Maximum time until killed processes have ended on a busy machine; it usually takes about 10 ms."""
 
@@ -64,8 +62,7 @@ class SandboxProcess:
         self._outer_fd = os.pidfd_open(self.pid)
         self._inner_fds: tuple[int, ...] = ()
         self.first_pid = 0
-        """Pid of the sandbox's first process on the host; inside, it is 1 if the sandbox has its own pid
-        namespace. When it ends, the kernel kills all the others."""
+        """Pid on the host of the first process inside. When it ends, the kernel kills all others."""
         self.channel = Channel(here, self._outer.stdout.fileno(), self._outer.stderr.fileno(), self._outer_fd)
         try:
             self._await_walls(limits.start_seconds)
@@ -97,11 +94,7 @@ class SandboxProcess:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
     def end(self, reason: str) -> None:
-        """Kill all its processes and return when they have ended.
-
-        Raises:
-            RuntimeError: a process is still running half a minute later.
-        """
+        """Kill all its processes and wait for their end; ``RuntimeError`` after half a minute."""
         self.kill(reason)
         self._outer.wait(END_SECONDS)
         self._await_end()

@@ -273,8 +273,7 @@ def close_memory() -> None:
 
 
 def take_socket(descriptor: int) -> socket.socket:
-    """The inherited end of the host's socket, moved away from the descriptors that code inside expects to
-    use."""
+    """The inherited socket, moved away from the descriptors that code inside expects to use."""
     taken = os.dup(descriptor)
     with open(os.devnull, "rb") as nothing:
         if descriptor == 0:
@@ -285,11 +284,7 @@ def take_socket(descriptor: int) -> socket.socket:
 
 
 def walls(outside: str | None) -> Message:
-    """The facts that the host checks before it trusts the walls.
-
-    Args:
-        outside: a file that must not be readable; None if no file outside can be named.
-    """
+    """The facts that the host checks first; a file ``outside``, if one is named, must not be readable."""
     with open("/proc/self/status") as status:
         parts = [line.partition(":") for line in status]
     lines = {name: value.strip() for name, _, value in parts}
@@ -340,8 +335,7 @@ def _short_traceback(error: BaseException) -> str:
 
 
 def _without_this_file(shown: traceback.TracebackException) -> traceback.TracebackException:
-    """The same traceback, reduced to the innermost frames of the agent's code; the causes are reduced
-    likewise."""
+    """The innermost frames of the agent's code, in the traceback and in its causes."""
     for part in (shown, shown.__cause__, shown.__context__):
         if part is not None:
             frames = [frame for frame in part.stack if frame.filename != __file__]

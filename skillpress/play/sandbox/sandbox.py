@@ -11,12 +11,16 @@ import base64
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
-from skillpress.play.sandbox.backends import Backend, walls_named
+from skillpress.core.errors import UserError
+from skillpress.play.sandbox.bubblewrap import Bubblewrap
 from skillpress.play.sandbox.conversation import Conversation, Execution
+from skillpress.play.sandbox.jupyter import Jupyter
 from skillpress.play.sandbox.limits import Limits, SandboxEndedError
 from skillpress.play.sandbox.packages import installed
 from skillpress.play.sandbox.process import SandboxProcess
+from skillpress.play.sandbox.sandlock import Sandlock
 from skillpress.play.sandbox.tools import Tool, Tools
 from skillpress.play.sandbox.watchdog import watchdog
 
@@ -24,11 +28,25 @@ PIECE_BYTES = 256 << 10
 """Size of an archive's piece in one message."""
 
 
-class Sandbox:
-    """One interpreter and its processes. Use it from one thread at a time, for one episode.
+Backend = Literal["bubblewrap", "jupyter", "sandlock"]
+"""Namespaces and seccomp; the same around a Jupyter kernel; Landlock and seccomp, which is weaker."""
 
-    As a context manager it is ended at the end of the block.
-    """
+BACKENDS: dict[Backend, type[Bubblewrap] | type[Sandlock]] = {
+    "bubblewrap": Bubblewrap,
+    "jupyter": Jupyter,
+    "sandlock": Sandlock,
+}
+
+
+def walls_named(backend: Backend) -> type[Bubblewrap] | type[Sandlock]:
+    """The class of walls that a backend builds; ``UserError`` if there is no such backend."""
+    if backend not in BACKENDS:
+        raise UserError(f"sandbox backend {backend!r}: there are {', '.join(BACKENDS)}")
+    return BACKENDS[backend]
+
+
+class Sandbox:
+    """One interpreter, for one thread and one episode; a context manager that ends it."""
 
     def __init__(self, limits: Limits, process: SandboxProcess, backend: Backend) -> None:
         """Use ``start`` instead."""
@@ -78,8 +96,7 @@ class Sandbox:
 
     @property
     def end_is_told(self) -> bool:
-        """Whether an answer has reported its end. The end of a sandbox that was killed just after an answer
-        is unreported."""
+        """Whether an answer has reported its end; not if it was killed just after an answer."""
         return self._process.end_is_told
 
     @property
@@ -164,8 +181,7 @@ class Sandbox:
             self._process.close()
 
     def _succeed(self, execution: Execution) -> None:
-        """Raise if a call made by the host failed, which happens only if code inside has damaged the
-        interpreter."""
+        """Raise if the host's own call failed: code inside has damaged the interpreter."""
         if execution.error is not None:
             self.close()
             raise SandboxEndedError(f"the sandbox does not do what it was told: {execution.error}")

@@ -24,12 +24,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from skillpress.play.sandbox.bubblewrap import NO_BYTECODE, RUNNER
+from skillpress.play.sandbox.bubblewrap import RUNNER, VARIABLES
 from skillpress.play.sandbox.interpreter import this_interpreter
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
-from skillpress.play.sandbox.processes import children_of_all, tree
+from skillpress.play.sandbox.processes import children_of_all, socket_bytes, tree
 from skillpress.play.sandbox.seccomp import seccomp_program
-from skillpress.play.sandbox.sockets import socket_bytes
 from skillpress.play.sandbox.spawner import NOBODY, spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 
@@ -57,11 +56,7 @@ class Sandlock(Walls):
     }
 
     def __init__(self, limits: Limits, packages: Path | None) -> None:
-        """``packages`` is a folder that code inside can import from; None for none.
-
-        Raises:
-            SandboxUnavailableError: this kernel's Landlock is missing or too old, or sandlock is missing.
-        """
+        """``packages`` can be imported inside; ``SandboxUnavailableError`` without sandlock or Landlock."""
         self.probe()
         self._limits, self._packages = limits, packages
         self._folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
@@ -155,34 +150,20 @@ class Sandlock(Walls):
                     )
 
     def _policy(self, folders: Sequence[Path]) -> dict[str, object]:
-        """The policy given to sandlock. These folders can be read in addition to those that all sandboxes
-        read."""
+        """The policy for sandlock. These folders are readable beside those that all sandboxes read."""
         return {
             "fs_readable": [*READABLE, *map(str, folders), str(self._runner)],
             "fs_writable": [*map(str, self._writable), *DEVICES],
             "cwd": self.home,
             "clean_env": True,
-            "env": {
-                "PATH": "/usr/bin:/bin",
-                "HOME": self.home,
-                "TMPDIR": str(self._writable[1]),
-                "USER": "agent",
-                "LANG": "C.UTF-8",
-                "TZ": "UTC",
-                "OMP_NUM_THREADS": "1",
-                **NO_BYTECODE,
-            },
+            "env": {"HOME": self.home, "TMPDIR": str(self._writable[1]), **VARIABLES},
             "no_coredump": True,
             "max_processes": self._limits.processes,
         }
 
 
 def sandlock_package() -> Path:
-    """The folder of the package.
-
-    Raises:
-        SandboxUnavailableError: the package is not installed.
-    """
+    """The folder of the package; ``SandboxUnavailableError`` if it is not installed."""
     spec = importlib.util.find_spec("sandlock")
     if spec is None or spec.origin is None:
         raise SandboxUnavailableError(
@@ -192,8 +173,7 @@ def sandlock_package() -> Path:
 
 
 def _open_in(processes: Sequence[int]) -> tuple[int, int]:
-    """Return (bytes of files that no longer have a name, number of sockets) that are open in these
-    processes."""
+    """(bytes of files without a name, number of sockets) that are open in these processes."""
     files, sockets = {}, set()
     for pid in processes:
         with suppress(OSError):  # it has ended
@@ -208,12 +188,7 @@ def _open_in(processes: Sequence[int]) -> tuple[int, int]:
 
 
 def refusal(release: str, version: int) -> str:
-    """Why a kernel is not sufficient for these walls; empty if it is.
-
-    Args:
-        release: as shown by ``uname -r``.
-        version: version of Landlock; 0 if there is none.
-    """
+    """Why a kernel (``uname -r``, Landlock's version or 0) does not suffice; empty if it does."""
     number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     if number < OLDEST_KERNEL:
         return (

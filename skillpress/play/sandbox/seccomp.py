@@ -29,16 +29,7 @@ FORBIDDEN = (
     "mbind", "set_mempolicy", "migrate_pages", "move_pages",
 )  # fmt: skip
 
-NEW_NAMESPACES = (
-    0x00000080,
-    0x00020000,
-    0x02000000,
-    0x04000000,
-    0x08000000,
-    0x10000000,
-    0x20000000,
-    0x40000000,
-)
+NEW_NAMESPACES = tuple(1 << bit for bit in (7, 17, 25, 26, 27, 28, 29, 30))
 """CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
@@ -53,7 +44,7 @@ def seccomp_program(ip_sockets: bool) -> bytes:
 
     ``clone3`` fails with ENOSYS, since a filter cannot see its flags; libc then uses ``clone``. A request for
     larger socket buffers succeeds without any effect, as a kernel may grant less than the request. So the
-    maximum content of a socket is known (``sockets.py``).
+    maximum content of a socket is known (``processes.py``).
 
     Args:
         ip_sockets: whether sockets of IPv4 and IPv6 can be made.

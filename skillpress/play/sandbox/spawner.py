@@ -46,11 +46,7 @@ class Spawner:
         self._folder: Path | None = None
 
     def shown(self, path: Path) -> Path:
-        """The place at which a process of this spawner finds the path: the path itself, or a mount of it.
-
-        Raises:
-            SandboxUnavailableError: the user ``nobody`` cannot reach the path, and no mount can be made.
-        """
+        """Where its processes find the path, mounted if need be; or ``SandboxUnavailableError``."""
         if not self._root or all(os.stat(part).st_mode & 1 for part in (path, *path.parents)):
             return path
         if path not in self._shown:
@@ -104,8 +100,7 @@ class Spawner:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the empty mount points. Outside the thread's namespace nothing is mounted on them, so no
-    contents are deleted."""
+    """Remove the mount points, which are empty outside of the thread's namespace."""
     for place in folder.iterdir():
         if place.is_dir():
             place.rmdir()

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import ValidationError, validate_call
 
 from skillpress.core.errors import UserError
-from skillpress.play.sandbox.frames import Message
 from skillpress.play.sandbox.limits import ToolError
-from skillpress.play.sandbox.messages import Call
+from skillpress.play.sandbox.messages import Call, Message
 from skillpress.play.sandbox.output import cut_in_the_middle
 
 SHOWN = 1000
@@ -28,11 +27,7 @@ class Tools:
         self._tools: dict[str, Tool] = {}
 
     def add(self, tools: Mapping[str, Tool]) -> None:
-        """Let these functions be called too.
-
-        Raises:
-            UserError: a name is not an identifier.
-        """
+        """Let these functions be called too; ``UserError`` if a name is not an identifier."""
         for name in tools:
             if not name.isidentifier():
                 raise UserError(f"sandbox tools: {name!r} cannot be the name of a function")

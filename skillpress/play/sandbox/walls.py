@@ -14,13 +14,13 @@ Seen = dict[str, object]
 
 @dataclass(frozen=True)
 class Held:
-    """The resources that a sandbox holds now, apart from the memory of its processes."""
+    """The resources that a sandbox holds now."""
 
     inodes: int
     disk_bytes: int
     """Used disk space; 0 if file systems of a fixed size already limit it."""
-    kernel_bytes: int
-    """Maximum kernel memory that its sockets may hold."""
+    memory_bytes: int
+    """Maximum kernel memory that its sockets may hold; the watchdog adds the memory of its processes."""
 
 
 class Walls(ABC):
@@ -34,19 +34,11 @@ class Walls(ABC):
     @classmethod
     @abstractmethod
     def probe(cls) -> None:
-        """Test whether such walls can be built here.
-
-        Raises:
-            SandboxUnavailableError: they cannot be built; the message names the cause and the remedy.
-        """
+        """Raise ``SandboxUnavailableError``, with cause and remedy, if such walls cannot be built."""
 
     @abstractmethod
     def start(self, setting: dict[str, object], descriptor: int) -> subprocess.Popen[bytes]:
-        """Start the interpreter with its end of the socket; stdout and stderr are pipes.
-
-        Raises:
-            SandboxUnavailableError: something that the walls need is missing.
-        """
+        """Start the interpreter with its end of the socket, and pipes; or ``SandboxUnavailableError``."""
 
     @abstractmethod
     def explain(self, said: str) -> str:

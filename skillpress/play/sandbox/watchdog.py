@@ -12,26 +12,17 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from skillpress.play.sandbox.limits import Limits
 from skillpress.play.sandbox.process import SandboxProcess
 from skillpress.play.sandbox.processes import children_of_all, kernel_kills, tree
+from skillpress.play.sandbox.walls import Held
 
 LOOK_SECONDS = 0.1
 COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 """Lines of /proc/PID/status that are counted, in KiB. Pages of files such as libraries are shared by all."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """The resources that a sandbox holds now."""
-
-    memory_bytes: int
-    """Memory of its processes, plus what its sockets may hold."""
-    inodes: int
-    disk_bytes: int
 
 
 class Watchdog:
@@ -80,28 +71,28 @@ class Watchdog:
         self.kernel_kills = kernel_kills()
         children = children_of_all()
         for process, limits in watched.items():
-            if reason := excess(use_of(process, children), limits):
+            if reason := excess(held_by(process, children), limits):
                 process.kill(reason)
                 self.forget(process)
 
 
-def excess(use: Use, limits: Limits) -> str:
+def excess(held: Held, limits: Limits) -> str:
     """The limit that is exceeded, in words; empty if there is none."""
-    if use.memory_bytes > limits.memory_mb << 20:
+    if held.memory_bytes > limits.memory_mb << 20:
         return f"All processes together used more than {limits.memory_mb} MB of memory, sockets counted."
-    if use.inodes > limits.inodes:
+    if held.inodes > limits.inodes:
         return f"There were more than {limits.inodes} files and folders."
-    if use.disk_bytes > limits.disk_mb << 20:
+    if held.disk_bytes > limits.disk_mb << 20:
         return f"Its files together held more than {limits.disk_mb} MB."
     return ""
 
 
-def use_of(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Use:
-    """The resources of one sandbox; nothing if it has ended."""
+def held_by(process: SandboxProcess, children: Mapping[int, Iterable[int]]) -> Held:
+    """The resources of one sandbox, with the memory of its processes; nothing if it has ended."""
     inside = tree(process.pid, children)[1:]
     memory = sum(_memory(pid) for pid in inside)
     held = process.walls.held(process.first_pid, inside)
-    return Use(memory + held.kernel_bytes, held.inodes, held.disk_bytes)
+    return replace(held, memory_bytes=memory + held.memory_bytes)
 
 
 def _memory(pid: int) -> int:

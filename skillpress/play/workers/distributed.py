@@ -76,24 +76,22 @@ class Ranks:
         if self.size == 1:
             return values
         total = torch.tensor(list(values.values()), dtype=torch.float64)
-        if torch.distributed.get_backend() == "nccl":
-            total = total.to(self.device)
-        torch.distributed.all_reduce(total)
-        return dict(zip(values, total.tolist(), strict=True))
+        return dict(zip(values, self._reduced(total, torch.distributed.ReduceOp.SUM), strict=True))
 
     def maximum(self, values: Sequence[int]) -> list[int]:
         """The largest of each value over the ranks."""
         if self.size == 1:
             return list(values)
-        largest = torch.tensor(values)
+        return self._reduced(torch.tensor(values), torch.distributed.ReduceOp.MAX)
+
+    def _reduced(self, values: torch.Tensor, how: torch.distributed.ReduceOp.RedOpType) -> list[Any]:
         if torch.distributed.get_backend() == "nccl":
-            largest = largest.to(self.device)
-        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
-        return [int(value) for value in largest]
+            values = values.to(self.device)
+        torch.distributed.all_reduce(values, how)
+        return values.tolist()
 
     def sum_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Replace every gradient by its sum over the ranks, sent in one message. The result has the same bits
-        on all ranks."""
+        """Replace every gradient by its sum over the ranks, in one message, with the same bits on all."""
         if self.size == 1:
             return
         gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
@@ -109,11 +107,7 @@ class Ranks:
 
 
 def settle(ranks: Ranks) -> None:
-    """Select this process's GPU and threads. Every rank calls this before anything else.
-
-    Raises:
-        UserError: the machine has GPUs, but none for this rank.
-    """
+    """Select GPU and threads, before anything else; ``UserError`` if there is no GPU for this rank."""
     if ranks.size > 1:
         torch.set_num_threads(1)  # cores are shared, and more threads would sum in another order
     if not torch.cuda.is_available():
@@ -163,8 +157,7 @@ def join_ranks(ranks: Ranks, port: int | None, timeout_seconds: float = SILENCE_
 
 
 def missing_ranks(rank: int, size: int, seconds: float = ROLL_CALL_SECONDS) -> list[int]:
-    """The ranks that do not report within ``seconds`` that they are alive. All ranks call this after a
-    failure."""
+    """The ranks that do not report within ``seconds``. All ranks call this after a failure."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() != size:
         return []  # these ranks were not connected yet
     store, until = _get_default_store(), time.monotonic() + seconds

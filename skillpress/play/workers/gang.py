@@ -5,6 +5,9 @@ It works like ``run_ranks``, but spreads the ranks evenly over nodes (one actor 
 reads its rank from the variables that torchrun would set. When any rank is lost, all are ended and all start
 again. If the work keeps checkpoints, its result is the same as that of a run without losses.
 
+Ray Train 2.60 was tried in its place. It put three of four ranks on one node, started three times after a
+user's mistake, waited for a silent rank without a limit, and named neither a killed rank nor its log.
+
 Every wait has a limit: for room on the cluster, for the ranks to begin, and for any rank to send something.
 The message about a loss names the rank, its node and its log.
 """
@@ -22,7 +25,7 @@ from typing import Any, TypeVar
 
 from skillpress.core.errors import UserError
 from skillpress.play.workers import gang_node
-from skillpress.play.workers.gang_node import RankHost, RankStart
+from skillpress.play.workers.gang_node import RankHost
 from skillpress.play.workers.gang_work import write_work
 from skillpress.play.workers.launched import NEIGHBOURS, VARIABLES
 from skillpress.play.workers.ranks import SILENCE_SECONDS, Message, RankError, Work
@@ -31,8 +34,7 @@ from skillpress.play.workers.ray_cluster import ClusterError, connected, live_no
 Result = TypeVar("Result")
 
 LOSS_SECONDS = 15.0
-"""After a rank has raised an exception, how long to check whether another rank's death was the cause. Ray
-takes 13 s to notice a dead node."""
+"""How long to look for a dead rank as the cause of an exception. Ray notices a node in 13 s."""
 HANDED_OVER = ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "DO_NOT_TRACK")
 """Variables that ranks get from this process. Variables that name places are different on each node."""
 
@@ -54,8 +56,7 @@ class Gang:
 
 
 class LostError(RankError):
-    """A rank will not finish its work, so all have to start again. The message names it, its node and its
-    log."""
+    """A rank will not finish, so all must start again; the message names it, its node and log."""
 
 
 def run_gang(
@@ -90,7 +91,7 @@ def run_gang(
             try:
                 with _placed(gang, size // gang.nodes) as hosts:
                     streams = _begin(gang, hosts, ranks, command)
-                    _Listener(ranks, on_report).listen(streams, gang.start_seconds, silence_seconds)
+                    _listen(streams, ranks, on_report, (gang.start_seconds, silence_seconds))
                 return [rank.result for rank in ranks]
             except LostError as error:
                 if start == gang.restarts:
@@ -139,63 +140,61 @@ class _Rank:
         return message if message.kind == "report" else None
 
 
-class _Listener:
-    """Listens to all ranks of one start."""
+def _listen(
+    streams: dict[Any, list[_Rank]],
+    ranks: Sequence[_Rank],
+    on_report: Callable[[int, Any], None],
+    patience: tuple[float, float],
+) -> None:
+    """Return when all ranks have finished.
 
-    def __init__(self, ranks: Sequence[_Rank], on_report: Callable[[int, Any], None]) -> None:
-        self._ranks, self._on_report = ranks, on_report
-        self._first: _Rank | None = None
-        """The rank that was the first to raise an exception."""
+    Args:
+        streams: maps Ray's streams of messages to the ranks that send them.
+        patience: seconds until all ranks must have begun, and of silence after that.
 
-    def listen(self, streams: dict[Any, list[_Rank]], start_seconds: float, silence_seconds: float) -> None:
-        """Return when all ranks have finished.
+    Raises:
+        LostError: a rank will never finish.
+        UserError: an error of the user that a rank or its node found.
+    """
+    import ray
 
-        Args:
-            streams: maps Ray's streams of messages to the ranks that send them.
+    heard = time.monotonic()
+    first: _Rank | None = None
+    while open_ := [stream for stream, own in streams.items() if not all(rank.ended for rank in own)]:
+        seconds = LOSS_SECONDS if first else patience[all(rank.begun for rank in ranks)]
+        ready, _ = ray.wait(open_, num_returns=1, timeout=max(0.0, heard + seconds - time.monotonic()))
+        if not ready and first is None:
+            working = [rank for rank in ranks if not rank.ended]
+            late = [rank for rank in working if not rank.begun] or working
+            raise LostError(f"nothing was heard for {seconds:g} seconds from {_with_logs(late)}")
+        if not ready:
+            break
+        for stream in ready:
+            number, said = _heard(stream, streams[stream])
+            if report := ranks[number].hear(said):
+                on_report(number, report.value)
+            if ranks[number].raised:
+                first = first or ranks[number]
+        if first is None:
+            heard = time.monotonic()
+    if first is not None:
+        raise _lost_by(first)
 
-        Raises:
-            LostError: a rank will never finish.
-            UserError: an error of the user that a rank or its node found.
-        """
-        import ray
 
-        heard = time.monotonic()
-        while open_ := [stream for stream, ranks in streams.items() if not all(r.ended for r in ranks)]:
-            begun = all(rank.begun for rank in self._ranks)
-            patience = LOSS_SECONDS if self._first else silence_seconds if begun else start_seconds
-            ready, _ = ray.wait(open_, num_returns=1, timeout=max(0.0, heard + patience - time.monotonic()))
-            if not ready and self._first is None:
-                raise LostError(f"nothing was heard for {patience:g} seconds from {self._silent()}")
-            if not ready:
-                break
-            for stream in ready:
-                self._hear(stream, streams[stream])
-            if self._first is None:
-                heard = time.monotonic()
-        if self._first is not None:
-            raise _lost_by(self._first)
+def _heard(stream: Any, ranks: Sequence[_Rank]) -> tuple[int, bytes | int]:
+    import ray
 
-    def _hear(self, stream: Any, ranks: Sequence[_Rank]) -> None:
-        import ray
+    try:
+        heard: tuple[int, bytes | int] = ray.get(next(stream))
+    except ray.exceptions.RayActorError as error:
+        raise LostError(f"lost with its node or its host process: {_with_logs(ranks)}") from error
+    except ray.exceptions.RayTaskError as error:  # such as a node without the folder
+        raise ClusterError(f"node {ranks[0].node} cannot start its ranks: {error.cause}") from error
+    return heard
 
-        try:
-            number, said = ray.get(next(stream))
-        except ray.exceptions.RayActorError as error:
-            named = ", ".join(f"{rank} (log {rank.log})" for rank in ranks)
-            raise LostError(f"lost with its node or its host process: {named}") from error
-        except ray.exceptions.RayTaskError as error:  # such as a node without the folder
-            raise ClusterError(f"node {ranks[0].node} cannot start its ranks: {error.cause}") from error
-        rank = self._ranks[number]
-        if report := rank.hear(said):
-            self._on_report(number, report.value)
-        if rank.raised and self._first is None:
-            self._first = rank
 
-    def _silent(self) -> str:
-        """The ranks that have not begun or, if all have begun, those that are still working."""
-        working = [rank for rank in self._ranks if not rank.ended]
-        late = [rank for rank in working if not rank.begun] or working
-        return ", ".join(f"{rank} (log {rank.log})" for rank in late)
+def _with_logs(ranks: Sequence[_Rank]) -> str:
+    return ", ".join(f"{rank} (log {rank.log})" for rank in ranks)
 
 
 def _lost_by(rank: _Rank) -> LostError:
@@ -209,11 +208,7 @@ def _lost_by(rank: _Rank) -> LostError:
 
 @contextmanager
 def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
-    """An actor on each node, with room for ``each`` ranks. Leaving the block ends the actors and their ranks.
-
-    Raises:
-        ClusterError: the cluster has no room for them in time.
-    """
+    """An actor on each node, with room for ``each`` ranks, ended with the block; or ``ClusterError``."""
     import ray
     from ray.util.placement_group import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -243,11 +238,7 @@ def _placed(gang: Gang, each: int) -> Iterator[list[Any]]:
 def _begin(
     gang: Gang, hosts: Sequence[Any], ranks: Sequence[_Rank], command: tuple[str, ...]
 ) -> dict[Any, list[_Rank]]:
-    """Start every rank; return Ray's streams of messages, mapped to the ranks that send them.
-
-    Raises:
-        LostError: a node does not answer.
-    """
+    """Start every rank; Ray's streams of messages to the ranks that send them, or ``LostError``."""
     import ray
 
     try:
@@ -257,20 +248,12 @@ def _begin(
         raise LostError(f"a node was lost before its ranks began; alive are {there}") from error
     nodes, each, streams = live_nodes(), len(ranks) // gang.nodes, {}
     for number, (host, (node, _, _)) in enumerate(zip(hosts, places, strict=True)):
-        own, starts = ranks[number * each : (number + 1) * each], []
+        own, starts = list(ranks[number * each : (number + 1) * each]), []
         for local, rank in enumerate(own):
             rank.node = nodes.get(node, node)
             variables = _variables(rank.number, local, len(ranks), each, places[0])
-            starts.append(
-                RankStart(
-                    rank=rank.number,
-                    arguments=command,
-                    variables=variables,
-                    folder=str(Path.cwd()),
-                    log=str(rank.log),
-                )
-            )
-        streams[host.run.options(num_returns="streaming").remote(starts)] = list(own)
+            starts.append((rank.number, str(rank.log), variables))
+        streams[host.run.options(num_returns="streaming").remote(str(Path.cwd()), command, starts)] = own
     return streams
 
 

@@ -15,25 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
-
-@dataclass(frozen=True)
-class RankStart:
-    """How to start one rank."""
-
-    rank: int
-    arguments: tuple[str, ...]
-    """Arguments of ``python -m``. The descriptor for messages and the process to end with are appended."""
-    variables: dict[str, str]
-    """Variables set in its environment."""
-    folder: str
-    """The folder in which it starts."""
-    log: str
-    """The file for its output, relative to the folder."""
-
-
+Start = tuple[int, str, dict[str, str]]
+"""How to start one rank: its number, the file for its output, and variables set in its environment."""
 LAST_WORDS_SECONDS = 5.0
 """Time after its node's end in which the actor can still report that its ranks have ended."""
 
@@ -61,10 +46,16 @@ class RankHost:
             port = int(probe.getsockname()[1])
         return ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address(), port
 
-    def run(self, starts: list[RankStart]) -> Iterator[tuple[int, bytes | int]]:
-        """Start the ranks; yield (rank, message) for each message and (rank, exit code) when a rank has
-        ended."""
-        talking = {start.rank: self._start(start) for start in starts}
+    def run(
+        self, folder: str, arguments: tuple[str, ...], starts: list[Start]
+    ) -> Iterator[tuple[int, bytes | int]]:
+        """Start the ranks; yield (rank, message), and (rank, exit code) when one has ended.
+
+        Args:
+            folder: where the ranks start; the files for their output are relative to it.
+            arguments: of ``python -m``; the descriptor for messages and the process to end with are appended.
+        """
+        talking = {rank: self._start(folder, arguments, log, added) for rank, log, added in starts}
         while talking:
             ready = wait([connection for connection, _ in talking.values()])
             for rank, (connection, process) in list(talking.items()):
@@ -77,16 +68,18 @@ class RankHost:
                     yield rank, process.wait()
 
     @staticmethod
-    def _start(start: RankStart) -> tuple[Connection, subprocess.Popen[bytes]]:
+    def _start(
+        folder: str, arguments: tuple[str, ...], log: str, variables: dict[str, str]
+    ) -> tuple[Connection, subprocess.Popen[bytes]]:
         reading, writing = os.pipe()
         # A rank must end with this process and with the node's process, which is its direct parent.
         numbers = [str(writing), str(os.getppid())]
-        log = os.path.join(start.folder, start.log)
+        log = os.path.join(folder, log)
         os.makedirs(os.path.dirname(log), exist_ok=True)
         with open(log, "ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", *start.arguments, *numbers],
-                cwd=start.folder, env=os.environ | start.variables, pass_fds=[writing],
+                [sys.executable, "-m", *arguments, *numbers],
+                cwd=folder, env=os.environ | variables, pass_fds=[writing],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         os.close(writing)

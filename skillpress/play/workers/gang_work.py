@@ -26,8 +26,7 @@ def source_key() -> str:
 
 
 def write_work(work: object, file: Path) -> tuple[str, str, str]:
-    """Write the work where all machines see it; return the arguments of a rank: file, its hash, the code's
-    hash."""
+    """Write the work where all machines see it; return file, its hash, and the code's hash."""
     pickled = pickle.dumps(work)
     with atomic_path(file) as temporary:
         temporary.write_bytes(pickled)
@@ -35,11 +34,7 @@ def write_work(work: object, file: Path) -> tuple[str, str, str]:
 
 
 def read_work(file: Path, digest: str, source: str) -> bytes:
-    """Return the pickled work, if it can be done here.
-
-    Raises:
-        ForeignNodeError: the file is missing or different, or the code here is different.
-    """
+    """The pickled work; ``ForeignNodeError`` if this machine has another file, or other code."""
     if not file.is_file() or hashlib.sha256(pickled := file.read_bytes()).hexdigest() != digest:
         raise ForeignNodeError(
             f"{file.resolve()} is not the file that the other machines see: the machines of a cluster must "

@@ -40,11 +40,7 @@ class Launch:
 
 
 def launch_of_environment(environment: Mapping[str, str] = os.environ) -> Launch | None:
-    """Return this process's launch; None if no launcher started it.
-
-    Raises:
-        LaunchError: some of the variables are missing or not numbers.
-    """
+    """This process's launch; None without a launcher, ``LaunchError`` for broken variables."""
     missing = [name for name in VARIABLES if name not in environment]
     if {"RANK", "WORLD_SIZE"} <= set(missing):
         return None

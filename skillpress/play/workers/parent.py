@@ -72,8 +72,7 @@ def _end_after(wait_for_it: Callable[[], object]) -> None:
 
 
 def _until_ended(pid: int) -> Callable[[], object]:
-    """A function that waits until a process has ended; a zombie has ended. The process is identified now,
-    because its pid may later be given to another process."""
+    """Waits until a process, identified now since pids are given again, has ended or is a zombie."""
     try:
         handle = select.poll()
         handle.register(os.pidfd_open(pid), select.POLLIN)

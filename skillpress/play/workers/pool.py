@@ -42,8 +42,7 @@ class WorkerPool:
     """``size`` worker processes, each started when it first gets work."""
 
     def __init__(self, make: Callable[[], Callable[[Any], Any]], size: int, limits: Limits) -> None:
-        """``make`` is called in each worker and returns the function that does a job there. ``make`` and the
-        jobs are pickled."""
+        """``make`` is called in each worker and returns what does a job there; both are pickled."""
         self._workers = [Worker(make, limits) for _ in range(size)]
         self._limits = limits
         self._jobs: dict[int, Callable[[], Any]] = {}
@@ -100,8 +99,7 @@ class WorkerPool:
         return []
 
     def abort(self) -> None:
-        """Forget all unanswered jobs. Busy workers are replaced: their answers would be taken for those of
-        later jobs."""
+        """Forget unanswered jobs; replace busy workers, whose answers would pass for later jobs'."""
         for worker in self._working:
             self._workers[worker].replace()
         self._working.clear()

@@ -113,8 +113,7 @@ class _Rank:
         self._theirs.close()
 
     def messages(self) -> list[Message]:
-        """The reports and exceptions since the last call. It also records that the rank has begun or is
-        done."""
+        """New reports and exceptions. It also records that the rank has begun or is done."""
         found = []
         try:
             while self.connection.poll():
@@ -128,8 +127,7 @@ class _Rank:
         return found
 
     def died(self) -> RankError | None:
-        """The error for a rank that has ended without finishing. Call it after reading all messages of the
-        rank."""
+        """The error if it ended without finishing; all its messages must have been read."""
         if self.done or (self.process.is_alive() and not self._closed):
             return None
         self.process.join(GRACE_SECONDS)
@@ -209,8 +207,7 @@ def _serve(connection: Connection, rank: int, size: int, pickled: bytes) -> None
 
 
 def serve(connection: Connection, rank: int, size: int, pickled: Callable[[], bytes]) -> None:
-    """Do the work and report on it. The work arrives pickled, so that exceptions of its imports are caught,
-    too."""
+    """Do the work, unpickled here so that exceptions of its imports are caught, and report."""
     try:
         work = pickle.loads(pickled())
         connection.send(Message("begun"))

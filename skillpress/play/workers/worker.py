@@ -4,6 +4,10 @@ The process is spawned, never forked, since the parent holds torch and its threa
 it imports the parent's main module, so heavy imports of that module belong in functions. A counter in shared
 memory says which job of its batch the process is at. So a deadline applies to each job and not to the batch,
 and the failing job is known however it failed.
+
+The process ends with its parent, however the parent ends: a step that never ends would not notice that its
+parent is gone. It also ends with its first exception, because an engine's state is unknown after one. The
+parent handles Ctrl-C; in the process it is blocked from the start.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import pickle
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from ctypes import c_longlong
@@ -24,7 +29,7 @@ from typing import Any, Literal
 
 import psutil
 
-from skillpress.play.workers.process import NOT_READY, Done, Raised, serve
+from skillpress.play.workers.parent import end_with_parent
 
 START_SECONDS = 120.0
 """A process that is not ready by then counts as hung; importing an engine takes seconds."""
@@ -50,6 +55,62 @@ class Limits:
     """Maximum resident bytes of one process. Thirty ALFWorld games take a few hundred MB."""
     attempts: int = 2
     """Number of workers that may fail at one job before the pool gives up on the job."""
+
+
+NOT_READY = -1
+"""Value of the shared counter until the process is ready for its first job."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The message that all jobs of a batch are done."""
+
+    answers: list[bytes]
+    """Answers, pickled one by one in the worker, so that a job whose answer cannot be pickled is known."""
+    memory: int
+    """Resident bytes of the process after the batch."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The last message of a process in which a job raised an exception."""
+
+    error: str
+    """Type and message of the exception."""
+    traceback: str
+
+
+def serve(connection: Connection, begun: c_longlong, make: Callable[[], Callable[[Any], Any]]) -> None:
+    """The process: do the jobs of each message, answer them in one, until the parent closes the connection.
+
+    ``begun`` is the index of the current job, shared with the parent; ``make`` makes what does a job.
+    """
+    end_with_parent()
+    try:
+        do = make()
+    except Exception as error:  # noqa: BLE001  the parent decides what to do
+        connection.send(_raised(error))
+        return
+    begun.value = 0
+    process = psutil.Process()
+    while True:
+        try:
+            jobs = connection.recv()
+        except EOFError:
+            return
+        answers = []
+        for index, job in enumerate(jobs):
+            begun.value = index
+            try:
+                answers.append(pickle.dumps(do(job)))
+            except Exception as error:  # noqa: BLE001  the parent decides what to do
+                connection.send(_raised(error))
+                return
+        connection.send(Done(answers, process.memory_info().rss))
+
+
+def _raised(error: Exception) -> Raised:
+    return Raised(traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
 
 
 Reason = Literal["died", "hung", "grew", "raised"]
@@ -90,8 +151,7 @@ class Worker:
         return [self._connection, self._process.sentinel]
 
     def give(self, jobs: Sequence[Any]) -> None:
-        """Send a batch, after the last one was answered. Never blocks: a process that does not read the batch
-        becomes overdue, like one that does not answer."""
+        """Send a batch; never blocks, since a process that does not read it becomes overdue."""
         if self._process is None:
             self._start()
         if self._begun.value != NOT_READY:
@@ -105,12 +165,7 @@ class Worker:
         self._sender.start()
 
     def attend(self) -> list[Any] | tuple[Failure, int] | None:
-        """Return the answers, or the failure and the job of the batch at which it occurred; None while it
-        works.
-
-        Raises:
-            WorkerPoolError: the process ended before it was ready to work.
-        """
+        """The answers, or a failure and its job; None while it works; ``WorkerPoolError`` if never ready."""
         assert self._process is not None
         alive = self._process.is_alive()  # before looking for a message, which may be its last
         if self._connection.poll():

@@ -9,7 +9,7 @@ phrases.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillpress.show.report.data import Example, ExampleStep
 from skillpress.show.report.theme import family
@@ -70,13 +70,7 @@ def example_boxes(example: Example, colors: Mapping[str, str]) -> list[Box]:
 
 def _step_cell(step: ExampleStep, colors: Mapping[str, str]) -> Cell:
     cell = _cell(step.skill, colors) if step.skill is not None else Cell(family="", detail="", color="")
-    return Cell(
-        family=cell.family,
-        detail=cell.detail,
-        color=cell.color,
-        action=step.action or "(unreadable)",
-        invalid=step.invalid,
-    )
+    return replace(cell, action=step.action or "(unreadable)", invalid=step.invalid)
 
 
 def _cell(skill: str, colors: Mapping[str, str]) -> Cell:

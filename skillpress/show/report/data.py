@@ -28,8 +28,7 @@ class PolicyResult:
     seed: int = 0
     """The experiment's seed."""
     baseline: bool = False
-    """Whether it is a baseline (random explorer, imitation start), drawn in grey, and not a trained
-    method."""
+    """Whether it is a baseline (random explorer, imitation start), drawn in grey."""
     environment_behavior: EnvironmentBehavior = field(default_factory=EnvironmentBehavior)
     """The figures that only this environment's actions show."""
     failures: tuple[BehaviorFigure, ...] = ()
@@ -109,8 +108,7 @@ class ReportData:
     verdict: str = ""
     """The effect of training on success, at the top of the page; empty if nothing was trained."""
     advice: str = ""
-    """The address, relative to this page, of the advice on what to try; empty if nothing needs to be
-    tried."""
+    """The address, relative to this page, of the advice on what to try; empty if there is none."""
     curves: Sequence[Curve] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     """``"trained against start"`` to the paired tests."""

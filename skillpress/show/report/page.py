@@ -19,8 +19,6 @@ from skillpress.show.report import figures, tables
 from skillpress.show.report.boxes import example_boxes, phrase_box
 from skillpress.show.report.data import ReportData, by_method
 from skillpress.show.report.dictionary_section import panels
-from skillpress.show.report.library_section import correspondence_table, library_table
-from skillpress.show.report.mismatch_table import mismatch_table
 from skillpress.show.report.paper_page import TEMPLATES, paper_section
 from skillpress.show.report.theme import DARK, Look, family_colors, looks, rgba
 
@@ -69,7 +67,7 @@ def render_report(data: ReportData) -> str:
         learning=list(_learning(data, styles, figures.METRICS)),
         rewards=list(_learning(data, styles, figures.reward_metrics(data.curves))),
         smoothing=figures.SMOOTHING,
-        mismatch_table=mismatch_table(data.curves),
+        mismatch_table=tables.mismatch_table(data.curves),
         length_figure=_html(figures.success_lengths(data.policies, styles), "lengths"),
         mix_figure=_html(figures.action_mix(data.policies), "mix") if mixed else None,
         behavior_table=tables.behavior_table(data.policies),
@@ -79,9 +77,9 @@ def render_report(data: ReportData) -> str:
         most_bits=max((row.bits for row in phrases), default=1.0),
         examples=[(example, example_boxes(example, colors)) for example in data.examples],
         dictionary=[(panel, _html(panel.figure, panel.name)) for panel in panels(data)],
-        library=library_table(data.library),
+        library=tables.library_table(data.library),
         evolutions=len(data.library.versions),
-        correspondences=correspondence_table(data.correspondences, data.library),
+        correspondences=tables.correspondence_table(data.correspondences, data.library),
         parameters=tables.flat(data.parameters),
         **paper_section(data.paper_tables, data.paper_notes),
     )

@@ -12,7 +12,9 @@ import polars as pl
 from skillpress.measure.analysis.mdl_report import ARROW
 from skillpress.measure.evaluation import BehaviorFigure, Comparison, EvaluationSummary, SuccessRate
 from skillpress.measure.evaluation.paired import PairedTest
-from skillpress.show.report.data import PolicyResult, by_method
+from skillpress.measure.paper.correspondence import Correspondence
+from skillpress.show.report.data import Curve, PolicyResult, by_method
+from skillpress.skills.library.library import GENERAL, Skill, SkillLibrary
 
 NOTHING = "–"
 """The mark for a figure without any qualifying episode."""
@@ -236,3 +238,80 @@ def _p(p: float) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+LIBRARY_HEADS = ("Since step", "For", "Uses by successes", "Failures behind it", "Why")
+PAIR_HEADS = ("In the dictionary", "In the skill library", "Closest skill by a teacher")
+
+
+def library_table(library: SkillLibrary) -> Table:
+    """One line per skill, the oldest first."""
+    rows = (_skill_row(version.step, skill) for version in library.versions for skill in version.added)
+    return Table(LIBRARY_HEADS, tuple(rows))
+
+
+def correspondence_table(pairs: Sequence[Correspondence], library: SkillLibrary) -> Table:
+    """One line per pair of the paper's Table 11."""
+    return Table(PAIR_HEADS, tuple(_pair(pair, bool(library.versions)) for pair in pairs))
+
+
+def _skill_row(step: int, skill: Skill) -> Row:
+    values = (
+        Value(str(step)),
+        Value("every task" if skill.task_class == GENERAL else skill.task_class),
+        Value(f"{skill.uses:,}" if skill.phrase else NOTHING),
+        Value(f"{len(skill.failures):,}"),
+        Value(skill.why),
+    )
+    return Row(skill.text, values, ARROW.join(skill.phrase))
+
+
+def _pair(pair: Correspondence, has_library: bool) -> Row:
+    if pair.uses is None:
+        known = Value("no dictionary")
+    elif pair.rank is None:
+        known = Value("no")
+    else:
+        known = Value(f"{pair.uses:,}×", f"place {pair.rank} by uses")
+    if not has_library:
+        return Row(ARROW.join(pair.phrase), (known, Value("no library"), Value(NOTHING)), pair.printed)
+    made = Value("no") if pair.step is None else Value(f"since step {pair.step}", ", ".join(pair.classes))
+    said = (
+        Value(pair.closest, f"{pair.overlap:.0%} of the words in common") if pair.closest else Value(NOTHING)
+    )
+    return Row(ARROW.join(pair.phrase), (known, made, said), pair.printed)
+
+
+MISMATCH_HEADS = ("Difference in nats", "Ratio of a token", "Ratio of a response", "Cut at the cap")
+
+
+def mismatch_table(curves: Sequence[Curve]) -> Table:
+    """One line per training run that measured the difference, with medians over its steps.
+
+    Ratios are learner to engine; below each is the range from the 1st to the 99th percentile. They cover all
+    trained tokens if importance weights needed them, otherwise the responses that were compared.
+    """
+    measured = [curve for curve in curves if "mismatch/mean" in curve.frame.columns]
+    rows = [Row(curve.method, _mismatch_values(curve.frame), f"seed {curve.seed}") for curve in measured]
+    return Table(MISMATCH_HEADS, tuple(rows))
+
+
+def _mismatch_values(frame: pl.DataFrame) -> tuple[Value, ...]:
+    weighted = "importance/truncated" in frame.columns
+    source = "importance" if weighted else "mismatch"
+    largest = float(frame["mismatch/largest"].max())  # type: ignore[arg-type]
+    return (
+        Value(f"{_median(frame, 'mismatch/mean'):.2g}", f"largest {largest:.2g}"),
+        _ratio(frame, f"{source}/token_ratio"),
+        _ratio(frame, f"{source}/sequence_ratio"),
+        Value(f"{_median(frame, 'importance/truncated'):.2%}" if weighted else NOTHING),
+    )
+
+
+def _ratio(frame: pl.DataFrame, name: str) -> Value:
+    low, middle, high = (_median(frame, f"{name}_{quantile}") for quantile in ("p01", "p50", "p99"))
+    return Value(f"{middle:.4g}", f"{low:.4g} to {high:.4g}")
+
+
+def _median(frame: pl.DataFrame, column: str) -> float:
+    return float(frame[column].cast(pl.Float64).drop_nulls().median())  # type: ignore[arg-type]

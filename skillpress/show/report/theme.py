@@ -54,11 +54,7 @@ def both(color: str) -> str:
 
 
 def scheme_style(parts: Iterable[str], shades: Mapping[str, str] = DARK) -> str:
-    """The style element of an SVG file that changes colours on dark pages.
-
-    Args:
-        parts: the file's elements; ``fill`` and ``stroke`` hold its colours.
-    """
+    """The style element of an SVG file with these elements, which changes colours on dark pages."""
     drawn = "".join(parts)
     rules = [
         f'[{kind}="{light}"]{{{kind}:{dark}}}'

@@ -175,22 +175,12 @@ class Catalogue:
         return f"{source}-{place - int(self._starts[source])}"
 
     def prompts(self, name: str, limits: Limits) -> tuple[Prompt, ...]:
-        """The prompts of all decisions of an episode, as the policy saw them.
-
-        Raises:
-            NoSuchEpisodeError: no episode has this name.
-            StorageError: its file was replaced after it was opened.
-        """
+        """The prompts of all decisions of an episode, as the policy saw them."""
         source, number = self._find(name)
         return tuple(prompt() for prompt in self._sources[source].prompts(number, limits))
 
     def prompt(self, name: str, position: int) -> Prompt:
-        """The prompt of one decision of an episode, as the policy saw it.
-
-        Raises:
-            NoSuchEpisodeError: there is no such episode or decision.
-            StorageError: its file was replaced after it was opened.
-        """
+        """The prompt of one decision of an episode, as the policy saw it."""
         source, number = self._find(name)
         found = list(self._sources[source].prompts(number, SERVED))
         if position >= len(found):

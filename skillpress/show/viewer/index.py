@@ -30,20 +30,14 @@ class IndexedFile:
 
     path: Path
     episodes: pl.DataFrame
-    """Episodes in the file's order: ``first_row`` and ``rows``, and the columns of ``EpisodeRow`` that follow
-    from the file alone."""
+    """``first_row``, ``rows`` and the columns of ``EpisodeRow`` that follow from the file, in its order."""
     identity: tuple[int, int, int]
     """Device, inode and time of the file. Another file of the same name has different values."""
     advantages: pl.Series | None
-    """The advantage of each row in training, null if training did not use the row. None if the file does not
-    come from training."""
+    """Each row's advantage, null if training did not use it; None if the file is not a training's."""
 
     def rows(self, episode: int, columns: Sequence[str] | pl.Expr) -> pl.DataFrame:
-        """The rows of one episode.
-
-        Raises:
-            StorageError: the file was replaced after it was opened.
-        """
+        """The rows of one episode."""
         first, count = self.episodes.select("first_row", "rows").row(episode)
         return self.slice(first, count).select(columns).collect()
 
@@ -59,10 +53,7 @@ class IndexedFile:
 
 
 def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
-    """Index a rollout file.
-
-    Args:
-        advantages: the file beside a training's rollouts (``training.describing.trained_episodes``).
+    """Index a rollout file, with the advantages of a training (``training.describing.trained_episodes``).
 
     Raises:
         StorageError: the file is missing, truncated, of another schema, or was replaced while it was read, or
@@ -82,8 +73,7 @@ def open_rollouts(path: Path, advantages: Path | None = None) -> IndexedFile:
 
 
 def joined(files: Iterable[IndexedFile], tasks: Sequence[Mapping[str, Task]]) -> pl.DataFrame:
-    """The episodes of all files, file by file, with ``source``, ``number`` (in its file), and the ``split``
-    and ``stratum`` of their tasks."""
+    """All files' episodes with ``source``, ``number`` in it, and their tasks' ``split`` and ``stratum``."""
     parts = [
         file.episodes.with_columns(source=pl.lit(source, pl.Int32), number=pl.int_range(pl.len())).join(
             _task_table(known), on="task", how="left", maintain_order="left"

@@ -16,7 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from skillpress.show.viewer.page_script import PageError, linked
+from skillpress.core.errors import UserError
+from skillpress.show.viewer.page_script import linked
 
 PAGE = Path(__file__).parent / "page"
 ENTRY = "app.js"
@@ -47,7 +48,7 @@ def _document(data: Mapping[str, Any] | None) -> str:
     style, script = (PAGE / "style.css").read_text(encoding="utf-8"), linked(PAGE, ENTRY)
     for name, text in {"style.css": style, "the script": script}.items():
         if ends := _ENDS_ELEMENT.search(text):
-            raise PageError(f"{PAGE}: {name} holds {ends[0]!r}, which ends its element")
+            raise UserError(f"{PAGE}: {name} holds {ends[0]!r}, which ends its element")
     document = Template((PAGE / "index.html").read_text(encoding="utf-8"))
     return document.substitute(
         policy=_policy(style, script, alone=data is not None),

@@ -27,15 +27,11 @@ _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 _UNKNOWN = re.compile(r"^\s*(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
 
 
-class PageError(UserError):
-    """A module of the page cannot be linked."""
-
-
 def linked(folder: Path, entry: str) -> str:
     """One script that does the work of the module ``entry`` and everything that it imports.
 
     Raises:
-        PageError: a module is missing, two modules import each other, or a form is not supported here.
+        UserError: a module is missing, two modules import each other, or a form is not supported here.
     """
     scripts: dict[str, str] = {}
     _add(folder, entry, scripts, ())
@@ -46,9 +42,9 @@ def _add(folder: Path, module: str, scripts: dict[str, str], importers: tuple[st
     if module in scripts:
         return
     if module in importers:
-        raise PageError(f"{folder}: modules import each other: {' -> '.join([*importers, module])}")
+        raise UserError(f"{folder}: modules import each other: {' -> '.join([*importers, module])}")
     if not (folder / module).is_file():
-        raise PageError(f"{folder / module}: no such module, which {importers[-1]} imports")
+        raise UserError(f"{folder / module}: no such module, which {importers[-1]} imports")
     text = _SOURCE_MAP.sub("", (folder / module).read_text(encoding="utf-8")).strip()
     for found in _IMPORT.finditer(text):
         _add(folder, _resolved(module, found["module"]), scripts, (*importers, module))
@@ -75,7 +71,7 @@ def _wrapped(module: str, text: str) -> str:
     text = _DECLARED.sub("", text)
     text = _IMPORT.sub(lambda found: _taken(module, found), text)
     if unknown := _UNKNOWN.search(text):
-        raise PageError(
+        raise UserError(
             f"{module}: {unknown[0].strip()[:80]!r} is not a form of import or export that can be linked"
         )
     return f'modules["{module}"] = (() => {{\n{text}\nreturn {{ {", ".join(pairs)} }};\n}})();'

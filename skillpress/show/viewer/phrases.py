@@ -30,11 +30,8 @@ class KnownPhrases:
         return (*own, *(phrase for phrase in later if phrase not in known))
 
     def told(self, episodes: Sequence[int]) -> Dictionary:
-        """All phrases as records.
-
-        Args:
-            episodes: for each of the dictionary's phrases, the number of open episodes that use it.
-        """
+        """All phrases as records; ``episodes``: how many open episodes use each of the dictionary's
+        phrases."""
         counts = self.dictionary.counts if self.dictionary else ()
         found = [
             Phrase(

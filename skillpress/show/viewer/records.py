@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillpress.core.trajectory import WeightSpan
+
 SAME_TASK = 50
 """The most episodes of the same task that are listed with an episode."""
 
 Token = tuple[str | None, int]
-"""A token's text and its number. The texts of a sequence join to its whole text without a gap. They are None
-if there is no tokenizer."""
+"""A token's text, None without a tokenizer, and its number; the texts join to the whole without a gap."""
 SampledToken = tuple[str | None, int, float | None]
 """The same with the log-probability (nats) under the distribution that it was sampled from."""
 
@@ -101,8 +102,7 @@ class EpisodeRow:
     invalid: int
     """Steps whose action was refused or could not be read."""
     reason: str | None
-    """Why it was lost: the most common error of its invalid steps (ties: the first by name), or its outcome
-    if it has none. None if it was won."""
+    """Why it was lost: its most common error (ties: the first by name), else its outcome; None if won."""
     reward: float | None
     """The sum over all its decisions, without shaping; None if the sum is not finite."""
     cost: int | None
@@ -119,8 +119,7 @@ class EpisodePage:
     """Number of matches so far."""
     rows: tuple[EpisodeRow, ...]
     complete: bool
-    """Whether all episodes were examined. Text search and skills are computed while the page asks; until they
-    are complete, repeating the request brings more."""
+    """Whether all episodes were examined; until then, repeating the request brings more."""
     progress: float
     """The share that was examined, from 0 to 1."""
 
@@ -136,15 +135,6 @@ class RewardPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightSpan:
-    """Tokens ``start`` to ``end`` (exclusive) of a response were sampled from weights ``version``."""
-
-    version: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Decision:
     """One step of an episode, or a summary between two of them."""
 
@@ -152,8 +142,7 @@ class Decision:
     """Counted from 0. A summary has the number of the step that follows it."""
     summary: bool
     prompt_length: int | None
-    """Tokens in the prompt, 0 if there is none. None if the prompt was not read: prompts are most of a file,
-    and have their own request (:class:`Prompt`)."""
+    """Tokens in the prompt; None if it was not read, since prompts have their own request."""
     response_tokens: tuple[SampledToken, ...]
     response_tokens_cut: int | None
     thought: str
@@ -230,8 +219,7 @@ class Phrase:
     bits: float | None
     """Bits that it saves over the corpus compared with its single skills; None for a single skill."""
     history: tuple[tuple[int, int], ...] | None
-    """(training step, uses) for every training step's dictionary, 0 if the phrase was not in it. None if
-    there was no training, and for single skills."""
+    """(training step, uses), 0 if it was not learned there; None for single skills, or without training."""
 
 
 @dataclass(frozen=True, kw_only=True)

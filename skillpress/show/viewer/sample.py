@@ -32,11 +32,8 @@ class Sample:
 
 
 def sample(episodes: pl.DataFrame, seed: int, most: int = MOST) -> Sample:
-    """Choose some episodes; the same table and seed give the same choice.
-
-    Args:
-        episodes: ``place`` and columns of ``EpisodeRow``, in the order of the files.
-    """
+    """Choose some episodes of a table with ``place`` and columns of ``EpisodeRow``, in the order of the
+    files. The same table and seed give the same choice."""
     if episodes.height <= most:
         return Sample([[place] for place in episodes["place"]], f"All {episodes.height:,} episodes.")
     draw = generator(seed, "episodes")

@@ -28,10 +28,7 @@ class TextSearch:
     """The episodes that contain a text, in upper or lower case."""
 
     def __init__(self, text: str, files: Sequence[IndexedFile]) -> None:
-        """
-        Args:
-            text: the text in lower case.
-        """
+        """``text`` is in lower case."""
         self._text = text
         self._rows = sum(int(file.episodes["rows"].sum()) for file in files)
         self._done = 0
@@ -50,11 +47,7 @@ class TextSearch:
         return self._done == self._rows
 
     def go_on(self) -> NDArray[np.bool_]:
-        """Continue the search for a moment; returns for each episode whether the text was found so far.
-
-        Raises:
-            StorageError: a file was replaced after it was opened.
-        """
+        """Continue the search for a moment; returns for each episode whether the text was found so far."""
         with self._lock:
             until = time.monotonic() + MOMENT
             for rows in self._work:

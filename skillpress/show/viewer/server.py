@@ -39,16 +39,8 @@ HEADERS = {
 """Headers of every answer. The page itself says which scripts and styles belong to it."""
 
 
-class ServeError(UserError):
-    """The viewer cannot be served at this address."""
-
-
 def application(catalogue: Catalogue, port: int) -> ASGIApp:
-    """The ASGI application of the viewer.
-
-    Args:
-        port: the port that it listens on, which requests must name.
-    """
+    """The ASGI application of the viewer; requests must name its port."""
     page = live_page()
 
     def shown(request: Request) -> Response:
@@ -115,13 +107,10 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def listen(port: int | None) -> socket.socket:
-    """A socket on loopback.
-
-    Args:
-        port: None means ``PORT``, or a free one if that is taken.
+    """A socket on loopback. Without a port it takes ``PORT``, or a free one if that is taken.
 
     Raises:
-        ServeError: the port is taken.
+        UserError: the port is taken.
     """
     wanted: Sequence[int] = (PORT, 0) if port is None else (port,)
     for number in wanted:
@@ -134,7 +123,7 @@ def listen(port: int | None) -> socket.socket:
         except OSError as error:
             opened.close()
             trouble = error
-    raise ServeError(f"--port: {port} cannot be used ({trouble.strerror}); name another port")
+    raise UserError(f"--port: {port} cannot be used ({trouble.strerror}); name another port")
 
 
 def serve(catalogue: Catalogue, opened: socket.socket) -> None:

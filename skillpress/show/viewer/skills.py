@@ -37,11 +37,7 @@ class SkillsOf:
     """The skills of one experiment's episodes, and their cut by a dictionary."""
 
     def __init__(self, projection: Projection, dictionary: SkillDictionary | None) -> None:
-        """
-        Args:
-            projection: φ of the episodes.
-            dictionary: ignored if it does not know all of the environment's skills.
-        """
+        """``projection``: φ. The dictionary is ignored if it lacks any of the environment's skills."""
         self.projection = projection
         known = dictionary is not None and set(self.projection.alphabet) <= set(dictionary.alphabet)
         self.dictionary = dictionary if known else None

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import polars as pl
 
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, WeightSpan
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
-from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart, WeightSpan
+from skillpress.show.viewer.records import CutPhrase, Decision, Limits, Prompt, RewardPart
 from skillpress.show.viewer.skills import SkillsOf
 from skillpress.show.viewer.tokens import TokenTexts, sampled, tokens
 from skillpress.skills.dictionary import SkillDictionary
@@ -58,11 +58,7 @@ class OpenSource:
     """A source with an indexed file."""
 
     def __init__(self, files: SourceFiles, dictionary: SkillDictionary | None) -> None:
-        """
-        Raises:
-            StorageError: the rollouts or the tokenizer cannot be read.
-            ParamsError: the tasks belong to an environment that does not exist.
-        """
+        """Raises a StorageError if the rollouts or the tokenizer cannot be read."""
         self.files = files
         self.texts = TokenTexts(files.tokenizer) if files.tokenizer else None
         self.index: IndexedFile = open_rollouts(files.rollouts, files.advantages)
@@ -100,11 +96,7 @@ class OpenSource:
         return Told(rows["first_observation"][0], decisions, cut)
 
     def prompts(self, episode: int, limits: Limits) -> Iterator[Callable[[], Prompt]]:
-        """The prompts of an episode's decisions, as functions that decode them.
-
-        Raises:
-            StorageError: the file was replaced after it was opened.
-        """
+        """The prompts of an episode's decisions, as functions that decode them."""
         return (partial(self._prompt, ids, limits) for ids in self._prompt_ids(episode))
 
     def _prompt(self, ids: pl.Series, limits: Limits) -> Prompt:
@@ -133,21 +125,16 @@ class OpenSource:
 def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None, limits: Limits) -> Decision:
     """A row of a rollout file in the form that the page shows."""
     response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
-    thought, thought_cut = shortened(row["thought"], limits)
-    action, action_cut = shortened(row["action"], limits)
-    observation, observation_cut = shortened(row["observation"], limits)
+    texts_shown: dict[str, Any] = {}
+    for name in ("thought", "action", "observation"):
+        texts_shown[name], texts_shown[f"{name}_cut"] = shortened(row[name], limits)
     return Decision(
         step=row["step"],
         summary=row["action"] is None,
         prompt_length=None,
         response_tokens=response,
         response_tokens_cut=response_cut,
-        thought=thought,
-        thought_cut=thought_cut,
-        action=action,
-        action_cut=action_cut,
-        observation=observation,
-        observation_cut=observation_cut,
+        **texts_shown,
         invalid=row["invalid"],
         reward_parts=tuple(
             RewardPart(name=part["name"], value=finite(part["value"]), credit=part["credit"])

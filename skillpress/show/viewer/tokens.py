@@ -7,12 +7,10 @@ that completes it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillpress.core.errors import StorageError
-from skillpress.core.storage import read_json
+from skillpress.doors.formats.texts import load_texts
 from skillpress.show.viewer.records import SampledToken, Token
 
 INCOMPLETE = "\ufffd"
@@ -25,22 +23,8 @@ class TokenTexts:
     """A policy's tokenizer."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Raises:
-            StorageError: the folder holds no tokenizer, or its file is not a tokenizer.
-        """
-        file = folder / "tokenizer.json"
-        if not file.is_file():
-            raise StorageError(f"{folder}: holds no tokenizer.json; name the folder of a model or tokenizer")
-        text = json.dumps(read_json(file))
-        from tokenizers import Tokenizer  # which the base layer of the package lacks
-
-        try:
-            self._tokenizer = Tokenizer.from_str(text)
-        except Exception as error:  # the library raises nothing narrower
-            raise StorageError(
-                f"{file}: not a tokenizer ({error}); name the folder of a model or tokenizer"
-            ) from error
+        """Raises a UserError if the folder holds no tokenizer that can be read."""
+        self._tokenizer = load_texts(folder).tokenizer
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """The text of each token; joined, they are the decoded sequence, special tokens included."""
@@ -61,6 +45,7 @@ class TokenTexts:
         return texts
 
     def _decode(self, ids: Sequence[int]) -> str:
+        assert self._tokenizer is not None
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
 

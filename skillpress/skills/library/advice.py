@@ -63,12 +63,7 @@ def advice_words(alphabet: Iterable[str]) -> tuple[str, ...]:
 def with_advice_words(
     vocabulary: ScratchVocabulary, alphabet: Iterable[str], top_k: int
 ) -> ScratchVocabulary:
-    """A vocabulary with the advice words after its own, and with room for the longest advice.
-
-    Args:
-        alphabet: Σ.
-        top_k: the most skills in one advice.
-    """
+    """A vocabulary with the advice words after its own, and with room for the longest advice."""
     new = [word for word in dict.fromkeys(advice_words(alphabet)) if word not in vocabulary.words]
     longest = vocabulary.state_words + top_k * (1 + LONGEST_PHRASE)
     return replace(vocabulary, words=(*vocabulary.words, *new), state_words=longest)

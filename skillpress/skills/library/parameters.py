@@ -31,10 +31,7 @@ class TeacherParameters(Section):
     """Sampling parameters that are not sent to the server, such as ``seed``."""
 
     def make(self, seed: int, folder: Path) -> Ask:
-        """The teacher, ready for questions.
-
-        Args:
-            folder: keeps its answers, and their cost, until the training has ended.
+        """The teacher, ready for questions. The folder keeps its answers and their cost until training ends.
 
         Raises:
             ChatError: the address is not valid, or the key's variable is not set.

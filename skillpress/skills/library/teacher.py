@@ -24,8 +24,7 @@ FAILURES_SHOWN = 3
 LONGEST_RULE = 300
 """The most characters of a rule; longer lines are left out."""
 STEPS_TOLD, CHARACTERS_TOLD = 30, 300
-"""A question shows an episode's last ``STEPS_TOLD`` steps, and the first ``CHARACTERS_TOLD`` characters of
-each action and observation."""
+"""A question shows so many last steps, and so many first characters of an action or observation."""
 
 PROMPT = """\
 You teach an agent that acts in an environment step by step. It failed at tasks of the class {task_class}.
@@ -98,8 +97,7 @@ def transcript(task: Task, trajectory: Trajectory) -> str:
 
 
 def remembering(ask: Ask, file: Path) -> Ask:
-    """Ask each question once and keep the answer in a file, so that a run that was killed gets the same
-    answers when it continues."""
+    """Ask each question once and keep its answer in a file, for a run that continues after a kill."""
 
     def remembered(prompts: Sequence[str]) -> list[str]:
         answers = dict(read_json(file)) if file.exists() else {}

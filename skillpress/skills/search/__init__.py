@@ -16,4 +16,3 @@ class Search(Protocol):
 
     def __call__(self, corpus: Corpus, max_phrase_length: int, seed: int, /) -> Found:
         """The result may depend on the sequences in the corpus, but not on their order."""
-        ...

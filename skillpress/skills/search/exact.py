@@ -21,11 +21,10 @@ from math import log2
 from time import monotonic
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from skillpress.skills.corpus import Corpus, Found, Phrase
+from skillpress.skills.corpus import Corpus, Floats, Found, Longs, Phrase
 from skillpress.skills.description_length import dictionary_bits
 from skillpress.skills.grams import Grams, number_grams, phrases_of
 from skillpress.skills.lookup import make_table, uses
@@ -43,11 +42,7 @@ OPTIMAL, INFEASIBLE = 0, 2
 
 
 def search_exactly(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """The optimum of Eq. 4, or the best dictionary and lower bound known after ``TIME_LIMIT``.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """The optimum of Eq. 4, or the best dictionary and lower bound known after ``TIME_LIMIT``."""
     return search_within(corpus, max_phrase_length, TIME_LIMIT)
 
 
@@ -152,14 +147,12 @@ def total_bits(
     return bits + segments * log2(len(phrases))
 
 
-def _price(grams: Grams, coded_length: int) -> NDArray[np.float64]:
+def _price(grams: Grams, coded_length: int) -> Floats:
     """Bits that each gram adds to the dictionary."""
     return np.asarray(grams.lengths * log2(grams.alphabet_size) + log2(coded_length), np.float64)
 
 
-def _candidates(
-    corpus: Corpus, grams: Grams, learned: int, coded_length: int
-) -> tuple[NDArray[np.int64], float]:
+def _candidates(corpus: Corpus, grams: Grams, learned: int, coded_length: int) -> tuple[Longs, float]:
     """Grams that can pay among K + ``learned`` phrases, and a lower bound in bits for such dictionaries.
 
     A phrase saves at most uses * (|p| - 1) segments. The lower bound lets the ``learned`` best grams save all
@@ -180,14 +173,14 @@ def _candidates(
 def _solve(
     corpus: Corpus,
     grams: Grams,
-    candidates: NDArray[np.int64],
-    price: NDArray[np.float64],
+    candidates: Longs,
+    price: Floats,
     most: int,
     size: int,
     bar: float,
     time_limit: float,
     integral: bool,
-) -> tuple[NDArray[np.int64] | None, float]:
+) -> tuple[Longs | None, float]:
     """The cheapest choice of at most ``most`` candidates at these prices, and a proven lower bound in bits.
 
     Segments cost log2 ``size`` bits. Single skills are free phrases unless they are candidates. The choice is
@@ -221,14 +214,14 @@ def _solve(
 class _Arcs:
     """Steps through a sequence: single skills first, then candidates; one array entry each."""
 
-    start: NDArray[np.int64]
+    start: Longs
     """Place where the arc starts."""
-    length: NDArray[np.int64]
-    candidate: NDArray[np.int64]
+    length: Longs
+    candidate: Longs
     """Position among the candidates; -1 for a single skill."""
 
 
-def _arcs(grams: Grams, candidates: NDArray[np.int64]) -> _Arcs:
+def _arcs(grams: Grams, candidates: Longs) -> _Arcs:
     singles = np.flatnonzero((grams.numbers[:, 0] >= 0) & ~np.isin(grams.numbers[:, 0], candidates))
     column = grams.lengths[candidates] - 1
     places = [np.flatnonzero(grams.numbers[:, c] == g) for g, c in zip(candidates, column, strict=True)]

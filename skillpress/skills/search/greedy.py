@@ -16,10 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.corpus import Bytes, Corpus, Found, Ints, Longs
 from skillpress.skills.cover import (
     Cover,
     bits,
@@ -35,36 +34,31 @@ from skillpress.skills.reference import MINIMAL_GAIN
 class Pairs(NamedTuple):
     """Neighbouring tokens and how often each pair occurs; rows are never removed."""
 
-    token: NDArray[np.uint8]
+    token: Bytes
     """(places,) length of the token that starts here; 0 inside one and at a sequence's end."""
-    gram: NDArray[np.int32]
-    left: NDArray[np.int32]
-    times: NDArray[np.int64]
+    gram: Ints
+    left: Ints
+    times: Longs
     """(capacity,) per pair: its merge, the length of its left part, count with overlap, by ``ranking``."""
-    first: NDArray[np.int32]
+    first: Ints
     """(G,) a pair that merges to the gram; -1 if there is none."""
-    following: NDArray[np.int32]
+    following: Ints
     """(capacity,) another pair with the same merge; -1 after the last."""
-    used: NDArray[np.int64]
+    used: Longs
     """(1,) rows in use."""
 
 
 def search_greedily(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """The phrases of the paper's greedy search, in the order accepted; nothing is random.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """The phrases of the paper's greedy search, in the order accepted; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
     return Found(phrases_of(corpus, grams, merge_pairs(grams, must_pay=True, limit=-1)))
 
 
 @compiled
-def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> NDArray[np.int64]:
+def merge_pairs(grams: Grams, must_pay: bool, limit: int) -> Longs:
     """Merge pairs in the reference's order; returns the accepted grams.
 
     Args:
-        grams: the grams of the corpus.
         must_pay: accept a merge only if it lowers 𝓛_BDL; otherwise accept the first in the ranking.
         limit: the most merges; -1 for no limit.
     """

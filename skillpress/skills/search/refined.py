@@ -26,10 +26,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillpress.skills.compiled import compiled
-from skillpress.skills.corpus import Corpus, Found
+from skillpress.skills.corpus import Corpus, Found, Longs
 from skillpress.skills.cover import (
     Cover,
     bits,
@@ -54,21 +53,16 @@ class Progress(NamedTuple):
     """The current dictionary; the functions of this module change it in place."""
 
     cover: Cover
-    learned: NDArray[np.int64]
+    learned: Longs
     """(G,) its grams of two or more skills, in the order added; the rest is spare room."""
-    most: NDArray[np.int64]
+    most: Longs
     """(G,) upper bound on the segments that each gram can save now."""
-    seen: NDArray[np.int64]
-    """(G,) the count of raised sequences at which each gram's bound was last raised. Entry 0, which belongs
-    to a single skill, is that count itself."""
+    seen: Longs
+    """(G,) when each gram's bound was last raised, counted in sequences; entry 0 is the count itself."""
 
 
 def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
-    """A dictionary that no addition, removal or swap improves; nothing is random.
-
-    Raises:
-        ValueError: ``max_phrase_length`` is above 16.
-    """
+    """A dictionary that no addition, removal or swap improves; nothing is random."""
     grams = number_grams(corpus, max_phrase_length)
     reached, best = improve(grams, merge_pairs(grams, True, -1), np.inf)
     other_reached, other = improve(grams, prune_everything(grams), reached)
@@ -76,7 +70,7 @@ def search_refined(corpus: Corpus, max_phrase_length: int, seed: int) -> Found:
 
 
 @compiled
-def improve(grams: Grams, start: NDArray[np.int64], rival: float) -> tuple[float, NDArray[np.int64]]:
+def improve(grams: Grams, start: Longs, rival: float) -> tuple[float, Longs]:
     """𝓛_BDL and learned grams of a local optimum reached from the grams ``start``.
 
     ``rival`` is the 𝓛_BDL to beat; a search that does not look like beating it ends early. Pass infinity to
@@ -162,7 +156,7 @@ def _best_addition(grams: Grams, progress: Progress, bar: float) -> int:
 
 
 @compiled
-def _start(grams: Grams, learned: NDArray[np.int64]) -> Progress:
+def _start(grams: Grams, learned: Longs) -> Progress:
     most, seen = grams.uses * (grams.lengths - 1), np.zeros(len(grams.lengths), np.int64)
     progress = Progress(cover_with_singletons(grams), np.empty(len(grams.lengths), np.int64), most, seen)
     for gram in learned:

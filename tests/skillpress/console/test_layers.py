@@ -51,7 +51,7 @@ def test_a_command_that_lacks_a_layer_says_so_in_one_line_and_does_nothing(
 
 def test_several_layers_are_named_together(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "torch", "dvc", "mlflow", "prefect")
-    with pytest.raises(layers.LayerError) as error:
+    with pytest.raises(layers.UserError) as error:
         layers.need(["train", "pipeline", "serve"])
     assert str(error.value) == (
         "needs the layers train, pipeline, and torch, dvc, mlflow and 1 more are not installed: "

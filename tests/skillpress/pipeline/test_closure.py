@@ -62,7 +62,7 @@ def test_a_package_around_a_module_counts_where_it_imports_anything(lab: Write) 
 
 
 def test_a_name_that_a_package_imports_when_asked_for_is_found(lab: Write) -> None:
-    lazy = "if TYPE_CHECKING:\n    from lab.heavy import Heavy\ndef __getattr__(name): ..."
+    lazy = "if TYPE_CHECKING:\n    from lab.heavy import Heavy\n__getattr__, __dir__ = lazy_names(__name__)"
     code = lab(
         {
             "lab/__init__.py": lazy,
@@ -153,7 +153,8 @@ STAGES = (
     "prepare_tasks", "prepare_policy", "collect_rollouts", "project_skills", "fit_dictionary",
     "train_policy", "play_floors", "evaluate_policy", "report",
 )  # fmt: skip
-LAZY = {"skillpress"}
+WINGS = ("core", "skills", "play", "models", "learn", "experiment", "doors", "measure")
+LAZY = {"skillpress", *(f"skillpress.{wing}" for wing in WINGS)}
 """Packages whose public names are imported on first use."""
 STARTED_BY_NAME = {"skillpress.play.workers.gang_rank", "skillpress.show.report"}
 """Modules that only a text names: one is started, and the templates of the other are read."""

@@ -110,23 +110,26 @@ def test_the_line_of_a_name_reruns_the_stages_whose_part_it_names(copy: Copy, de
     def moved(text: str) -> str:
         return text.replace("algorithms.grpo:GRPO", "algorithms.rloo:RLOO")
 
-    assert copy.reruns(default, "skillpress/core/registry.py", moved) == {"train_policy", "report"}
+    assert copy.reruns(default, "skillpress/core/registry.py", moved) == {"train_policy"}
 
 
 @pytest.mark.parametrize(
     ("file", "stages"),
     [
-        ("skillpress/learn/algorithms/grpo.py", {"train_policy", "report"}),  # its parameters are printed
+        (
+            "skillpress/learn/algorithms/grpo.py",
+            {"train_policy"},
+        ),  # printed, not made, by the report
         ("skillpress/learn/algorithms/rloo.py", set()),
         ("skillpress/learn/algorithms/selections/varied_groups.py", set()),
-        ("skillpress/skills/search/greedy.py", {"fit_dictionary", "train_policy", "report"}),
+        ("skillpress/skills/search/greedy.py", {"fit_dictionary", "train_policy"}),
         ("skillpress/skills/search/refined.py", set()),
         ("skillpress/learn/training/learner.py", TRAINED),
         (
             "skillpress/learn/training/keeping/selected_checkpoint.py",
             {"train_policy", "evaluate_policy", "report"},
         ),
-        ("skillpress/learn/algorithms/group_statistics.py", {"train_policy", "report"}),
+        ("skillpress/learn/algorithms/group_statistics.py", {"train_policy"}),
         ("skillpress/models/engines/local/engine.py", WEIGHTS - {"prepare_policy"}),
         ("skillpress/models/engines/vllm/engine.py", set()),
         ("skillpress/environments/countdown/rules.py", ALL),
@@ -208,7 +211,7 @@ def test_the_code_that_asks_a_teacher_decides_trainings_that_have_one(
     changed = {"skills": {"library": LIBRARY}, "policy": {"model": "smollm2-135m", "rendering": "text"}}
     asking = check_params(merge(base, changed), "test")
     client = "skillpress/play/chat/client.py"
-    assert copy.reruns(asking, client, a_line_more) == {"train_policy", "report"}
+    assert copy.reruns(asking, client, a_line_more) == {"train_policy"}
     assert copy.reruns(default, client, a_line_more) == set()
 
 
@@ -275,7 +278,7 @@ def test_a_labs_algorithm_reruns_the_stages_that_use_it(
     own = {**base["algorithm"], "name": "my_lab.methods:Mine"}
     params = check_params({**base, "algorithm": own}, "test")
     for file in ("my_lab/methods.py", "my_lab/weights.py"):
-        assert lab.reruns(params, file, a_line_more) == {"train_policy", "report"}
+        assert lab.reruns(params, file, a_line_more) == {"train_policy"}
         assert lab.reruns(default, file, a_line_more) == set()
     assert lab.reruns(params, "my_lab/other.py", a_line_more) == set()
     named = lab.fingerprints(params)["train_policy"]["parts"]["algorithm.name"]

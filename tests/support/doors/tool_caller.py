@@ -25,7 +25,7 @@ def demonstration(environments: ToolEnvironments, row: dict[str, Any]) -> Messag
     environment = environments()
     seen = environment.reset(**row)
     told: Messages = [{"role": "user", "content": row["prompt"][0]["content"] + seen}]
-    for word in CountdownOracle(environments.max_steps, 999)(environment.task, 0.0, 0):
+    for word in CountdownOracle(environments._section)(environment.task, 0.0, 0):
         answer = environment.act(word)
         action = environment.episode.steps[-1].action
         call = {"type": "function", "function": {"name": "act", "arguments": {"action": action}}}

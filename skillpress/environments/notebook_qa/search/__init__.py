@@ -1,15 +1,14 @@
 """The agent's search: ``search`` over paragraphs, and ``read`` for all paragraphs under a title.
 
-``backend.py`` is the contract of every search. ``tantivy_search.py`` implements it on an index on disk (made
-by ``index.py``). ``cached.py`` caches the answers of any search.
+``backend.py`` is the contract of every search, with a cache for the answers of any. ``tantivy_search.py``
+implements it on an index on disk (made by ``index.py``).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from skillpress.environments.notebook_qa.search.backend import Hit, SearchBackend, SearchError
-from skillpress.environments.notebook_qa.search.cached import CachedSearch
+from skillpress.environments.notebook_qa.search.backend import CachedSearch, Hit, SearchBackend, SearchError
 
 __all__ = ["CachedSearch", "Hit", "SearchBackend", "SearchError", "open_search"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from skillpress.environments.text.words import encodable
+
 QUERY_WORDS = 64
 """Maximum number of different words of a query that count, the first ones; further words would only cost
 time."""
@@ -19,11 +21,6 @@ MOST_HITS = 1000
 """Maximum number of hits of one search. The agent names the number, and memory is allocated for it."""
 PAGE_PARAGRAPHS = 1000
 """Maximum number of paragraphs under one title."""
-
-
-def encodable(text: str) -> str:
-    """The text with lone surrogates, which UTF-8 cannot encode, replaced by question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def title_key(title: str) -> str:

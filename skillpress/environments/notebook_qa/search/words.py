@@ -11,11 +11,8 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from skillpress.environments.notebook_qa.search.texts import (
-    LONGEST_QUERY,
-    QUERY_WORDS,
-    encodable,
-)
+from skillpress.environments.notebook_qa.search.texts import LONGEST_QUERY, QUERY_WORDS
+from skillpress.environments.text.words import encodable
 
 LONGEST_WORD = 40
 """Maximum number of bytes of a word; longer ones are in no index and in no query."""

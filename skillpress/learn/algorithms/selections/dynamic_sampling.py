@@ -34,8 +34,7 @@ class DynamicSampling:
     parameters: DynamicSamplingParameters
 
     def __call__(self, batch: Batch, seed: int) -> NDArray[np.bool_]:
-        """[trajectories] True for those between the extremes, and for extreme ones that were not
-        discarded."""
+        """[trajectories] True between the extremes, and for extreme ones that were not discarded."""
         extreme = (batch.core_reward == 0) | (batch.core_reward >= batch.core_maximum)
         drawn = generator(seed, "dynamic sampling").random(len(batch.group)) < self.parameters.discard
         kept: NDArray[np.bool_] = ~(extreme & drawn)

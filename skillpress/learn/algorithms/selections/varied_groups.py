@@ -45,5 +45,4 @@ class VariedGroups:
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
         np.minimum.at(lowest, batch.group, batch.core_reward)
         np.maximum.at(highest, batch.group, batch.core_reward)
-        kept: NDArray[np.bool_] = (lowest < highest)[batch.group]
-        return kept
+        return (lowest < highest)[batch.group]

@@ -48,11 +48,7 @@ class ActionMetrics:
     """This rank's demonstrated states; empty if no oracle plays in this process."""
 
     def __call__(self, trajectories: Sequence[Trajectory], step: int) -> dict[str, float]:
-        """Means over the states of all ranks; all ranks call this.
-
-        Args:
-            trajectories: this rank's trajectories of training step ``step``.
-        """
+        """Means over the states of all ranks; all ranks call this with their trajectories of ``step``."""
         prompts = [turn.prompt_ids for t in trajectories for turn in t.steps if turn.response_ids]
         share = max(1, STATES // self.ranks.size)
         order = generator(self.seed, "actions", step, self.ranks.rank).permutation(len(prompts))

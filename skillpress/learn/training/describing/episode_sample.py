@@ -81,8 +81,7 @@ class EpisodeSample:
         return TrainedEpisodes(self.store.part("training", step), self.store.part("advantages", step))
 
     def _most_varied(self, collected: Collected, batch: Batch) -> set[str]:
-        """This rank's groups among the step's groups of highest variance; of equal ones, those played
-        first."""
+        """This rank's groups among the step's most varied ones; of equal ones, those played first."""
         returns, rank = _returns(batch), self.ranks.rank
         mine = [
             (-float(np.var(returns[batch.group == group])), rank, int(group))
@@ -94,8 +93,7 @@ class EpisodeSample:
 
 
 def _returns(batch: Batch) -> Floats:
-    """[trajectories] the sum of all rewards, including those that count for their own step alone, minus the
-    penalty."""
+    """[trajectories] the sum of all rewards, those of single steps included, minus the penalty."""
     own = np.bincount(batch.trajectory, batch.own, minlength=len(batch.group))
     returns: Floats = batch.returns + own
     return returns
@@ -122,8 +120,7 @@ def _lessons(
 
 
 def _per_decision(advantages: Floats, batch: Batch) -> list[float | None]:
-    """[decisions] the advantage of each, or the mean of its tokens' advantages; None where nothing was
-    sampled."""
+    """[decisions] the advantage of each, or its tokens' mean; None where nothing was sampled."""
     if advantages.ndim > 1:
         own = np.arange(advantages.shape[1]) < batch.tokens[:, None]
         advantages = np.where(own, advantages, 0.0).sum(axis=1) / np.maximum(batch.tokens, 1)

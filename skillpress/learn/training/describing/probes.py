@@ -34,7 +34,7 @@ from skillpress.play.rollout import Collector, requests
 from skillpress.play.workers.distributed import Ranks
 from skillpress.skills.bounds import Bound, certify
 from skillpress.skills.dictionary import SkillDictionary
-from skillpress.skills.fit import fit
+from skillpress.skills.fit import fit_as
 from skillpress.skills.parameters import SkillParameters
 
 KIND = "probes"
@@ -114,23 +114,14 @@ class Probe:
             return {}
         found = self.ranks.gather(self._played(step))
         rows = probe_rows(
-            step,
-            found,
-            alphabet=self.projection.alphabet,
-            skills=self.skills,
-            max_steps=self.max_steps,
-            seed=self.seed,
+            step, found, self.projection.alphabet, self.skills, max_steps=self.max_steps, seed=self.seed
         )
         if self.ranks.rank == 0:
             write_table(self.store.part("probe", step), frame_of(rows), KIND)
         return metrics_of(rows)
 
     def write(self, path: Path) -> None:
-        """Write the joined rows of all probes; one rank calls this.
-
-        Raises:
-            StorageError: the part of a probe is missing or damaged.
-        """
+        """Write the joined rows of all probes; one rank calls this."""
         parts = [self.store.part("probe", step) for step in range(self.last + 1) if self._due(step)]
         write_table(path, pl.concat([read_probes(part) for part in parts]), KIND)
 
@@ -180,16 +171,7 @@ def probe_rows(
     """The rows of one probe; the order of its episodes does not matter."""
     ordered = sorted(episodes, key=lambda episode: (episode.split, episode.number))
     corpus = [e.skills for e in ordered if e.split == TRAIN and e.won and e.skills]
-    dictionary = None
-    if corpus:
-        dictionary = fit(
-            corpus,
-            alphabet,
-            max_phrase_length=skills.max_phrase_length,
-            search=skills.search,
-            seed=seed,
-            closure=skills.closure,
-        )
+    dictionary = fit_as(skills, corpus, alphabet, seed) if corpus else None
     rows = []
     for split in sorted({episode.split for episode in ordered}):
         of_split = [episode for episode in ordered if episode.split == split]

@@ -30,11 +30,9 @@ class Stateful(Protocol):
 
     def state_dict(self) -> dict[str, Any]:
         """The state that a resumed run needs, as JSON values."""
-        ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that ``state_dict`` returned."""
-        ...
 
 
 @dataclass(frozen=True)

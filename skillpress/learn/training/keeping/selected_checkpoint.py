@@ -31,11 +31,8 @@ class SelectedCheckpoint:
 
 
 def select_checkpoint(rule: Rule, curve: Sequence[Mapping[str, float]]) -> SelectedCheckpoint:
-    """The step of a curve that the rule chooses; the first of equally good ones.
-
-    Args:
-        curve: rows of metrics with ``step``, and with ``validation_success`` where it was measured.
-    """
+    """The step of a curve that the rule chooses; the first of equally good ones. Rows of the curve have
+    ``step``, and ``validation_success`` where it was measured."""
     if rule == "last" or not curve:
         return SelectedCheckpoint(rule, len(curve), None)
     best = max((row for row in curve if VALIDATION in row), key=lambda row: (row[VALIDATION], -row["step"]))

@@ -40,13 +40,8 @@ VERBS = (
 
 
 def failure_mode(task: Task, actions: Sequence[str], observations: Sequence[str]) -> str:
-    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`.
-
-    Args:
-        task: an ALFWorld task.
-        actions: the episode's actions, in either grammar.
-        observations: the environment's answer to each action.
-    """
+    """The thing that a failed episode lacked (Table 7): an entry of :data:`FAILURE_MODES`. Actions are in
+    either grammar."""
     done = (a for a, o in zip(actions, observations, strict=True) if o.strip() != NOTHING_HAPPENS)
     return missing(describe(str(task.spec["game"])), done)
 
@@ -86,14 +81,8 @@ def redundant_visits(steps: EvaluationSteps) -> BehaviorFigure:
     walks = pl.col("action").filter(carried_out() & pl.col("action").str.starts_with("go to "))
     again = walks.len().cast(pl.Int64) - walks.n_unique()
     episodes = steps.filter(pl.col("won")).per_episode(lambda won: won.group_by(EPISODE_KEY).agg(again=again))
-    return average(
-        "redundant_visits",
-        "Redundant go to",
-        episodes=episodes,
-        amount=pl.col("again"),
-        unit="per success",
-        table="Table 6",
-    )
+    visits = pl.col("again")
+    return average("redundant_visits", "Redundant go to", episodes, visits, "per success", table="Table 6")
 
 
 def failure_counts(steps: EvaluationSteps) -> tuple[BehaviorFigure, ...]:

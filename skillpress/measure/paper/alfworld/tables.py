@@ -98,5 +98,3 @@ NAMED_SKILLS = {
     ),
 }
 """Table 11: learned phrases, each with the skill of SkillRL's library that the paper found closest."""
-NAMED_PHRASES = tuple(NAMED_SKILLS)
-"""Table 11's phrases."""

@@ -28,7 +28,7 @@ def repair_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
     submitted = pl.col("submitted").cast(pl.Int64)
     return EnvironmentBehavior(
         (
-            share("submitted", "Episodes with a submission", episodes, submitted, pl.lit(1)),
+            share("submitted", "Episodes with a submission", episodes, submitted),
             average("edits", "Edits", won, pl.col("edits"), "per success"),
             average("tests", "Runs of the tests", won, pl.col("tests"), "per success"),
         ),

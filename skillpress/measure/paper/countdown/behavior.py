@@ -49,47 +49,33 @@ def _actions(steps: pl.DataFrame) -> pl.DataFrame:
 
 def resets_per_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of resets in won episodes (Table 9)."""
-    won = episodes.filter("won")
-    return average(
-        "resets_per_success",
-        "Resets",
-        episodes=won,
-        amount=pl.col("resets"),
-        unit="per success",
-        table="Table 9",
-    )
+    won, resets = episodes.filter("won"), pl.col("resets")
+    return average("resets_per_success", "Resets", won, resets, "per success", table="Table 9")
 
 
 def zero_reset_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of won episodes without a reset (Tables 2 and 9)."""
-    return share(
-        "zero_reset_share", "Zero-reset, of successes", episodes=episodes.filter("won"),
-        part=pl.col("resets") == 0, whole=pl.lit(1), table="Tables 2, 9",
-    )  # fmt: skip
+    won, never = episodes.filter("won"), pl.col("resets") == 0
+    return share("zero_reset_share", "Zero-reset, of successes", won, never, table="Tables 2, 9")
 
 
 def zero_reset_success(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of all episodes that were won without a reset."""
     solved = pl.col("won") & (pl.col("resets") == 0)
-    return share("zero_reset_success", "Zero-reset success", episodes, solved, pl.lit(1))
+    return share("zero_reset_success", "Zero-reset success", episodes, solved)
 
 
 def multiply_divide_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of multiplications and divisions among the operations of won episodes (Tables 2, 9)."""
-    operations = pl.col("operations").list
-    return share(
-        "multiply_divide_share", "Mul/Div, of operations", episodes=episodes.filter("won"),
-        part=operations.count_matches("*") + operations.count_matches("/"), whole=operations.len(),
-        table="Tables 2, 9",
-    )  # fmt: skip
+    won, operations = episodes.filter("won"), pl.col("operations").list
+    part, label = operations.count_matches("*") + operations.count_matches("/"), "Mul/Div, of operations"
+    return share("multiply_divide_share", label, won, part, operations.len(), table="Tables 2, 9")
 
 
 def unique_operations(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of different operators in a won episode (Table 9)."""
-    return average(
-        "unique_operations", "Different operators", episodes=episodes.filter("won"),
-        amount=pl.col("operations").list.n_unique(), unit="per success", table="Table 9",
-    )  # fmt: skip
+    won, different = episodes.filter("won"), pl.col("operations").list.n_unique()
+    return average("unique_operations", "Different operators", won, different, "per success", table="Table 9")
 
 
 def closing_operations(episodes: pl.DataFrame) -> tuple[BehaviorFigure, ...]:

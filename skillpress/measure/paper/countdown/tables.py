@@ -62,23 +62,10 @@ def failures_by_length(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     """
     failed = played.episodes.filter(~pl.col("won"))
     stuck_before = (pl.col("outcome") == "stuck") & (pl.col("length") < played.max_steps)
+    timeout, stuck = "Took all T steps, of failures", "Stuck before step T, of failures"
     return (
-        share(
-            "failures_timeout",
-            "Took all T steps, of failures",
-            episodes=failed,
-            part=~stuck_before,
-            whole=pl.lit(1),
-            table="Table 9",
-        ),
-        share(
-            "failures_stuck",
-            "Stuck before step T, of failures",
-            episodes=failed,
-            part=stuck_before,
-            whole=pl.lit(1),
-            table="Table 9",
-        ),
+        share("failures_timeout", timeout, failed, ~stuck_before, table="Table 9"),
+        share("failures_stuck", stuck, failed, stuck_before, table="Table 9"),
     )
 
 

@@ -21,7 +21,7 @@ def notebook_behavior(steps: EvaluationSteps) -> EnvironmentBehavior:
     answered = pl.col("answered").cast(pl.Int64)
     return EnvironmentBehavior(
         (
-            share("answered", "Episodes with an answer", episodes, answered, pl.lit(1)),
+            share("answered", "Episodes with an answer", episodes, answered),
             average("searches", "Searches", won, pl.col("searches"), "per success"),
             average("reads", "Pages read", won, pl.col("reads"), "per success"),
         ),

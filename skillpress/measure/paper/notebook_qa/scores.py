@@ -36,8 +36,7 @@ def answer_figures(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_averages(figures: pl.DataFrame, datasets: tuple[str, ...]) -> pl.DataFrame:
-    """The figures and, like the paper's column *Avg.*, the mean of each method's metric over these data sets,
-    if it has a figure for all of them."""
+    """The figures and each method's mean over these data sets (*Avg.*), if it has a figure for all."""
     means = (
         figures.filter(pl.col("dataset").is_in(datasets))
         .group_by("method", "metric")

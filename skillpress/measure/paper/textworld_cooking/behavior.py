@@ -22,11 +22,6 @@ COOKING_THOUGHT = re.compile(r"cook|roast|fry|grill|stove|oven", re.IGNORECASE)
 """Table 5's "thought mentions cook"; ``cookbook`` counts, as in the paper's pattern."""
 
 
-def mentions_cooking(thought: str) -> bool:
-    """Table 5: whether a thought mentions a cooking verb or appliance."""
-    return COOKING_THOUGHT.search(thought) is not None
-
-
 def is_cook_action(action: str) -> bool:
     """Table 5: whether an action cooks something."""
     return PROJECTION.skill(action) == "Cook"
@@ -48,15 +43,12 @@ def trap_table(tasks: Iterable[Task]) -> pl.DataFrame:
 
 
 def cook_emission(steps: EvaluationSteps, tasks: Iterable[Task], says_cook: bool) -> BehaviorFigure:
-    """Share of episodes with a cook action, over games without cooking whose cookbook does or does not
-    mention it (Table 5's last two columns)."""
+    """Share of episodes that cook, over games without cooking, by the cookbook (Table 5's last columns)."""
     wanted = trap_table(tasks).filter(pl.col("cook_off") & (pl.col("says_cook") == says_cook))
     episodes = cooking_table(steps).join(wanted, on="task_id", how="semi")
     name, label = ("trap", "cookbook says cook") if says_cook else ("silent", "cookbook silent")
-    return share(
-        f"cook_emission_{name}", f"Episodes that cook, {label}", episodes=episodes,
-        part=pl.col("cook_actions") > 0, whole=pl.lit(1), table="Table 5",
-    )  # fmt: skip
+    cooks, label = pl.col("cook_actions") > 0, f"Episodes that cook, {label}"
+    return share(f"cook_emission_{name}", label, episodes, cooks, table="Table 5")
 
 
 def cooking_table(steps: EvaluationSteps) -> pl.DataFrame:
@@ -82,19 +74,12 @@ def _cooking(steps: pl.DataFrame) -> pl.DataFrame:
 def failure_length(episodes: pl.DataFrame) -> BehaviorFigure:
     """Mean number of steps of failed episodes (Table 8)."""
     failed = episodes.filter(~pl.col("won"))
-    return average(
-        "failure_length",
-        "Failure length",
-        episodes=failed,
-        amount=pl.col("length"),
-        unit="steps",
-        table="Table 8",
-    )
+    return average("failure_length", "Failure length", failed, pl.col("length"), "steps", table="Table 8")
 
 
 def read_recipe_share(episodes: pl.DataFrame) -> BehaviorFigure:
     """Share of episodes in which the cookbook was read."""
-    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"), pl.lit(1))
+    return share("read_recipe", "Read the cookbook", episodes, pl.col("read_recipe"))
 
 
 def cook_actions_per_success(episodes: pl.DataFrame) -> BehaviorFigure:

@@ -43,24 +43,10 @@ def table_5(played: MethodEpisodes) -> tuple[BehaviorFigure, ...]:
     """How often steps of trap games think of cooking and then cook, and how many episodes ever cook."""
     trapped = thought_table(played.where(lambda task: bool(task.spec["trap"])).steps)
     thinking, both = pl.col("thinking"), pl.col("thinking_and_cooking")
-    tasks = list(played.tasks.values())
+    tasks, length = list(played.tasks.values()), pl.col("length")
     return (
-        share(
-            "thought_cook",
-            "Thought mentions cook",
-            episodes=trapped,
-            part=thinking,
-            whole=pl.col("length"),
-            table="Table 5",
-        ),
-        share(
-            "cook_given_thought",
-            "Action cook | thought",
-            episodes=trapped,
-            part=both,
-            whole=thinking,
-            table="Table 5",
-        ),
+        share("thought_cook", "Thought mentions cook", trapped, thinking, length, table="Table 5"),
+        share("cook_given_thought", "Action cook | thought", trapped, both, thinking, table="Table 5"),
         cook_emission(played.steps, tasks, says_cook=True),
         cook_emission(played.steps, tasks, says_cook=False),
     )

@@ -18,7 +18,6 @@ class LocalParameters(EngineParameters):
     plays_beside_updates: ClassVar[bool] = True
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """See ``EngineParameters``."""
         from skillpress.models.engines.local.engine import LocalEngine
 
         return LocalEngine(policy, demand.growing)

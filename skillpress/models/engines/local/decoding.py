@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,8 +30,7 @@ class Prefilled:
     """Number of columns, including padding."""
 
     def columns(self, count: int) -> torch.Tensor:
-        """[prompts, count], True for columns that are not padding, after extending the padding on the left to
-        ``count`` columns."""
+        """[prompts, count], True where there is no padding, extended on the left to ``count`` columns."""
         visible = self.visible
         if visible is None:
             visible = torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=self.lengths.device)
@@ -49,52 +47,17 @@ def rows_of_passes(passes: Sequence[Prefilled], fan: torch.Tensor) -> list[torch
     return chosen
 
 
-class OpenRows(ABC):
-    """Rows that wait for tokens, with the keys and values of the tokens they have."""
-
-    @abstractmethod
-    def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """Keep these rows (ascending); return them in their new order."""
-
-    @abstractmethod
-    def layers_of(self, row: int) -> Layers:
-        """Keys and values of a row's tokens so far, as a copy."""
-
-    @abstractmethod
-    def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """Append one token per row; return the logits after it, [rows, vocabulary]."""
-
-
-class Decoder(ABC):
-    """A way to decode."""
-
-    name: ClassVar[str]
-
-    @abstractmethod
-    def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> OpenRows:
-        """Open rows whose prompts are the numbers ``fan`` (ascending) over all passes, with room for that
-        many new tokens. The passes are consumed."""
-
-    @abstractmethod
-    def tokens(self, rows: int, columns: int) -> int:
-        """The number of tokens for which this many rows of this length take memory."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Release everything that is kept between batches."""
-
-
-class GrowingDecoder(Decoder):
+class GrowingDecoder:
     """Decodes with a cache that shows one more column after every token; it keeps nothing between batches."""
 
     name = "growing"
 
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
-        """See :class:`Decoder`."""
+        """Open rows of the prompt numbers ``fan`` (ascending), with ``room`` new tokens; takes the passes."""
         return Decoding.of(passes, fan, room)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """See :class:`Decoder`."""
+        """The number of tokens for which this many rows of this length take memory."""
         return rows * columns
 
     def release(self) -> None:
@@ -102,7 +65,7 @@ class GrowingDecoder(Decoder):
 
 
 @dataclass
-class Decoding(OpenRows):
+class Decoding:
     """The open rows: their keys and values, the mask of their padding, and their lengths."""
 
     cache: DecodingCache
@@ -111,7 +74,6 @@ class Decoding(OpenRows):
 
     @classmethod
     def of(cls, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> Decoding:
-        """See :meth:`Decoder.begin`."""
         columns = max(made.width for made in passes)
         lengths = torch.cat([made.lengths for made in passes])
         chosen = rows_of_passes(passes, fan)
@@ -122,7 +84,7 @@ class Decoding(OpenRows):
         return cls(DecodingCache.merged(caches, chosen, columns, room), mask, lengths[fan])
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
+        """Keep these rows (ascending); return them in their new order."""
         rows = self.cache.keep(rows)
         self.lengths = self.lengths[rows]
         if self.mask is not None:
@@ -130,7 +92,7 @@ class Decoding(OpenRows):
         return rows
 
     def layers_of(self, row: int) -> Layers:
-        """See :class:`OpenRows`."""
+        """Keys and values of a row's tokens so far, as a copy."""
         layers: list[Any] = self.cache.layers
         if self.mask is None:
             return tuple((layer.keys[row].clone(), layer.values[row].clone()) for layer in layers)
@@ -138,7 +100,7 @@ class Decoding(OpenRows):
         return tuple((layer.keys[row][:, there], layer.values[row][:, there]) for layer in layers)
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
+        """Append one token per row; return the logits after it, [rows, vocabulary]."""
         if self.mask is not None:
             self.mask = torch.nn.functional.pad(self.mask, (0, 1), value=True)
         output = model(

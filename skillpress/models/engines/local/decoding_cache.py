@@ -19,8 +19,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from skillpress.models.engines.local.kept import Layers
 
 MOVED_IN_ORDER = 1 << 26
-"""Caches of at most this many bytes keep their rows in order. Copying costs little for them, and batches that
-were decoded in order before stay the same, to the bit."""
+"""Caches up to this many bytes keep their rows in order, as before, to the bit: copying is cheap."""
 
 
 class DecodingCache(Cache):
@@ -67,10 +66,7 @@ def can_merge(config: PretrainedConfig) -> bool:
 
 
 def can_resume(config: PretrainedConfig) -> bool:
-    """Whether a row's keys and values can be taken out and used later: every layer must see all of them.
-
-    A sliding window counts columns, which could then include padding.
-    """
+    """Whether a row can be taken out and used later: no sliding window, which could count padding."""
     return {type(layer) for layer in DynamicCache(config=config).layers} == {DynamicLayer}
 
 
@@ -189,8 +185,7 @@ def _right_aligned(
 def copy_right_aligned(
     memory: torch.Tensor, parts: Sequence[torch.Tensor], rows: Sequence[torch.Tensor], columns: int
 ) -> None:
-    """Copy the rows of all parts to the first rows of ``memory``, [rows, heads, at least ``columns``, size].
-    Each row ends at column ``columns``."""
+    """Copy all parts' rows to ``memory``, [rows, heads, >= columns, size]; each ends at ``columns``."""
     first = 0
     for part, chosen in zip(parts, rows, strict=True):
         padding, last = columns - part.shape[2], first + len(chosen)

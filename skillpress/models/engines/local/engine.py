@@ -32,7 +32,7 @@ from transformers import DynamicCache, PreTrainedModel
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
 from skillpress.models.engines.batch import BatchEngine
-from skillpress.models.engines.local.decoding import Answers, Decoder, GrowingDecoder, Prefilled
+from skillpress.models.engines.local.decoding import Answers, GrowingDecoder, Prefilled
 from skillpress.models.engines.local.decoding_cache import (
     bytes_per_token,
     can_merge,
@@ -56,15 +56,10 @@ CACHE_BYTES = 8 << 30
 """Maximum bytes of keys and values of the rows that are decoded together; further rows wait."""
 
 KEPT_BYTES = 8 << 30
-"""Maximum bytes of keys and values of episodes in flight that are kept from one step to the next, if prompts
-grow."""
+"""Maximum bytes of keys and values that are kept from one step to the next, if prompts grow."""
 
 PADDING_WORK = 10**11
-"""Maximum number of multiplications by weights that a CPU may spend on the padding of one pass: a second or
-two.
-
-A GPU loses less by padding than by additional passes.
-"""
+"""Multiplications that a CPU may spend on a pass's padding (a second); a GPU loses more by more passes."""
 
 
 @dataclass
@@ -75,8 +70,7 @@ class LocalEngineCounters:
     prompt_tokens: int = 0
     """Number of tokens of all requested prompts."""
     prefilled_tokens: int = 0
-    """Number of prompt tokens that were computed: each different prompt once, without the tokens of kept
-    sequences."""
+    """Number of prompt tokens computed: each different prompt once, without the tokens of kept sequences."""
     sampled_tokens: int = 0
 
 
@@ -105,13 +99,11 @@ class LocalEngine(BatchEngine):
         self.kept = KeptSequences(KEPT_BYTES) if growing and can_resume(self.model.config) else None
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``."""
         self.model.load_state_dict(weights)
         self.version = version
         self._forget()
 
     def abort(self) -> None:
-        """See ``engine.Engine``."""
         super().abort()
         self._forget()
 
@@ -128,7 +120,6 @@ class LocalEngine(BatchEngine):
     def generate(
         self, prompts: Sequence[TokenIds], sampling: Sampling, seeds: Sequence[int]
     ) -> list[Completion]:
-        """See :class:`BatchEngine`."""
         completions: list[Completion | None] = [None] * len(prompts)
         known = self._known(prompts)
         for rows in self._batches(prompts, sampling.max_new_tokens):
@@ -154,8 +145,7 @@ class LocalEngine(BatchEngine):
         return batches
 
     def _fits(self, rows: int, width: int, size: int) -> bool:
-        """Whether rows of this number and size in bytes fit into one batch. If passes cannot be merged, a
-        batch is one pass."""
+        """Whether rows of this number and bytes fit into one batch: one pass, if passes cannot be merged."""
         return size <= CACHE_BYTES and (self._merges or rows * width <= PREFILL_TOKENS)
 
     def _passes(self, prompts: Sequence[TokenIds]) -> Iterator[list[TokenIds]]:
@@ -229,21 +219,18 @@ class LocalEngine(BatchEngine):
     def draw(
         self, logits: torch.Tensor, sampling: Sampling, seeds: NDArray[np.uint64], position: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Draw each row's token at this position of its response; return the tokens and their
-        log-probabilities, [rows] each."""
+        """Draw each row's token at this position; return tokens and log-probabilities, [rows] each."""
         return draw(logits, sampling, seeds, position)
 
     def _keep(self, kept: KeptSequences, tokens: TokenIds, layers: Callable[[], Layers]) -> None:
-        """Keep the keys and values of a sequence, of which only the last token was not fed, if there is
-        room."""
+        """Keep a sequence's keys and values, if there is room. Only its last token was not fed."""
         if kept.make_room(len(tokens) * bytes_per_token(self.model.config, self.model.dtype.itemsize)):
             kept.put(KeptSequence(tokens, layers()))
 
     def _prefilled(
         self, prompts: Sequence[TokenIds], known: dict[TokenIds, KeptSequence], keep_cache: bool
     ) -> list[Prefilled]:
-        """Run passes over different prompts. Prompts that extend kept sequences come after the others, and
-        their kept sequences are consumed."""
+        """Passes over different prompts. Those that extend kept sequences come last and consume them."""
         fresh = [prompt for prompt in prompts if prompt not in known]
         grown = [prompt for prompt in prompts if prompt in known]
         before = [self._taken(known.pop(prompt)) for prompt in grown]
@@ -262,52 +249,43 @@ class LocalEngine(BatchEngine):
 
     def _go_on(self, kept: Sequence[KeptSequence], new: Sequence[TokenIds]) -> Prefilled:
         """One pass over the new tokens of prompts whose beginning is kept."""
-        device = self.model.device
         cache, seen = resumed_cache([sequence.layers for sequence in kept], self.model.config)
-        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=device)
-        lengths = torch.tensor([len(tokens) for tokens in new], device=device)
-        width = max(map(len, new))
-        ids = [[self.pad] * (width - len(tokens)) + list(tokens) for tokens in new]
-        places = torch.arange(width, device=device) - (width - lengths)[:, None]
-        visible = torch.cat([seen, places >= 0], dim=1)
-        output = self.model(
-            input_ids=torch.tensor(ids, device=device),
-            attention_mask=visible,
-            position_ids=before[:, None] + places.clamp(min=0),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return Prefilled(
-            logits=output.logits[:, -1],
-            cache=cache,
-            lengths=before + lengths,
-            visible=visible,
-            width=visible.shape[1],
-        )
+        before = torch.tensor([len(sequence.tokens) for sequence in kept], device=self.model.device)
+        return self._pass(new, cache, before, seen)
 
     def _prefill(self, prompts: Sequence[TokenIds], keep_cache: bool) -> Prefilled:
         """One pass over different prompts."""
-        width = max(map(len, prompts))
-        padding = [width - len(prompt) for prompt in prompts]
-        ids = [[self.pad] * pad + list(prompt) for pad, prompt in zip(padding, prompts, strict=True)]
-        device = self.model.device
-        input_ids = torch.tensor(ids, device=device)
-        mask = None
-        positions = torch.arange(width, device=device)[None, :]
-        if any(padding):
-            mask = positions >= torch.tensor(padding, device=device)[:, None]
-            positions = (mask.long().cumsum(1) - 1).clamp_(min=0)
         cache = DynamicCache(config=self.model.config) if keep_cache else None
+        return self._pass(prompts, cache, torch.zeros(len(prompts), dtype=torch.long), None)
+
+    def _pass(
+        self,
+        rows: Sequence[TokenIds],
+        cache: DynamicCache | None,
+        before: torch.Tensor,
+        seen: torch.Tensor | None,
+    ) -> Prefilled:
+        """One pass over rows, padded on the left; ``before`` tokens of each are cached, where ``seen``."""
+        device, width = self.model.device, max(map(len, rows))
+        ids = [[self.pad] * (width - len(row)) + list(row) for row in rows]
+        lengths, before = torch.tensor([len(row) for row in rows], device=device), before.to(device)
+        places = torch.arange(width, device=device) - (width - lengths)[:, None]
+        mask = places >= 0 if seen is not None or any(len(row) < width for row in rows) else None
+        if seen is not None and mask is not None:
+            mask = torch.cat([seen, mask], dim=1)
         output = self.model(
-            input_ids=input_ids, attention_mask=mask, position_ids=positions.expand(len(prompts), -1),
-            past_key_values=cache, use_cache=keep_cache, logits_to_keep=1,
-        )  # fmt: skip
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-        return Prefilled(logits=output.logits[:, -1], cache=cache, lengths=lengths, visible=mask, width=width)
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=mask,
+            position_ids=before[:, None] + places.clamp(min=0),
+            past_key_values=cache,
+            use_cache=cache is not None,
+            logits_to_keep=1,
+        )
+        columns = width if mask is None else mask.shape[1]
+        return Prefilled(output.logits[:, -1], cache, lengths=before + lengths, visible=mask, width=columns)
 
 
-def decoder_for(model: PreTrainedModel) -> Decoder:
+def decoder_for(model: PreTrainedModel) -> GrowingDecoder | StaticDecoder:
     """Recorded steps on CUDA if the model allows them; if it does not, a warning says why."""
     if model.device.type != "cuda":
         return GrowingDecoder()

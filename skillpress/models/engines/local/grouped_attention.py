@@ -20,8 +20,7 @@ NAME = "sdpa_grouped"
 
 
 def group_queries(model: PreTrainedModel) -> None:
-    """Make this model's attention decode in this way, if it uses sdpa and its query heads share keys and
-    values."""
+    """Make this model decode in this way, if it uses sdpa and its query heads share keys and values."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads

@@ -65,8 +65,7 @@ class KeptSequences:
         self._size = 0
 
     def begin_round(self) -> None:
-        """Begin a round. Sequences that are added or requested from now on stay until the next round or until
-        they are dropped."""
+        """Begin a round, in which sequences that are added or requested stay unless they are dropped."""
         self._round += 1
 
     def find(self, prompt: TokenIds) -> KeptSequence | None:
@@ -82,8 +81,7 @@ class KeptSequences:
         return None
 
     def make_room(self, size: int) -> bool:
-        """Forget as many sequences of earlier rounds as needed; return whether ``size`` more bytes then
-        fit."""
+        """Forget sequences of earlier rounds as needed; return whether ``size`` more bytes then fit."""
         while self._size + size > self._limit and self._kept:
             oldest = next(iter(self._kept))
             if self._asked[oldest] == self._round:
@@ -116,8 +114,7 @@ class KeptSequences:
 
 
 def prefix_hashes(tokens: TokenIds) -> NDArray[np.uint64]:
-    """[tokens], for every i a hash of the first i + 1 tokens: the sum of products of each token with a number
-    that depends on its place."""
+    """[tokens], a hash of each prefix: the sum of products of each token with a number of its place."""
     with np.errstate(over="ignore"):
         places = np.arange(1, len(tokens) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         places = (places ^ (places >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -36,17 +36,13 @@ class RecordedStepError(UserError):
 
 
 class CudaGraphs:
-    """Records steps as CUDA graphs, which share the memory of their intermediate results.
-
-    Never run on a GPU so far.
-    """
+    """Records steps as CUDA graphs with shared memory for intermediate results. Never run on a GPU so far."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, step: Step) -> Step:
-        """See ``Record``."""
         with torch.cuda.device(self._device):
             aside = torch.cuda.Stream()
             aside.wait_stream(torch.cuda.current_stream())

@@ -34,8 +34,7 @@ class Shape:
 
     @classmethod
     def holding(cls, rows: int, columns: int) -> Shape:
-        """The smallest available shape with at least ``rows`` rows and more than ``columns`` columns. The
-        last column is then empty, so a step can be tested there."""
+        """The smallest shape with these rows and a free last column, where a step can be tested."""
         return cls(1 << (rows - 1).bit_length(), (columns // COLUMN_STEP + 1) * COLUMN_STEP)
 
     def narrowed(self, rows: int) -> Shape:
@@ -101,8 +100,7 @@ class StaticInputs:
     """[rows, vocabulary], the logits after the tokens."""
 
     def step(self, model: PreTrainedModel) -> None:
-        """Write the tokens' keys, values and logits. The step's inputs do not change, so it can be
-        repeated."""
+        """Write the tokens' keys, values and logits. Inputs do not change, so a step can be repeated."""
         self.mask.index_fill_(3, self.column, True)
         output = model(
             input_ids=self.tokens, attention_mask=self.mask, position_ids=self.positions,
@@ -112,8 +110,7 @@ class StaticInputs:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Within the block, use other tokens, positions and masks, which are written to the last column,
-        which no row uses."""
+        """Within the block, use made-up inputs, written to the last column, which no row uses."""
         inputs = (self.tokens, self.positions, self.mask, self.column)
         before = [tensor.clone() for tensor in inputs]
         self.tokens.fill_(1)

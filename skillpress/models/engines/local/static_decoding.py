@@ -15,28 +15,23 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from skillpress.models.engines.local.decoding import Decoder, OpenRows, Prefilled, rows_of_passes
+from skillpress.models.engines.local.decoding import Prefilled, rows_of_passes
 from skillpress.models.engines.local.decoding_cache import copy_right_aligned, last_into_holes
 from skillpress.models.engines.local.kept import Layers
 from skillpress.models.engines.local.recorded_step import Record, Step, recorded
 from skillpress.models.engines.local.static_cache import Shape, StaticInputs, StaticMemory
 
 MOST_STEPS = 64
-"""Maximum number of recorded steps. Beyond it, the least recently used step is dropped and recorded again
-when needed."""
+"""Maximum number of recorded steps; beyond it, the least recently used one is dropped."""
 
 
-class StaticDecoder(Decoder):
-    """See :class:`Decoder`."""
+class StaticDecoder:
+    """Decodes as ``decoding.GrowingDecoder`` does, by recorded steps."""
 
     name = "static"
 
     def __init__(self, model: PreTrainedModel, recorder: Callable[[], Record]) -> None:
-        """Allocate nothing yet.
-
-        Args:
-            recorder: returns a function that records steps of the same memory.
-        """
+        """``recorder`` returns a function that records steps of the same memory. Nothing is allocated yet."""
         self._model = model
         self._recorder = recorder
         self._memory: StaticMemory | None = None
@@ -44,7 +39,6 @@ class StaticDecoder(Decoder):
         self._steps: OrderedDict[Shape, Step] = OrderedDict()
 
     def begin(self, passes: Sequence[Prefilled], fan: torch.Tensor, room: int) -> StaticRows:
-        """See :class:`Decoder`."""
         columns = max(made.width for made in passes)
         shape = Shape.holding(len(fan), columns + room)
         if self._memory is None or not self._memory.holds(shape):
@@ -55,11 +49,10 @@ class StaticDecoder(Decoder):
         return StaticRows(self, passes, fan, shape)
 
     def tokens(self, rows: int, columns: int) -> int:
-        """See :class:`Decoder`. Counts the shape and the prefilled tokens beside it."""
+        """Counts the shape and the prefilled tokens beside it."""
         return Shape.holding(rows, columns).tokens + rows * columns
 
     def release(self) -> None:
-        """See :class:`Decoder`."""
         self._steps.clear()  # before the memory that they use
         self._record = self._memory = None
 
@@ -79,8 +72,8 @@ class StaticDecoder(Decoder):
         self._steps[shape]()
 
 
-class StaticRows(OpenRows):
-    """See :class:`OpenRows`: the first rows of a shape."""
+class StaticRows:
+    """The open rows, as ``decoding.Decoding``: the first rows of a shape."""
 
     def __init__(
         self, decoder: StaticDecoder, passes: Sequence[Prefilled], fan: torch.Tensor, shape: Shape
@@ -94,7 +87,6 @@ class StaticRows(OpenRows):
         self._load(passes, fan)
 
     def keep(self, rows: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`."""
         order = last_into_holes(rows)
         moved = torch.nonzero(order != torch.arange(len(order), device=order.device)).squeeze(1)
         inputs, origin = self._inputs, order[moved]
@@ -110,7 +102,6 @@ class StaticRows(OpenRows):
         return order
 
     def layers_of(self, row: int) -> Layers:
-        """See :class:`OpenRows`."""
         there = self._inputs.mask[row, 0, 0, : self._filled]
         return tuple(
             (layer.keys[row, :, : self._filled][:, there], layer.values[row, :, : self._filled][:, there])
@@ -118,7 +109,7 @@ class StaticRows(OpenRows):
         )
 
     def advance(self, model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-        """See :class:`OpenRows`. The logits are valid until the next call."""
+        """The logits are valid until the next call."""
         inputs = self._inputs
         inputs.tokens[: self._rows, 0] = tokens
         self._decoder.step(self._shape, inputs, self._rows, self._filled)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from skillpress.models.policy import Policy
 
 VLLM = "0.32.0"
-"""The version that the servers must run, which the extra ``gpu`` pins. The calls that change weights are
-specific to it, and results depend on it."""
+"""The servers' version, pinned by the extra ``gpu``: results and the calls for weights depend on it."""
 
 
 class ServerParameters(EngineParameters):
@@ -47,7 +46,6 @@ class ServerParameters(EngineParameters):
         return [url.rstrip("/") for url in urls]
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """See ``EngineParameters``."""
         from skillpress.models.engines.server.engine import ServerEngine
 
         refuse_multimodal(policy.model, self.name)

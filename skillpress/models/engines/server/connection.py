@@ -1,4 +1,9 @@
-"""One vLLM server: its calls, each with a deadline, and whether it can be used at present."""
+"""One vLLM server: its calls, each with a deadline, whether it fits the experiment, and whether it works now.
+
+Mismatches that would otherwise go unnoticed are refused before anything is sent: another version of vLLM
+(results depend on it, and the fingerprints of stages that sample name this one), another type than the
+policy's, and responses that would be cut short.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import torch
+
+from skillpress.core.errors import UserError
+from skillpress.models.engines.server import VLLM
 
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 30.0
@@ -112,3 +121,42 @@ class Server:
             raise ServerFailedError(
                 f"{path}: answered {response.text[:SHOWN]!r}, which is not JSON"
             ) from error
+
+
+async def refuse_unfit(server: Server, longest: int, dtype: torch.dtype) -> None:
+    """Return if the server takes ``longest`` tokens of prompt and response, in the policy's ``dtype``.
+
+    Raises:
+        UserError: it does not answer or does not fit; the message says how to start one that does.
+    """
+    version, takes, types = await _what_it_is(server)
+    if version.partition("+")[0] != VLLM:  # the part after the plus names a build
+        raise UserError(
+            f"engine.urls: {server.url} runs vLLM {version}; results are recorded as those of {VLLM}, and "
+            "its calls are meant: install that one there"
+        )
+    wanted = str(dtype).removeprefix("torch.")
+    if set(types) != {wanted}:
+        raise UserError(
+            f"engine.urls: {server.url} samples in {', '.join(sorted(set(types)))}, policy.dtype is "
+            f"{wanted}: start it with --dtype {wanted}"
+        )
+    if takes < longest:
+        raise UserError(
+            f"engine.urls: {server.url} takes {takes} tokens of prompt and response; the experiment needs "
+            f"{longest}: start it with --longest {longest}"
+        )
+
+
+async def _what_it_is(server: Server) -> tuple[str, int, list[str]]:
+    """(vLLM's version, the maximum number of tokens, the type in which each of its workers samples)."""
+    try:
+        version = await server.get("/version", CONNECT_SECONDS)
+        models = await server.get("/v1/models", CONNECT_SECONDS)
+        workers = await server.post("/collective_rpc", {"method": "served_dtype"}, CONNECT_SECONDS)
+        return str(version["version"]), int(models["data"][0]["max_model_len"]), list(workers["results"])
+    except (ServerFailedError, RefusedError, KeyError, IndexError, TypeError) as error:
+        raise UserError(
+            f"engine.urls: {server.url} is not a vLLM server that answers as `skillpress serve-model` starts "
+            f"them ({error}); start one: skillpress serve-model --model FOLDER"
+        ) from error

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+import threading
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import torch
@@ -24,9 +25,7 @@ from skillpress.core.engine import Completion, Promises, Request, StateDict
 from skillpress.core.errors import UserError
 from skillpress.models.engines.checks import EngineError, check_requests, check_weights, shapes_of
 from skillpress.models.engines.parameters import EngineDemand
-from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server
-from skillpress.models.engines.server.fit import refuse_unfit
-from skillpress.models.engines.server.loop import LoopThread
+from skillpress.models.engines.server.connection import CONNECT_SECONDS, Server, refuse_unfit
 from skillpress.models.engines.server.pool import ServerPool
 from skillpress.models.engines.server.weights import local_address, offered, to_safetensors
 from skillpress.models.policy.policy import Policy
@@ -42,6 +41,50 @@ class _Answer:
     outcome: Completion | Exception
 
 
+Result = TypeVar("Result")
+
+END_SECONDS = 10.0
+"""Maximum time for cancelled work to end."""
+
+
+class LoopThread:
+    """Runs coroutines in a daemon thread, which never keeps a process from ending."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start the work; the future returns its result and can cancel it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for the coroutine's result, without a deadline of its own. Ctrl-C cancels the coroutine."""
+        future = self.start(work)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancel all running work and end the thread."""
+        if self._loop.is_closed():
+            return
+        self.start(_cancel_all()).result(END_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(END_SECONDS)
+        self._loop.close()
+
+
+async def _cancel_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 class ServerEngine:
     """An ``engine.Engine`` on servers."""
 
@@ -51,10 +94,7 @@ class ServerEngine:
     def __init__(
         self, policy: Policy, demand: EngineDemand, urls: Sequence[str], answer_seconds: float
     ) -> None:
-        """Connect to the servers and give them the policy's weights.
-
-        Args:
-            answer_seconds: maximum time for one response, or one update of the weights.
+        """Connect to the servers and give them the weights; each answer may take ``answer_seconds``.
 
         Raises:
             UserError: a server cannot be reached, is too short for the prompts, or serves another model.
@@ -87,21 +127,13 @@ class ServerEngine:
             raise
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``engine.Engine``.
-
-        Raises:
-            ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
-        """
+        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
         check_requests(requests, self._vocabulary, self._demand.longest)
         for request in requests:
             self._open[request.key] = self._loop.start(self._answer(request, self._round, self.version))
 
     def completed(self, wait: float) -> list[tuple[int, Completion]]:
-        """See ``engine.Engine``.
-
-        Raises:
-            EngineError: a request cannot be answered; all others are aborted.
-        """
+        """See ``engine.Engine``. After an ``EngineError``, all other requests are aborted too."""
         found: list[tuple[int, Completion]] = []
         while self._open:
             try:
@@ -125,12 +157,7 @@ class ServerEngine:
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``. Every process calls it.
-
-        Raises:
-            EngineError: no server has accepted the weights.
-            ValueError: these are not the policy's weights.
-        """
+        """See ``engine.Engine``. ``EngineError`` if no server takes them, ``ValueError`` for others."""
         self._give(check_weights(weights, self._shapes), version)
 
     def sleep(self) -> None:
@@ -159,8 +186,7 @@ class ServerEngine:
         self._answers.put(_Answer(round_, request.key, outcome))
 
     def _give(self, weights: dict[str, Any], version: int) -> None:
-        """The first process gives the servers the weights; all processes continue when the servers have
-        them."""
+        """The first process gives the servers the weights; all continue when the servers have them."""
         # A new dictionary each time: the other thread may be reading the old one.
         self._names = {**(self._names if self._open else {}), self._pool.name_of(version): version}
         if self._ranks.rank == 0:

@@ -26,12 +26,7 @@ class BadAnswerError(Exception):
 
 
 def request_body(request: Request, stop: list[int], request_id: str) -> dict[str, Any]:
-    """The JSON of one request.
-
-    Args:
-        stop: token ids that end a response.
-        request_id: unique on the server.
-    """
+    """The JSON of one request: ``stop`` ends responses, ``request_id`` is unique on the server."""
     sampling = request.sampling
     return {
         "request_id": request_id,
@@ -52,14 +47,7 @@ def request_body(request: Request, stop: list[int], request_id: str) -> dict[str
 
 
 def read_answer(answer: Mapping[str, Any], request: Request, versions: Mapping[str, int]) -> Completion:
-    """Read the completion in an answer.
-
-    Args:
-        versions: maps the server's names of weights that may have sampled this to their versions.
-
-    Raises:
-        BadAnswerError: it cannot be used.
-    """
+    """The completion, or ``BadAnswerError``; ``versions`` maps the server's names of weights to versions."""
     try:
         (choice,) = answer["choices"]
         tokens = tuple(int(token) for token in choice["token_ids"])

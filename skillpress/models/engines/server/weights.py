@@ -36,11 +36,7 @@ def to_safetensors(weights: Mapping[str, torch.Tensor]) -> bytes:
 
 
 def local_address(url: str, seconds: float) -> str:
-    """This machine's address on the connection to a server, at which the server can reach it.
-
-    Raises:
-        OSError: the server cannot be reached.
-    """
+    """This machine's address for a server, or ``OSError`` if the server cannot be reached."""
     parts = urlsplit(url)
     place = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
     with socket.create_connection(place, timeout=seconds) as connection:

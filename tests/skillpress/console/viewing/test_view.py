@@ -45,7 +45,7 @@ def test_it_answers_at_the_address_that_it_prints_until_ctrl_c(samples: Path, re
     [
         (["nowhere"], "view: nowhere: there is no such file or folder"),
         (["tasks.parquet"], "view: tasks.parquet: holds tasks, and rollouts are wanted"),
-        (["ordinary.parquet", "--tokenizer", "."], "view: .: holds no tokenizer.json"),
+        (["ordinary.parquet", "--tokenizer", "."], "view: tokenizer.json: no such file"),
         (["dictionary.json"], "view: dictionary.json: not a readable Parquet file"),
     ],
 )

@@ -11,15 +11,14 @@ import pytest
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters, oracle
-from skillpress.environments.alfworld.compact import compact
+from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.oracle import OmniscientOracle, SearchingOracle
 
 
 @pytest.fixture(scope="module")
 def searching(parameters: AlfworldParameters) -> SearchingOracle:
-    return oracle(parameters)
+    return SearchingOracle(parameters)
 
 
 def finish(environment: Alfworld, task: Task, actions: list[str]) -> Memory:
@@ -61,7 +60,7 @@ def test_the_compact_prompt_names_all_that_the_advice_does(
     six_tasks: list[Task],
     rate: float,
 ) -> None:
-    rendering, named = compact(parameters, 0), re.compile(r"[a-z]+ \d+")
+    rendering, named = BUNDLE.renderings["compact"](parameters, 0), re.compile(r"[a-z]+ \d+")
     for task in six_tasks:
         observation, info = environment.reset(task)
         for action in searching(task, rate, seed=9):
@@ -107,7 +106,7 @@ def test_where_the_search_takes_too_long_the_walkthrough_is_shown(
     walkthrough: Callable[[Task], list[str]],
 ) -> None:
     longest = max(len(walkthrough(task)) for task in six_tasks)
-    hurried = SearchingOracle(parameters.data, longest)
+    hurried = SearchingOracle(parameters.model_copy(update={"max_steps": longest}))
     lost = [task for task in six_tasks if hurried.search(task, 0.0, 0) is None]
     assert lost, "no search took longer than the longest walkthrough"
     for task in lost:
@@ -119,7 +118,7 @@ def test_a_budget_below_the_walkthrough_cannot_be_met(
     parameters: AlfworldParameters, six_tasks: list[Task]
 ) -> None:
     with pytest.raises(TaskError, match="cannot be solved within 2 steps"):
-        OmniscientOracle(parameters.data, 2)(six_tasks[0], 0.0, 0)
+        OmniscientOracle(parameters.model_copy(update={"max_steps": 2}))(six_tasks[0], 0.0, 0)
 
 
 @pytest.mark.thorough

@@ -11,13 +11,14 @@ from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
 from skillpress.environments.alfworld import BUNDLE, Alfworld, AlfworldParameters, explorer_actions
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
-from skillpress.environments.alfworld.compact import END, UNKNOWN, all_words, compact, longest, vocabulary
+from skillpress.environments.alfworld.compact import all_words, longest, vocabulary
 from skillpress.environments.alfworld.environment import AlfworldState
 from skillpress.environments.alfworld.memory import Memory
-from skillpress.environments.alfworld.prompts import paper, text
+from skillpress.environments.text.words import END, UNKNOWN
 from skillpress.models.policy.scratch import build_scratch_policy
-from skillpress.play.agents.state_updates import window
+from skillpress.play.agents.state_updates import Window
 
+compact, text, paper = (BUNDLE.renderings[name] for name in ("compact", "text", "paper"))
 HISTORY = 4
 TASK = Task("t", "alfworld", 0, {"game": "train/pick_and_place_simple-Mug-None-Bed-301/trial/game.tw-pddl"})
 SECTION = AlfworldParameters(name="alfworld", max_steps=50)
@@ -60,7 +61,7 @@ def test_everything_that_is_said_in_play_is_in_the_vocabulary(
     rendering, words = compact(SECTION, HISTORY), set(vocabulary(SECTION, HISTORY).words)
     most = vocabulary(SECTION, HISTORY).continuation_words
     assert most is not None
-    drawn, update = random.Random(3), window(HISTORY)
+    drawn, update = random.Random(3), Window(HISTORY)
     for task in six_tasks:
         observation, info = environment.reset(task)
         state = AgentState(task, observation, info)

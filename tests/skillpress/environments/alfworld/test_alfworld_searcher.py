@@ -9,7 +9,7 @@ import pytest
 
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
-from skillpress.environments.alfworld import Alfworld, AlfworldParameters, explorer_actions, oracle
+from skillpress.environments.alfworld import Alfworld, AlfworldParameters, SearchingOracle, explorer_actions
 from skillpress.environments.alfworld.games import Game, describe
 from skillpress.environments.alfworld.memory import Memory
 from skillpress.environments.alfworld.searcher import next_action
@@ -91,7 +91,7 @@ def test_whatever_was_done_before_its_advice_is_admissible_and_wins(
     environment: Alfworld, parameters: AlfworldParameters, six_tasks: list[Task], seed: int
 ) -> None:
     """Eight actions of a random explorer, then its own; a task has 50 steps."""
-    advise, drawn = oracle(parameters).advise, random.Random(seed)
+    advise, drawn = SearchingOracle(parameters).advise, random.Random(seed)
     for task in six_tasks:
         observation, info = environment.reset(task)
         for step in range(50):

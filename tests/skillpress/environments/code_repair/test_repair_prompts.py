@@ -8,7 +8,7 @@ from skillpress.environments.code_repair.compact import CompactRendering, all_wo
 from skillpress.environments.code_repair.environment import RepairState
 from skillpress.environments.code_repair.mutations import changes
 from skillpress.environments.code_repair.programs import Program
-from skillpress.environments.code_repair.prompts import TextRendering
+from skillpress.environments.code_repair.prompts import OWN, TextRendering
 
 TASK = Task("t", "code_repair", 0, {})
 
@@ -41,7 +41,7 @@ def test_what_is_not_known_is_shown_so(program: Program) -> None:
 
 
 def test_the_text_prompt_holds_task_tools_and_what_is_seen(program: Program) -> None:
-    prompt = TextRendering(2).prompt(seen(program))
+    prompt = TextRendering(2, OWN).prompt(seen(program))
     for part in (
         program.description,
         '{"tool": "submit"}',
@@ -51,5 +51,5 @@ def test_the_text_prompt_holds_task_tools_and_what_is_seen(program: Program) -> 
     ):
         assert part in prompt
     assert "at most 12 steps" in prompt and "1 of 2 visible tests pass." in prompt
-    answer = TextRendering(2).response("edit 3", Info(action='{"tool": "test"}'))
+    answer = TextRendering(2, OWN).response("edit 3", Info(action='{"tool": "test"}'))
     assert answer.endswith('<action>{"tool": "test"}</action>')

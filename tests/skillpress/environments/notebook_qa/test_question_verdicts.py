@@ -9,8 +9,8 @@ import pytest
 
 from skillpress.core.errors import TaskError
 from skillpress.environments.bundle import SplitSizes
-from skillpress.environments.notebook_qa.objectivity import VERDICT_COLUMNS, without_subjective
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters, data_identity
+from skillpress.environments.notebook_qa.questions import VERDICT_COLUMNS, without_subjective
 from skillpress.environments.notebook_qa.tasks import dropped, make_tasks, questions_to_judge
 
 QUESTIONS = pl.DataFrame(

@@ -19,8 +19,9 @@ from skillpress.environments.openenv import BUNDLE
 from skillpress.environments.openenv.connection import ForeignProtocolError
 from skillpress.environments.openenv.environment import OpenEnvState
 from skillpress.environments.openenv.parameters import OpenEnvParameters
-from skillpress.environments.openenv.reading import LEFT_OUT, admissible, seen, shortened, storable, told
+from skillpress.environments.openenv.reading import LEFT_OUT, admissible, seen, shortened, told
 from skillpress.environments.openenv.skills import words_of
+from skillpress.environments.text.words import encodable
 
 URL = "http://127.0.0.1:8000"
 
@@ -118,14 +119,14 @@ def test_a_field_that_is_named_must_be_there() -> None:
 
 @given(text=st.text(alphabet=st.characters(), max_size=40), most=st.integers(10, 50))
 def test_a_shown_text_can_be_stored_and_is_no_longer_than_it_may_be(text: str, most: int) -> None:
-    storable(text).encode()
+    encodable(text).encode()
     found = shortened(text, most)
     assert len(found) <= most
     assert found == text if len(text) <= most else LEFT_OUT in found
 
 
 def test_a_text_that_is_no_unicode_can_be_stored() -> None:
-    assert storable("caf\ud800") == "caf?"
+    assert encodable("caf\ud800") == "caf?"
 
 
 @pytest.mark.parametrize(

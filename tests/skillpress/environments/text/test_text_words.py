@@ -1,11 +1,11 @@
-"""Text to words and back."""
+"""Text to words."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.environments.text.words import join_words, split_words
+from skillpress.environments.text.words import split_words
 
 
 def test_words_are_lower_case_and_punctuation_stands_alone() -> None:
@@ -14,18 +14,9 @@ def test_words_are_lower_case_and_punctuation_stands_alone() -> None:
     ]  # fmt: skip
 
 
-def test_joined_words_read_as_text() -> None:
-    assert join_words(["you", "see", "a", "bbq", "(", "hot", ")", "."]) == "you see a bbq (hot)."
-
-
-def test_an_action_survives() -> None:
-    action = "put apple 1 in/on fridge 1"
-    assert split_words(join_words(split_words(action))) == split_words(action)
-    assert join_words(split_words("open barn-door")) == "open barn-door"
-
-
 @given(st.text(max_size=60))
-def test_the_words_of_joined_words_are_the_words(text: str) -> None:
+def test_the_words_of_words_are_the_words(text: str) -> None:
     words = split_words(text)
     assert all(word and not any(letter.isspace() for letter in word) for word in words)
-    assert split_words(join_words(words)) == words
+    assert split_words(" ".join(words)) == words
+    assert split_words("Open barn-door") == ["open", "barn-door"]

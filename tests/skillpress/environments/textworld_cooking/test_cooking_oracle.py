@@ -9,11 +9,11 @@ from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
 from skillpress.environments.bundle import AdvisingOracle
 from skillpress.environments.text.words import split_words
+from skillpress.environments.textworld_cooking import BUNDLE
 from skillpress.environments.textworld_cooking.actions import VERBS
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.oracle import CookingOracle
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import compact
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_the_compact_prompt_says_all_that_the_advice_does(
 ) -> None:
     assert isinstance(oracle, AdvisingOracle)
     task: Task = request.getfixturevalue(name)
-    rendering, known = compact(cooking_parameters, 0), {*VERBS, "from", "with"}
+    rendering, known = BUNDLE.renderings["compact"](cooking_parameters, 0), {*VERBS, "from", "with"}
     observation, info = environment.reset(task)
     for action in oracle(task, 0.4, seed):
         state = AgentState(task, observation, info)

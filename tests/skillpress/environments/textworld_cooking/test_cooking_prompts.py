@@ -9,13 +9,15 @@ import pytest
 from skillpress.core.interface import AgentState, Turn
 from skillpress.core.registry import PARSERS, lookup
 from skillpress.core.trajectory import Task
+from skillpress.environments.textworld_cooking import BUNDLE
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.memory import CookingState, Exit, Room
 from skillpress.environments.textworld_cooking.memory_words import first_steps, memory_words, step_to_new
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.prompts import compact, paper, text, vocabulary
+from skillpress.environments.textworld_cooking.prompts import vocabulary
 from skillpress.play.agents.state_updates import Window
 
+compact, text, paper = (BUNDLE.renderings[name] for name in ("compact", "text", "paper"))
 HISTORY = 3
 
 

@@ -18,14 +18,16 @@ from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.textworld_cooking.design import HARD, SIMPLE, GameSettings
 from skillpress.environments.textworld_cooking.games import PROGRAM
 from skillpress.environments.textworld_cooking.parameters import CookingParameters
-from skillpress.environments.textworld_cooking.splits import (
+from skillpress.environments.textworld_cooking.tasks import (
+    Designed,
     check_tasks,
+    make_tasks,
     places,
     recipe_name,
     settings_of,
     split_of,
+    task_of,
 )
-from skillpress.environments.textworld_cooking.tasks import Designed, make_tasks, task_of
 
 COOKINGS = ("raw", "fried", "roasted", "grilled")
 CUTTINGS = ("uncut", "chopped", "sliced", "diced")

@@ -175,7 +175,7 @@ def test_two_processes_normalise_over_both_their_steps() -> None:
     everything = np.concatenate(estimates)
     sums = {
         "steps": 6.0,
-        "advantages": float(everything.sum()),
+        "values": float(everything.sum()),
         "squares": float(((everything - everything.mean()) ** 2).sum()),
     }
     halves = [valued(trajectories[:1]), valued(trajectories[1:])]

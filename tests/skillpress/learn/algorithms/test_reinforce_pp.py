@@ -80,7 +80,7 @@ def test_two_processes_normalise_over_both_their_steps() -> None:
     mean = np.concatenate(returns).mean()
     sums = {
         "steps": 7.0,
-        "returns": float(sum(part.sum() for part in returns)),
+        "values": float(sum(part.sum() for part in returns)),
         "squares": float(sum(((part - mean) ** 2).sum() for part in returns)),
     }
     shared = [judged(half, add=lambda values: {name: sums[name] for name in values}) for half in halves]

@@ -13,7 +13,7 @@ from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.environments.countdown.oracle import CountdownOracle
 from skillpress.environments.countdown.parameters import CountdownParameters
 from skillpress.learn.imitation.demonstrations import DemonstratedStep, demonstrate
-from skillpress.play.agents.state_updates import window
+from skillpress.play.agents.state_updates import Window
 from skillpress.play.rollout import BrokenEnvironmentError
 from skillpress.play.workers.worker import WorkerPoolError
 
@@ -32,7 +32,7 @@ ELSEWHERE = dataclasses.replace(HERE, hosting="workers")
 def shown(environment: EnvironmentBundle, tasks: list[Task], processes: int) -> list[list[DemonstratedStep]]:
     words = environment.renderings["compact"](SECTION, 2)
     return list(
-        demonstrate(tasks, 30, environment, SECTION, words, window(2), 0.4, seed=3, processes=processes)
+        demonstrate(tasks, 30, environment, SECTION, words, Window(2), 0.4, seed=3, processes=processes)
     )
 
 
@@ -73,7 +73,7 @@ class Adviser(CountdownOracle):
 
 def test_of_an_oracle_that_advises_the_advice_is_learned_and_the_state_goes_on_from_what_was_played() -> None:
     plain = shown(HERE, TASKS, 1)
-    advised = shown(dataclasses.replace(HERE, oracle=lambda section: Adviser(30, 999)), TASKS, 1)
+    advised = shown(dataclasses.replace(HERE, oracle=Adviser), TASKS, 1)
     assert [[step.state for step in steps] for steps in advised] == [
         [step.state for step in steps] for steps in plain
     ]
@@ -102,7 +102,7 @@ def no_oracle(section: CountdownParameters) -> None:
 
 def test_demonstrations_can_be_left_early() -> None:
     words = HERE.renderings["compact"](SECTION, 2)
-    endless = demonstrate(TASKS, 10**6, ELSEWHERE, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    endless = demonstrate(TASKS, 10**6, ELSEWHERE, SECTION, words, Window(2), 0.4, seed=3, processes=1)
     assert next(endless) == shown(HERE, TASKS, 1)[0]
     endless.close()
 
@@ -113,10 +113,10 @@ def test_demonstrations_that_never_win_are_refused_before_they_are_all_made(
 ) -> None:
     lost = dataclasses.replace(environment, oracle=GoesBack)
     words = HERE.renderings["compact"](SECTION, 2)
-    endless = demonstrate(TASKS, 10**6, lost, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    endless = demonstrate(TASKS, 10**6, lost, SECTION, words, Window(2), 0.4, seed=3, processes=1)
     with pytest.raises(TaskError, match="none of the first 16 wins its task, such as e3"):
         list(endless)
-    few = demonstrate(TASKS, 5, lost, SECTION, words, window(2), 0.4, seed=3, processes=1)
+    few = demonstrate(TASKS, 5, lost, SECTION, words, Window(2), 0.4, seed=3, processes=1)
     with pytest.raises(TaskError, match="none of the first 5 wins its task"):
         list(few)
 

@@ -32,7 +32,7 @@ from skillpress.models.policy.precision import MasterWeights
 from skillpress.models.policy.scorers import checkpoint_layers, choose_scorer
 from skillpress.models.policy.scoring import ResponseScorer, pack_responses
 from skillpress.play.agents import Prompter
-from skillpress.play.agents.state_updates import window
+from skillpress.play.agents.state_updates import Window
 from tests.support.models.tiny import tiny_policy
 
 SECTION = CountdownParameters(
@@ -62,7 +62,7 @@ OPTIMIZERS = pytest.mark.parametrize("parameters", [PARAMETERS, WITH_MUON], ids=
 def demonstrations(rendering: str, count: int, detours: float = 0.0) -> list[list[tuple[str, str]]]:
     environment = bundle("countdown")
     words = environment.renderings[rendering](SECTION, 2)
-    shown = demonstrate(TASKS, count, environment, SECTION, words, window(2), detours, seed=0)
+    shown = demonstrate(TASKS, count, environment, SECTION, words, Window(2), detours, seed=0)
     return [[(words.prompt(step.state), step.response) for step in steps] for steps in shown]
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedModel
 
-from skillpress.experiment.estimate import ModelShape
+from skillpress.experiment.model_shapes import ModelShape
 from skillpress.learn.training.lora import LoraAdapter
 from skillpress.models.policy import load_policy, save_policy
 from tests.support.models.families import FAMILIES, family

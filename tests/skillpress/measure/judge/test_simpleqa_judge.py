@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.trajectory import TokenIds
-from skillpress.measure.judge.asking import ask_engine
 from skillpress.measure.judge.simpleqa import (
     Answered,
     JudgeCounts,
@@ -20,6 +19,7 @@ from skillpress.measure.judge.simpleqa import (
     prompt_of,
     read_grade,
 )
+from skillpress.measure.judge.verdicts import ask_engine
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.play.chat.asking import ask_server
 

@@ -7,7 +7,7 @@ import pytest
 
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA
 from skillpress.measure.evaluation import evaluation_steps
-from skillpress.measure.paper.alfworld.tables import NAMED_PHRASES
+from skillpress.measure.paper.alfworld.tables import NAMED_SKILLS
 from skillpress.measure.paper.layout import paper_row
 from skillpress.measure.paper.method_episodes import MethodEpisodes
 from skillpress.measure.paper.phrases import membership_lines, most_used, phrase_lines
@@ -45,7 +45,7 @@ def test_table_10_has_the_fitted_dictionary_and_beside_it_the_last_steps(methods
 
 
 def test_table_11_says_of_each_phrase_whether_it_is_in_the_two_dictionaries(methods):
-    lines = {line.key: line for line in membership_lines("alfworld", NAMED_PHRASES, FITTED, methods)}
+    lines = {line.key: line for line in membership_lines("alfworld", tuple(NAMED_SKILLS), FITTED, methods)}
     assert len(lines) == 2 * 5
 
     def row(key):
@@ -60,8 +60,8 @@ def test_table_11_says_of_each_phrase_whether_it_is_in_the_two_dictionaries(meth
 
 
 def test_the_five_phrases_are_table_11s():
-    assert len(set(NAMED_PHRASES)) == 5
-    for phrase in NAMED_PHRASES:
+    assert len(set(NAMED_SKILLS)) == 5
+    for phrase in NAMED_SKILLS:
         assert paper_row(11, "alfworld", f"fitted_{'_'.join(phrase).lower()}")["segcost"] == "yes"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.measure.evaluation import Comparison, PairedTest
-from skillpress.pipeline.finished.effect import ADVICE, effect, effect_line
+from skillpress.pipeline.finished.results import ADVICE, effect, effect_line
 
 
 def compared(difference: float, low: float, high: float) -> dict[str, Comparison]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from skillpress.console.command import main as command
 from skillpress.core.rollout_files import read_rollouts, write_rollouts
 from skillpress.core.task_files import write_tasks
 from skillpress.environments.bundle import SplitSizes
@@ -178,11 +179,11 @@ def test_a_run_that_misses_an_episode_is_refused_by_the_command(make, tmp_path: 
     folder = make("a")
     episodes = read_rollouts(folder / EVALUATION_ROLLOUTS)
     write_rollouts(folder / EVALUATION_ROLLOUTS, episodes[:-1])
-    assert main([str(folder), "--out", str(tmp_path / "out")]) == exit_codes.USER_ERROR
+    assert command(["tables", str(folder), "--out", str(tmp_path / "out")]) == exit_codes.USER_ERROR
     assert "has 0 episodes in run-1, must have 1" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_without_a_run_is_refused_by_the_command(tmp_path: Path, capsys) -> None:
-    assert main([str(tmp_path)]) == exit_codes.USER_ERROR
+    assert command(["tables", str(tmp_path)]) == exit_codes.USER_ERROR
     assert "params.yaml: cannot be read" in capsys.readouterr().err

@@ -10,9 +10,9 @@ import pytest
 
 from skillpress.core.errors import StorageError
 from skillpress.learn.training.keeping.selected_checkpoint import SelectedCheckpoint
-from skillpress.pipeline.finished.evaluation_file import checkpoint
 from skillpress.pipeline.finished.report import BENCHMARK
 from skillpress.pipeline.finished.results import comparisons, scaling
+from skillpress.pipeline.finished.run import checkpoint
 
 
 def test_the_committed_benchmark_reaches_a_million_sequences_and_says_where_it_was_measured(

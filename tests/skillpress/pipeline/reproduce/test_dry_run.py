@@ -10,8 +10,10 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Co
 
 from skillpress.core.registry import ENGINES
 from skillpress.core.sections import ByName
-from skillpress.experiment.estimate import KNOWN_SHAPES, ModelShape, memory_by_phase, training_memory, work
+from skillpress.experiment.estimate import memory_by_phase, training_memory
+from skillpress.experiment.model_shapes import KNOWN_SHAPES, ModelShape
 from skillpress.experiment.params import Params, load_params
+from skillpress.experiment.work import work
 from skillpress.learn.training.learner import read_configuration
 from skillpress.learn.training.parameters import LoraParameters
 from skillpress.models.engines.local.engine import CACHE_BYTES
@@ -124,7 +126,7 @@ def test_what_is_replayed_is_learned_from_and_not_played(capsys: pytest.CaptureF
     """Computed by hand. After the first step 16 groups of 8 episodes are replayed, each of 30 steps of 2048
     prompt and 4 sampled tokens; 48 groups are played in each of 150 steps. Two processes share the work."""
     options = ["--params", str(ROOT / "params" / "replay.yaml"), "--training-rate", "1000"]
-    assert dry_run.main(options) == 0
+    assert reproduce.main(["--dry-run", *options]) == 0
     shown, episode = capsys.readouterr().out, 30 * (2048 + 4)
     again, played = 149 * 16 * 8, 150 * 48 * 8
     assert f"learned from again, not played: {again:,} episodes, {again * episode:.3g} tokens" in shown
@@ -279,7 +281,7 @@ def test_time_comes_from_the_stated_rates_and_a_scratch_model_is_counted(
         "--step-ms",
         "3600",
     ]
-    assert dry_run.main(options) == 0
+    assert reproduce.main(["--dry-run", *options]) == 0
     shown = capsys.readouterr().out
     steps = (16 * 2 + 4 * 4 * 4 + 3 * 2 * 32) * 30
     assert f"environment: {steps / 1000:.1f} hours" in shown
@@ -304,7 +306,10 @@ def test_processes_share_the_time_and_passes_without_a_way_back_take_a_third(
             f"{{processes: {processes}, imitation: {{demonstrations: 3000}}}}"
         )
         overlays = [ROOT / "params" / "paper_alfworld.yaml", tmp_path / "overlay.yaml"]
-        assert dry_run.main([*rates, *(o for each in overlays for o in ("--params", str(each)))]) == 0
+        assert (
+            reproduce.main(["--dry-run", *rates, *(o for each in overlays for o in ("--params", str(each)))])
+            == 0
+        )
         found[processes] = hours(capsys.readouterr().out)
     one, eight = found[1], found[8]
     assert one.keys() == eight.keys() and len(one) == 8
@@ -330,7 +335,7 @@ def test_servers_sample_for_all_processes_at_their_own_rate(
             else "engine: {name: server, urls: ['http://a:1'], answer_seconds: 60.0}"
         )  # fmt: skip
         options = ["--params", str(tmp_path / "overlay.yaml"), "--sampling-rate", "1000"]
-        assert dry_run.main(options) == 0
+        assert reproduce.main(["--dry-run", *options]) == 0
         line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("  sampling: "))
         took[engine] = float(line.split()[1])
     assert took["server"] == pytest.approx(2 * took["local"], rel=0.01)
@@ -338,10 +343,10 @@ def test_servers_sample_for_all_processes_at_their_own_rate(
 
 def test_what_does_not_fit_is_said_with_what_would(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--params", str(ROOT / "params" / "paper_alfworld.yaml")]
-    assert dry_run.main([*options, "--devices", "8", "--device-memory", "80"]) == 0
+    assert reproduce.main(["--dry-run", *options, "--devices", "8", "--device-memory", "80"]) == 0
     shown = capsys.readouterr().out
     assert "fits 8 devices of 80 GB: each of 8 processes takes at most 48." in shown
-    assert dry_run.main([*options, "--devices", "8", "--device-memory", "40"]) == 0
+    assert reproduce.main(["--dry-run", *options, "--devices", "8", "--device-memory", "40"]) == 0
     shown = capsys.readouterr().out
     assert "does not fit 8 devices of 40 GB: each of 8 processes may take 48." in shown
     assert "it would fit with training.microbatch_tokens: 4096 (" in shown
@@ -350,7 +355,7 @@ def test_what_does_not_fit_is_said_with_what_would(capsys: pytest.CaptureFixture
 
 def test_the_disk_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """Two models of 1.5 billion weights of two bytes; weights, copy and moments of them, twice."""
-    assert dry_run.main(["--params", str(ROOT / "params" / "paper_alfworld.yaml")]) == 0
+    assert reproduce.main(["--dry-run", "--params", str(ROOT / "params" / "paper_alfworld.yaml")]) == 0
     shown, count = capsys.readouterr().out, 1_543_714_304
     assert f"models: start and trained policy: {2 * 2 * count / 1e9:.2f} GB" in shown
     assert f"checkpoints: two while one replaces the other: {2 * 14 * count / 1e9:.2f} GB" in shown
@@ -367,12 +372,12 @@ def test_a_model_that_is_not_here_has_no_memory_estimate(
 ) -> None:
     overlay = tmp_path / "elsewhere.yaml"
     overlay.write_text("policy: {model: nobody/nothing, rendering: text}")
-    assert dry_run.main(["--params", str(overlay)]) == 0
+    assert reproduce.main(["--dry-run", "--params", str(overlay)]) == 0
     assert "memory: unknown, since the configuration of nobody/nothing" in capsys.readouterr().out
 
 
 def test_wrong_parameters_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     overlay = tmp_path / "wrong.yaml"
     overlay.write_text("training: {stepz: 3}")
-    assert dry_run.main(["--params", str(overlay)]) == 2
+    assert reproduce.main(["--dry-run", "--params", str(overlay)]) == 2
     assert "training.stepz: unknown key" in capsys.readouterr().err

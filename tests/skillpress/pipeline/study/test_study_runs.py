@@ -13,8 +13,7 @@ from skillpress.measure.study.plan import PlanError, read_plan
 from skillpress.pipeline.study import store
 from skillpress.pipeline.study.clearing import LARGE_BYTES, clear
 from skillpress.pipeline.study.forecast import describe, in_words, remaining
-from skillpress.pipeline.study.queue import Queue
-from skillpress.pipeline.study.runs import planned_runs
+from skillpress.pipeline.study.runs import Queue, planned_runs
 from tests.support.pipeline.small_study import REPOSITORY, SHARED, outcomes, recorded, tiny_runs
 
 

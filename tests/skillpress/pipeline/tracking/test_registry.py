@@ -9,7 +9,7 @@ import pytest
 from skillpress.environments.gymnasium_text.parameters import GymnasiumTextParameters
 from skillpress.environments.openenv.parameters import OpenEnvParameters
 from skillpress.experiment.params import load_params
-from skillpress.pipeline.tracking.registry import registered_name
+from skillpress.pipeline.tracking.runs import registered_name
 
 GAME: dict[str, Any] = {
     "name": "gymnasium_text",

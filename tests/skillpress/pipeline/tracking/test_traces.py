@@ -13,8 +13,8 @@ from skillpress.core.errors import ParamsError
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.trajectory import Trajectory
 from skillpress.experiment.params import Params, load_params
-from skillpress.pipeline.tracking.episode_sample import SETTING, most_traces, sample_episodes
-from skillpress.pipeline.tracking.recorder import Recorder
+from skillpress.pipeline.tracking.episode_trace import sample_episodes
+from skillpress.pipeline.tracking.recorder import SETTING, Recorder, most_traces
 from skillpress.pipeline.tracking.runs import StageRun, create_database
 from tests.support.doors.playing import episode, unsampled, write_tokenizer
 

@@ -11,8 +11,7 @@ from mlflow.exceptions import MlflowException
 
 from skillpress.experiment.params import Params, load_params
 from skillpress.pipeline.tracking import runs
-from skillpress.pipeline.tracking.identity import pipeline_run_id
-from skillpress.pipeline.tracking.runs import KEY, StageRun, create_database
+from skillpress.pipeline.tracking.runs import KEY, StageRun, create_database, pipeline_run_id
 
 DVC_YAML = "stages:\n  train:\n    cmd: x\n    deps: [data/tasks, skillpress/skills]\n"
 DVC_LOCK = """\

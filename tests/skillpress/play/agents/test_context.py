@@ -13,8 +13,7 @@ from skillpress.core.interface import AgentState, Decision, Info, Turn
 from skillpress.core.parsed_action import FORMAT_REASONS, ParsedAction
 from skillpress.core.trajectory import Task, TokenIds
 from skillpress.play.agents import Concatenate, Prompter
-from skillpress.play.agents.context import LONGEST_PAST
-from skillpress.play.agents.shortening import shortened
+from skillpress.play.agents.context import LONGEST_PAST, shortened
 
 TASK = Task("t", "none", 0, {})
 

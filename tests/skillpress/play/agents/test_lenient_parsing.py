@@ -11,9 +11,9 @@ from skillpress.core.interface import Info, why_invalid
 from skillpress.core.parsed_action import FORMAT_REASONS, LET_THROUGH, ParsedAction
 from skillpress.core.rollout_files import rollout_frame
 from skillpress.core.trajectory import Task, Trajectory
+from skillpress.environments.countdown import BUNDLE
 from skillpress.environments.countdown.environment import Countdown
 from skillpress.environments.countdown.parameters import CountdownParameters
-from skillpress.environments.countdown.prompts import text
 from skillpress.measure.evaluation.episodes import carried_out, episode_table, evaluation_steps
 from skillpress.models.engines.batch import BatchEngine
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, Window
@@ -144,7 +144,11 @@ def played(*answers: str) -> Trajectory:
         min_solutions=1,
     )  # fmt: skip
     agent = LanguageAgent(
-        prompter=Prompter(text(environment, 2), lambda texts: [tuple(t.encode()) for t in texts], 100_000),
+        prompter=Prompter(
+            BUNDLE.renderings["text"](environment, 2),
+            lambda texts: [tuple(t.encode()) for t in texts],
+            100_000,
+        ),
         parse=lenient,
         state_update=Window(2),
         reward=OutcomeReward(10.0, 0.01),

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.play.agents.shortening import shortened
+from skillpress.play.agents.context import shortened
 
 
 @given(st.text(max_size=300), st.integers(0, 120))

@@ -13,7 +13,7 @@ from skillpress.core.parsed_action import ParsedAction
 from skillpress.core.trajectory import RewardPart, Task
 from skillpress.play.agents import LanguageAgent, OutcomeReward, Prompter, decide
 from skillpress.play.agents.parsing import tagged
-from skillpress.play.agents.summarize import REQUEST, Summarize, summarize
+from skillpress.play.agents.summarize import REQUEST, Summarize
 from tests.support.play.rote import RoteEngine, decode, encode
 
 TASK = Task("t", "none", 0, {})
@@ -135,4 +135,4 @@ def test_a_summary_is_judged_as_a_step_to_which_nothing_was_answered() -> None:
 
 
 def test_it_is_a_state_update_that_agents_know_by_its_form() -> None:
-    assert isinstance(summarize(3), SummarizingUpdate) and summarize(3) == Summarize(3)
+    assert isinstance(Summarize(3), SummarizingUpdate)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillpress.play.chat.answers import parsed, read_reply
+from skillpress.play.chat.client import read_offers
 from skillpress.play.chat.connection import Reply
 from skillpress.play.chat.form import OMITTABLE
-from skillpress.play.chat.offers import read_offers
 from skillpress.play.chat.outcomes import Answer, Failed, Unsupported
 
 SENT = {"max_tokens": 64, "temperature": 0.4, "top_p": 0.9, "top_k": 20, "seed": 1}

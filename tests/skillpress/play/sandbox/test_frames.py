@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillpress.play.sandbox.frames import HEADER, MAX_BYTES, FrameError, FrameReader, encode
+from skillpress.play.sandbox.messages import HEADER, MAX_BYTES, FrameError, FrameReader, encode
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillpress.play.sandbox.quotas import NAMESPACES, PROCESSES, room
+from skillpress.play.sandbox.bubblewrap import NAMESPACES, PROCESSES, room
 
 
 def test_the_scarcest_quota_decides_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.play.workers.gang import Gang, LostError, _Rank, run_gang
-from skillpress.play.workers.gang_node import RankHost, RankStart
+from skillpress.play.workers.gang_node import RankHost
 from skillpress.play.workers.gang_work import ForeignNodeError, read_work, source_key, write_work
 from skillpress.play.workers.ranks import Message, free_port
 from skillpress.play.workers.ray_cluster import ClusterError, connected
@@ -26,16 +26,12 @@ def work(tmp_path: Path) -> tuple[Path, str]:
     return Path(file), digest
 
 
-def start(work: tuple[Path, str], rank: int, source: str) -> RankStart:
+def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]:
+    """The messages of one rank that a node forwards."""
     variables = {"PYTHONPATH": str(ROOT), "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
     variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     command = ("skillpress.play.workers.gang_rank", str(work[0]), work[1], source)
-    return RankStart(rank, command, variables, str(work[0].parent), "logs/rank.log")
-
-
-def heard(work: tuple[Path, str], rank: int, source: str) -> list[Message | int]:
-    """The messages of one rank that a node forwards."""
-    said = RankHost().run([start(work, rank, source)])
+    said = RankHost().run(str(work[0].parent), command, [(rank, "logs/rank.log", variables)])
     return [each if isinstance(each, int) else pickle.loads(each) for _, each in said]
 
 

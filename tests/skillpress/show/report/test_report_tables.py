@@ -11,13 +11,13 @@ import pytest
 from skillpress.measure.analysis.mdl_report import phrase_table
 from skillpress.show.report.data import Curve
 from skillpress.show.report.figures import METRICS, learning_curve, success_lengths
-from skillpress.show.report.mismatch_table import mismatch_table
 from skillpress.show.report.tables import (
     NOTHING,
     behavior_table,
     comparison_table,
     failure_table,
     flat,
+    mismatch_table,
     phrase_rows,
     success_table,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillpress.core.errors import UserError
 from skillpress.show.viewer.page_file import ENTRY, PAGE
-from skillpress.show.viewer.page_script import PageError, linked
+from skillpress.show.viewer.page_script import linked
 
 
 def folder_of(tmp_path, **modules: str):
@@ -56,7 +57,7 @@ def test_a_module_stands_once_however_many_import_it(tmp_path):
     ids=["missing", "in a circle", "a namespace", "while it runs", "a variable"],
 )
 def test_what_cannot_be_linked_is_refused_by_name(tmp_path, modules, told):
-    with pytest.raises(PageError) as refused:
+    with pytest.raises(UserError) as refused:
         linked(folder_of(tmp_path, **modules), "a.js")
     assert told in str(refused.value)
 

@@ -9,9 +9,10 @@ import orjson
 import pytest
 from starlette.testclient import TestClient
 
+from skillpress.core.errors import UserError
 from skillpress.show.viewer.catalogue import Catalogue
 from skillpress.show.viewer.query import parse
-from skillpress.show.viewer.server import HEADERS, ServeError, application, listen
+from skillpress.show.viewer.server import HEADERS, application, listen
 
 PORT = 8765
 HOST = f"127.0.0.1:{PORT}"
@@ -97,7 +98,7 @@ def test_a_bad_parameter_is_named(client: TestClient) -> None:
 def test_a_port_that_is_taken_is_refused_by_its_number() -> None:
     taken = listen(0)
     port = taken.getsockname()[1]
-    with pytest.raises(ServeError, match=f"--port: {port} cannot be used"):
+    with pytest.raises(UserError, match=f"--port: {port} cannot be used"):
         listen(port)
     taken.close()
     again = listen(port)

@@ -32,7 +32,7 @@ def tasks(parameters) -> list[Task]:
 def played(play, parameters, environment, tasks):
     """Habit to its play of every game. The straggler stops before the walkthrough's last three steps: before
     it cleans in some games, and after it took something in most."""
-    oracle = OmniscientOracle(parameters.data, parameters.max_steps)
+    oracle = OmniscientOracle(parameters)
     walkthroughs = {task.task_id: oracle(task, 0.0, 0) for task in tasks}
 
     def straight(task):
@@ -127,7 +127,7 @@ def test_failures_are_labelled_by_what_the_engine_had_not_yet_answered(played, t
 def test_one_object_delivered_of_two_is_a_partial_delivery(play, parameters, environment, tasks):
     """All of a walkthrough except its last delivery."""
     (task,) = (task for task in tasks if task.stratum == TWO)
-    actions = OmniscientOracle(parameters.data, parameters.max_steps)(task, 0.0, 0)
+    actions = OmniscientOracle(parameters)(task, 0.0, 0)
     last = max(i for i, action in enumerate(actions) if action.startswith(("move", "put")))
     episode = play(environment, task, lambda n, info: ("", actions[n] if n < last else "look"))
     rows = table_7(

@@ -8,10 +8,10 @@ import pytest
 from skillpress.core.trajectory import Task
 from skillpress.measure.evaluation import EvaluationSteps, evaluation_steps
 from skillpress.measure.paper.textworld_cooking.behavior import (
+    COOKING_THOUGHT,
     cook_emission,
     cooking_behavior,
     is_cook_action,
-    mentions_cooking,
     trap_table,
 )
 
@@ -84,8 +84,8 @@ def test_table_5_tells_the_trap_from_the_silent_cookbook(steps: EvaluationSteps)
 
 
 def test_table_5_reads_thoughts_and_actions_as_the_paper_does() -> None:
-    assert mentions_cooking("I should put it in the Oven.")
-    assert mentions_cooking("Then FRY it")
-    assert not mentions_cooking("Let me slice it.")
+    assert COOKING_THOUGHT.search("I should put it in the Oven.")
+    assert COOKING_THOUGHT.search("Then FRY it")
+    assert not COOKING_THOUGHT.search("Let me slice it.")
     assert is_cook_action("cook egg with stove")
     assert not is_cook_action("examine cookbook")

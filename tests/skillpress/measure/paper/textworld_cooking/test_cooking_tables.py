@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from skillpress.core.rollout_files import rollout_frame
@@ -33,7 +35,7 @@ def first_game(settings: GameSettings, says_cook: bool) -> Task:
         (_, cooked, _) = ingredients[0]
         if (cooked in TOOLS) if says_cook else cooked == "raw":
             spec = {
-                "settings": settings.as_spec(),
+                "settings": asdict(settings),
                 "ingredients": [list(i) for i in ingredients],
                 "walkthrough": list(game.metadata["walkthrough"]),
                 "trap": is_trap(settings, ingredients),

@@ -1,10 +1,19 @@
-"""Options for models behind a URL, shared by the commands that use one."""
+"""Options that several commands share: for parameters, and for models behind a URL."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 
 from skillpress.core.arguments import real
+
+
+def add_parameter_options(parser: ArgumentParser, overlay: str, example: str) -> None:
+    """Add ``--params``, which replaces ``overlay``, and ``--set``, of which ``example`` is an assignment."""
+    parser.add_argument("--params", type=Path, action="append", default=[], metavar="OVERLAY",
+                        help=f"in place of params/{overlay}.yaml; may be repeated")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help=f"such as {example}; may be repeated")  # fmt: skip
 
 
 def add_server_options(parser: ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillpress.core.errors import StorageError
-from skillpress.learn.training.keeping.validation import copy_policy
+from skillpress.learn.training.loop import copy_policy
 
 
 def test_a_best_policy_that_is_gone_is_an_error_that_says_what_to_delete(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillpress.experiment.params import load_params
+from skillpress.learn.imitation.optimizers import MOST, Schedule
 from skillpress.learn.imitation.parameters import ImitationParameters
-from skillpress.learn.imitation.schedule import MOST, Schedule
 
 PARAMETERS = load_params().imitation
 
