@@ -44,7 +44,7 @@ ATTEMPTS = 3
 
 
 def refusal(refused: str) -> RefusedRequestError:
-    """What a request is told that the model is not asked; ``refused`` is ``Reply.refused``."""
+    """The refusal of a request that the model does not get; ``refused`` is ``Reply.refused``."""
     name, _, told = refused.partition(": ")
     code = "context_length_exceeded" if name == "prompt_too_long" else name
     return RefusedRequestError(told, "messages", code)

@@ -24,7 +24,8 @@ class ProgramParameters(EnvironmentParameters):
     run: Reference | Command
     """A function, called as ``function(task, base_url=..., api_key=...)``, or a command and its arguments."""
     tasks: str
-    """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory or the lab."""
+    """A file of tasks, JSON lines or Parquet, with an ``id`` and any other fields, in the working directory
+    or the lab."""
     verify: Reference | Command
     """Who says whether it succeeded: ``function(task, printed, folder, calls)`` returns True, False, or a
     mapping with ``success`` and measures; a command reads the same as JSON from its input and prints such
@@ -43,7 +44,7 @@ class ProgramParameters(EnvironmentParameters):
 
     @property
     def has_oracle(self) -> bool:
-        """False: nobody knows how to play a program's model but a model."""
+        """False: a program's model has no demonstrator."""
         return False
 
     @property

@@ -32,7 +32,7 @@ START_SECONDS = 30.0
 MODEL = "policy"
 """The name of the one model; programs may ask for any name."""
 REMEMBERED = 100_000
-"""The number of ended episodes whose late requests are told so. Older keys are unknown."""
+"""The number of ended episodes whose keys are remembered; older keys are unknown."""
 RETRIES = "x-stainless-retry-count"
 """The header in which the vendors' clients number their attempts."""
 LARGEST_BODY = 64 << 20

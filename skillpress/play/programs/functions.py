@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -140,11 +141,12 @@ class _Worker:
             pass  # it has died, which the listening thread says
 
     def _hear(self) -> None:
-        for line in self._lines:
-            said = json.loads(line)
-            ended = self.waiting.pop(said["number"], None)
-            if ended is not None:
-                ended(Ended(CRASHED if said["crashed"] else None, said["printed"]))
+        with suppress(ConnectionError):  # it was killed while something was sent to it
+            for line in self._lines:
+                said = json.loads(line)
+                ended = self.waiting.pop(said["number"], None)
+                if ended is not None:
+                    ended(Ended(CRASHED if said["crashed"] else None, said["printed"]))
         with self._lock:
             self.alive = False
             lost, self.waiting = self.waiting, {}

@@ -52,7 +52,7 @@ class ProgramError(UserError):
 
 @dataclass(frozen=True)
 class Start:
-    """One episode's program, as it is told."""
+    """What a program receives at its start."""
 
     key: str
     url: str
@@ -111,7 +111,7 @@ class Commands:
 
     def __init__(self, command: Sequence[str], wrap: Wrap | None = None) -> None:
         """Args:
-        command: the program and its arguments. ``{folder}`` stands for the episode's folder.
+        command: the program and its arguments. ``{folder}`` means the episode's folder.
         wrap: puts walls around the command; None for none."""
         self._command, self._wrap = list(command), wrap
 
@@ -166,8 +166,7 @@ def _why(code: int) -> str | None:
 
 
 def _before() -> None:
-    """In the child, before the program: it ends with the thread that started it, and its files are
-    limited."""
+    """Make the child end with the thread that started it, and limit its files."""
     import resource
 
     die_with_parent()

@@ -101,7 +101,7 @@ class Reply:
     weights: tuple[WeightSpan, ...] = ()
     """Which weights sampled which tokens."""
     refused: str = ""
-    """Why the model was not asked: the name of the reason, and behind a colon what the program is told; empty
+    """Why the model was not asked: the name of the reason, and behind a colon the program's message; empty
     for a response."""
 
     def as_action(self) -> str:
@@ -145,7 +145,7 @@ class UnshownConversationError(PolicyError):
 
 
 class RefusedRequestError(ValueError):
-    """A request that the endpoint does not serve, with the reason that the program is told."""
+    """A request that the endpoint does not serve, with the reason that the program receives."""
 
     def __init__(
         self, message: str, field: str = "", code: str = "unsupported_parameter", status: int = 400

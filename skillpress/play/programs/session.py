@@ -23,19 +23,19 @@ Refusal = Callable[[], RefusedRequestError]
 
 
 def gone() -> RefusedRequestError:
-    """What late requests are told."""
+    """The refusal of late requests."""
     return RefusedRequestError("the episode of this key has ended", code="episode_ended", status=410)
 
 
 def engine_failed() -> RefusedRequestError:
-    """What open requests are told when the engine has failed; clients ask again."""
+    """The refusal of open requests when the engine has failed; clients ask again."""
     return RefusedRequestError(
         "the engine behind this endpoint has failed; ask again", code="engine_failed", status=503
     )
 
 
 def calls_spent() -> RefusedRequestError:
-    """What the request is told that is one too many."""
+    """The refusal of the request that is one too many."""
     return RefusedRequestError("the episode has made all the calls that it may", code="calls_spent")
 
 
@@ -65,7 +65,7 @@ class Session:
     """The server's loop."""
     key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
     closed: Refusal | None = None
-    """What late requests are told; None while the episode is played."""
+    """The refusal of late requests; None while the episode is played."""
     _inbox: queue.SimpleQueue[Waiting | Ended] = field(default_factory=queue.SimpleQueue)
     _seen: Counter[str] = field(default_factory=Counter)
     """How often each request was asked since the program began."""

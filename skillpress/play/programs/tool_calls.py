@@ -99,7 +99,7 @@ def _read(text: str, thought: str, content: str, calls: Sequence[ToolCall | None
 
 
 def _thought(text: str) -> tuple[str, str]:
-    """(thought, rest). A call inside a thought is none."""
+    """(thought, rest). A call inside a thought does not count."""
     if THOUGHT not in text and THOUGHT_END not in text:
         return "", text
     before, _, rest = text.partition(THOUGHT_END)
@@ -121,7 +121,7 @@ def _call(text: str) -> ToolCall | None:
 
 
 def _objects(text: str) -> list[str]:
-    """The JSON objects that a text consists of; the rest, which is none, is the last item."""
+    """The JSON objects that a text consists of; a rest that is not an object is the last item."""
     decoder, found, place = json.JSONDecoder(), list[str](), 0
     while place < len(text):
         try:

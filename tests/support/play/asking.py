@@ -14,7 +14,7 @@ HERE = "tests.support.play.asking"
 
 
 async def walk(task: dict[str, Any], base_url: str, api_key: str) -> dict[str, Any]:
-    """Asks for a word until it is ``stop``; what was said stays in the next message."""
+    """Asks for a word until it is ``stop``; the words so far are the next message."""
     said = [str(task["start"])]
     async with httpx.AsyncClient(base_url=base_url, headers={"x-api-key": api_key}, timeout=120) as client:
         while said[-1] != "stop":

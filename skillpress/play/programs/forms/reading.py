@@ -43,7 +43,7 @@ def _part(part: Any, where: str) -> str:
 
 
 def arguments_of(value: Any) -> Mapping[str, Any]:
-    """A call's arguments as a mapping; a text that is no JSON object is kept under ``raw``."""
+    """A call's arguments as a mapping; any other text is kept under ``raw``."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
