@@ -202,6 +202,5 @@ def program_alone(section: ProgramParameters) -> ProgramEnvironment:
 
 
 def explorer_actions(info: Info) -> Sequence[str]:
-    """The random explorer's one action: an empty response. Nobody knows what a program could read at
-    random."""
+    """The random explorer's one action: an empty response. A random text means nothing to a program."""
     return [Reply("").to_json()]
