@@ -37,6 +37,11 @@ class Command:
 
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
+    "check": Command(
+        "skillpress.console.checking.check",
+        "look at an environment before a policy is trained in it",
+        layers=("train",),
+    ),
     "run": Command(
         "skillpress.pipeline.reproduce.__main__",
         "reproduce an experiment: what changed of its stages",
