@@ -37,6 +37,9 @@ class Command:
 
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
+    "upgrade": Command(
+        "skillpress.console.upgrade", "bring a lab's files to the installed version", in_lab=True
+    ),
     "check": Command(
         "skillpress.console.checking.check",
         "look at an environment before a policy is trained in it",

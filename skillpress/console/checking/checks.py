@@ -256,10 +256,8 @@ def prompts(subject: Subject, policy: Policy, texts: Read) -> Finding:
     detail = f"longest prompt {longest} of {prompter.budget} tokens, longest response {answer} of {room}"
     unknown = policy.tokenizer.unk_token_id
     if unknown is not None and any(unknown in prompt + response for prompt, response in whole):
-        word = _unknown_word(policy, texts)
-        return Finding(
-            name, "wrong", f"the policy's words lack {word!r}", "add it to the environment's vocabulary"
-        )
+        detail = f"the policy has no token for {_unknown_word(policy, texts)!r}"
+        return Finding(name, "wrong", detail, "add the word to the environment's vocabulary")
     if answer > room:
         return Finding(name, "wrong", detail, f"set sampling.max_new_tokens to {answer} or more")
     lost = len(whole) - len(_tokens(experiment, prompter, policy, texts))
