@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
-            app = make_app(offer, host, _about(chosen.environment), limits)
+            app = make_app(offer, host, about_of(chosen.environment), limits)
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
             if not is_loopback(chosen.host):
                 print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
@@ -85,7 +85,8 @@ def reward_of(params: Params) -> StepReward:
     return replace(reward, measures=measures)
 
 
-def _about(environment: str) -> About:
+def about_of(environment: str) -> About:
+    """What the server says about itself; the environment's sentence is the first line of its module."""
     part = ENVIRONMENTS.find(environment)
     assert part is not None, "the parser refuses unknown names"
     told = import_module(part.module).__doc__ or environment

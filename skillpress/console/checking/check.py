@@ -88,7 +88,7 @@ class Trial:
         yield "speed", lambda: checks.speed(self.explored)
 
     def findings(self) -> Iterator[Finding]:
-        """One per check. An exception that several checks meet is told once."""
+        """One finding per check. An exception that several checks meet makes one finding."""
         told: set[str] = set()
         for name, check in self.checks():
             try:

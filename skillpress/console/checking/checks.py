@@ -207,7 +207,7 @@ def _why(space: Space[str], text: str) -> str:
 
 
 def unreadable(subject: Subject, task: Task) -> Finding:
-    """A text that is no action costs a step and raises nothing."""
+    """A text that the environment cannot read costs a step and raises nothing."""
     environment = subject.make()
     environment.reset(task)
     try:

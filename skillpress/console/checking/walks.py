@@ -121,7 +121,9 @@ def _walk(
     environment: Environment, task: Task, choose: Callable[[int, Info], str | None], patience: int
 ) -> Walk:
     observation, info = environment.reset(task)
-    answers, actions, seconds = [Answer(observation, False, False, info)], [], 0.0
+    answers = [Answer(observation, False, False, info)]
+    actions: list[str] = []
+    seconds = 0.0
     while not (answers[-1].terminated or answers[-1].truncated) and len(actions) < patience:
         action = choose(len(actions), answers[-1].info)
         if action is None:

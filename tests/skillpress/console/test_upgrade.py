@@ -96,7 +96,7 @@ def test_unedited_files_follow_and_edited_ones_stay_until_they_are_merged(
     assert found["requirements.txt"] == b"skillpress[train]==0.2.0  # pinned\nmine\n"
     assert not [name for name in found if ".upgrade." in name]
 
-    assert main(["upgrade"]) == 0  # what is left is named again
+    assert main(["upgrade"]) == 0  # it names the edited file again
     assert "params/grpo.yaml: left alone" in capsys.readouterr().out
     assert main(["upgrade", "--merged", "params/grpo.yaml"]) == 0
     capsys.readouterr()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from string import printable
@@ -16,7 +16,6 @@ from gymnasium.spaces import Text
 from skillpress.console.checking.check import trial
 from skillpress.console.checking.checks import Finding
 from skillpress.console.command import main
-from skillpress.console.init import write_lab
 from skillpress.core.interface import Info
 from skillpress.environments import EnvironmentBundle, bundle
 from skillpress.experiment.experiment import Experiment
@@ -28,19 +27,7 @@ Look = Callable[..., dict[str, Finding]]
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A new lab, in which this process works."""
-    write_lab(tmp_path / "lab")
-    monkeypatch.chdir(tmp_path / "lab")
-    monkeypatch.setattr("skillpress.core.lab.ROOT", tmp_path / "lab")
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    yield tmp_path / "lab"
-    for name in [name for name in sys.modules if name.partition(".")[0] == "my_lab"]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def line(lab: Path) -> ModuleType:
+def line(new_lab: Path) -> ModuleType:
     """The module of the new lab's environment."""
     bundle(f"{LINE}:BUNDLE")
     return sys.modules[LINE]
@@ -75,7 +62,7 @@ def test_countdown_passes_and_what_the_policy_will_read_is_shown(capsys: pytest.
 
 
 def test_the_environment_of_a_new_lab_passes_by_its_name_alone(
-    lab: Path, capsys: pytest.CaptureFixture[str]
+    new_lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", f"{LINE}:BUNDLE", "--tasks", "12"]) == 0
     assert "wrong" not in capsys.readouterr().out
@@ -134,9 +121,9 @@ def test_demonstrations_that_never_win_are_wrong_and_late_ones_a_note(line: Modu
     late = look(params={"environment": {"max_steps": 8}})
     assert late["demonstrations"].verdict == "note"
     assert "need more than environment.max_steps 8" in late["demonstrations"].remedy
-    idle = look(changed={"oracle": lambda section: lambda task, rate, seed: ["leap", "retreat"]})
+    idle = look(changed={"oracle": lambda section: lambda task, rate, seed: ["back"]})
     assert "demonstrations" in wrong(idle)
-    assert "after 2 steps, the goal is not reached" in idle["demonstrations"].remedy
+    assert "after 1 steps, fell" in idle["demonstrations"].remedy
 
 
 def test_a_success_that_is_never_seen_is_found(line: ModuleType, look: Look) -> None:
@@ -254,8 +241,9 @@ def test_the_share_of_random_wins_has_its_interval(look: Look) -> None:
 
 
 def test_an_overlay_that_is_not_named_is_found_in_the_lab_or_asked_for(
-    lab: Path, capsys: pytest.CaptureFixture[str]
+    new_lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (lab / "params" / "second.yaml").write_text((lab / "params" / "my_lab.yaml").read_text())
+    params = new_lab / "params"
+    (params / "second.yaml").write_text((params / "my_lab.yaml").read_text())
     assert main(["check", f"{LINE}:BUNDLE"]) == exit_codes.USER_ERROR
     assert "params/my_lab.yaml and params/second.yaml name my_lab.number_line" in capsys.readouterr().err
