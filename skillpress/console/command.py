@@ -37,9 +37,6 @@ class Command:
 
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
-    "upgrade": Command(
-        "skillpress.console.upgrade", "bring a lab's files to the installed version", in_lab=True
-    ),
     "check": Command(
         "skillpress.console.checking.check",
         "look at an environment before a policy is trained in it",
@@ -87,6 +84,9 @@ COMMANDS = {
     "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
     "serve-model": Command(
         "skillpress.models.engines.serve", "serve a model with vLLM, with the right options"
+    ),
+    "upgrade": Command(
+        "skillpress.console.upgrade", "bring a lab's files to the installed version", in_lab=True
     ),
     "doctor": Command(
         "skillpress.console.doctor", "what is installed, what works here, and how to get the rest"

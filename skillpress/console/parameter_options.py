@@ -8,22 +8,33 @@ environment's own overlay is used: ``params/ENVIRONMENT.yaml``, or for a part fr
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skillpress.core.arguments import part_of
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
+from skillpress.core.names import UnknownPartError, check_name
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.yaml_files import parse_yaml
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
 
-known_environment = part_of(ENVIRONMENTS)
-"""The type of an option that names an environment."""
 _PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
 """Overrides: nothing is imitated or trained, whatever an overlay says."""
+
+
+def known_environment(text: str) -> str:
+    """The type of an option that names an environment. Only a part from outside is imported.
+
+    Raises:
+        ArgumentTypeError: the name is unknown; the message lists the known names, whose they are, and the
+            nearest one.
+    """
+    try:
+        return check_name(ENVIRONMENTS, text)
+    except UnknownPartError as error:
+        raise ArgumentTypeError(f"is {text!r}; {error}") from None
 
 
 def add_environment(parser: ArgumentParser) -> None:

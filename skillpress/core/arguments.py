@@ -1,4 +1,4 @@
-"""Command lines: one parser class for all commands, numbers that name their range, and names of parts.
+"""Command lines: one parser class for all commands, and numbers that name their range.
 
 The parser answers a misspelt option, command or choice with the name that was probably meant. It accepts
 no abbreviations: an abbreviation would change its meaning when another option is added.
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from skillpress.core.errors import did_you_mean
-from skillpress.core.names import Registry, UnknownPartError, check_name
 
 LARGEST = 2**31 - 1
 """The largest value of any count."""
@@ -78,21 +77,6 @@ def real(
         if not (math.isfinite(number) and number > above and at_least <= number <= at_most):
             raise ArgumentTypeError(f"is {text[:40]}; {said}")
         return number
-
-    return read
-
-
-def part_of(registry: Registry) -> Callable[[str], str]:
-    """The type of an option that names a part: one of skillpress, of an installed package, or of a lab.
-
-    Only a part from outside is imported. The message about an unknown name lists the known names.
-    """
-
-    def read(text: str) -> str:
-        try:
-            return check_name(registry, text)
-        except UnknownPartError as error:
-            raise ArgumentTypeError(f"is {text!r}; {error}") from None
 
     return read
 
