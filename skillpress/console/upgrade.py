@@ -16,7 +16,6 @@ import difflib
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -178,7 +177,3 @@ def _parser() -> Parser:
     parser.add_argument("--merged", type=Path, action="append", default=[], metavar="FILE",
                         help="an edited file that you have merged by hand; may be repeated")  # fmt: skip
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

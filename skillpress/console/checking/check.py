@@ -12,7 +12,6 @@ those of an experiment: params.yaml, then the environment's overlay or those tha
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -153,7 +152,3 @@ def _parser() -> Parser:
         "--tasks", type=whole(1), default=TASKS, metavar="N", help=f"so many training tasks (default {TASKS})"
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
