@@ -92,7 +92,7 @@ def test_the_algorithm_and_the_environment_are_those_of_a_new_lab() -> None:
 @pytest.mark.parametrize(
     ("heading", "overlay", "file", "stages"),
     [
-        ("An algorithm", "my_algorithm", "my_lab/batch_baseline.py", {"train_policy", "report"}),
+        ("An algorithm", "my_algorithm", "my_lab/batch_baseline.py", {"train_policy"}),
         (
             "An engine",
             "even",

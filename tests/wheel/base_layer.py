@@ -313,8 +313,8 @@ def test_a_new_lab_runs_what_the_page_shows_and_an_edit_reruns_the_stages_that_u
     assert stages("run", *LAB, folder=tmp_path / "lab") == ["pin_inputs"]
     method.write_text(method.read_text(encoding="utf-8") + "CHANGED = True\n")
     found = stages("run", *LAB, folder=tmp_path / "lab")
-    # The weights come out as before, so nothing is evaluated again. The report shows the parts of a run.
-    assert found == ["pin_inputs", "train_policy", "report"]
+    # The weights come out as before, so nothing is evaluated again. The report shows seconds of the training.
+    assert found[:2] == ["pin_inputs", "train_policy"] and set(found[2:]) <= {"report"}
 
 
 def write_page(page: Path, lab: Path) -> None:
