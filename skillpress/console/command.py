@@ -37,6 +37,11 @@ class Command:
 
 COMMANDS = {
     "init": Command("skillpress.console.init", "write a lab of your own: parameters, stages, an environment"),
+    "check": Command(
+        "skillpress.console.checking.check",
+        "look at an environment before a policy is trained in it",
+        layers=("train",),
+    ),
     "run": Command(
         "skillpress.pipeline.reproduce.__main__",
         "reproduce an experiment: what changed of its stages",
@@ -79,6 +84,9 @@ COMMANDS = {
     "skills": Command("skillpress.console.skills", "the routines of any agent, read off its logs"),
     "serve-model": Command(
         "skillpress.models.engines.serve", "serve a model with vLLM, with the right options"
+    ),
+    "upgrade": Command(
+        "skillpress.console.upgrade", "bring a lab's files to the installed version", in_lab=True
     ),
     "doctor": Command(
         "skillpress.console.doctor", "what is installed, what works here, and how to get the rest"

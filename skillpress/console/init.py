@@ -5,19 +5,22 @@
 
 Writes a git repository with the reference lab's parameters, stages, flows and infrastructure. It adds a small
 environment and an algorithm with their tests (my_lab/), a Makefile, a README and continuous integration. The
-lab pins this version of skillpress.
+lab pins this version of skillpress; `skillpress upgrade` takes it to a later one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from skillpress.core.arguments import Parser
 from skillpress.core.errors import UserError
 from skillpress.core.lab import PACKAGE, REFERENCE
+from skillpress.core.storage import read_schema, write_json
 from skillpress.core.version import __version__
 
 TEMPLATE = PACKAGE / "pipeline" / "new-lab"
@@ -29,6 +32,9 @@ COPIED = (
 """The reference lab's files."""
 STUDY = ("params/study", "flows/study.py")
 """The reference lab's study of the paper, which a new lab does not get."""
+MANIFEST = ".skillpress.json"
+SCHEMA = "skillpress/lab/1"
+REQUIREMENTS = Path("requirements.txt")
 _LEFT_OUT = frozenset({"__pycache__"})
 
 
@@ -54,19 +60,69 @@ def write_lab(folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InitError(f"{folder}: is there already and not empty; name another folder")
-    for source, target in files():
-        place = folder / target
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-    readme = folder / "README.md"
-    readme.write_text(readme.read_text(encoding="utf-8").replace("# NAME", f"# {folder.resolve().name}"))
-    wanted = f"skillpress[train,pipeline]=={__version__}\npytest\n"
-    (folder / "requirements.txt").write_text(wanted, encoding="utf-8")
+    name = folder.resolve().name
+    written = contents(name)
+    for place, content in written.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(content)
+    hashes = {str(place): digest(content) for place, content in written.items()}
+    Manifest(name=name, version=__version__, files=hashes).write(folder)
     _make_repository(folder)
 
 
+@dataclass(frozen=True)
+class Manifest:
+    """What a lab was written from: the file ``.skillpress.json``, for ``skillpress upgrade``."""
+
+    name: str
+    """The lab's name in its README."""
+    version: str
+    """The version of skillpress that wrote or upgraded it."""
+    files: Mapping[str, str]
+    """File to the hash of what was written there."""
+
+    def write(self, folder: Path) -> None:
+        """Write it into a lab, as the last file."""
+        values = {"schema": SCHEMA, "name": self.name, "version": self.version}
+        write_json(folder / MANIFEST, values | {"files": dict(sorted(self.files.items()))})
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The manifest of a lab.
+
+        Raises:
+            InitError: the lab has none, or a damaged one.
+        """
+        if not (folder / MANIFEST).is_file():
+            raise InitError(f"{folder}: `skillpress init` did not write this lab: it has no {MANIFEST}")
+        values = read_schema(folder / MANIFEST, SCHEMA, "take it from the repository's history")
+        try:
+            return cls(str(values["name"]), str(values["version"]), {**values["files"]})
+        except (KeyError, TypeError) as error:
+            raise InitError(f"{folder / MANIFEST}: damaged; take it from the repository's history") from error
+
+
+def digest(content: bytes) -> str:
+    """The hash by which a manifest knows a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def contents(name: str) -> dict[Path, bytes]:
+    """Place in the lab to content, for every file that this version writes into a lab of this name."""
+    found = {target: source.read_bytes() for source, target in files()}
+    readme = Path("README.md")
+    found[readme] = found[readme].replace(b"# NAME", f"# {name}".encode())
+    found[REQUIREMENTS] = f"{pin()}\npytest\n".encode()
+    return found
+
+
+def pin() -> str:
+    """The requirement of a lab: this version of skillpress."""
+    return f"skillpress[train,pipeline]=={__version__}"
+
+
 def files() -> Iterator[tuple[Path, Path]]:
-    """(source, place in the lab) of every copied file."""
+    """(source, place in the lab) of every copied file; a new lab's own file replaces the reference lab's."""
     left_out = [Path(name) for name in STUDY]
     for name in COPIED:
         for file in _files_of(REFERENCE / name):

@@ -31,9 +31,9 @@ from skillpress.console.evaluations.code import deciding_code
 from skillpress.console.evaluations.models import COMPACT, check_wording, identify
 from skillpress.console.evaluations.options import add_parameter_options
 from skillpress.console.evaluations.parameters import evaluation_params
+from skillpress.console.parameter_options import add_environment
 from skillpress.core.arguments import Parser, any_seed, whole
 from skillpress.core.errors import ParamsError, UserError
-from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import ResumeStore, content_key
 from skillpress.core.rollout_files import iterate_rollouts
 from skillpress.core.storage import sweep, write_json
@@ -255,7 +255,7 @@ def _wanted(chosen: Namespace, params: Params) -> Wanted:
 def _parser() -> Parser:
     parser = Parser(description=__doc__)
     parser.add_argument("--model", required=True, metavar="FOLDER|NAME", help="who thinks")
-    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    add_environment(parser)
     parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new folder")
     parser.add_argument("--tasks", type=whole(1), default=64, metavar="N",
                         help="so many training tasks, the first ones (default 64)")  # fmt: skip

@@ -16,14 +16,13 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillpress.console.evaluations.options import add_parameter_options
-from skillpress.console.evaluations.parameters import assigned, tasks_of
+from skillpress.console.evaluations.parameters import tasks_of
+from skillpress.console.parameter_options import add_environment, playing_params
 from skillpress.core.arguments import Parser, real, whole
 from skillpress.core.errors import UserError
-from skillpress.core.lab import lab_file
 from skillpress.core.parsed_action import FORMAT_MEASURE
 from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.version import __version__
@@ -39,24 +38,22 @@ from skillpress.doors.serving import (
     server_of,
 )
 from skillpress.environments import bundle
-from skillpress.experiment.params import Params, check_params, merge, read_yaml
 
 if TYPE_CHECKING:
     from skillpress.core.interface import StepReward
+    from skillpress.experiment.params import Params
 
 PORT = 8000
 """The port that clients of the protocol try first."""
 OPEN = "whoever reaches the port can play, and use this machine's processors; there is no password"
 SPLITS = ("train", "validation", "test")
-_PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
-"""A server neither imitates nor trains, whatever an overlay says."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     limits = _limits(chosen)
-    params = serving_params(chosen.environment, chosen.params, chosen.set)
+    params = playing_params(chosen.environment, chosen.params, chosen.set)
     with listen(chosen.host, chosen.port) as listening:
         tasks = tasks_of(params, chosen.split)
         found = bundle(chosen.environment)
@@ -64,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             offer = Offer(chosen.environment, TaskBook(tasks), reward_of(params))
-            app = make_app(offer, host, _about(chosen.environment), limits)
+            app = make_app(offer, host, about_of(chosen.environment), limits)
             name = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
             if not is_loopback(chosen.host):
                 print(f"warning: --host {chosen.host}: {OPEN}", file=sys.stderr, flush=True)
@@ -81,27 +78,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def serving_params(environment: str, overlays: Sequence[Path], assignments: Sequence[str]) -> Params:
-    """The checked parameters.
-
-    Raises:
-        ParamsError: a file, a key or a value is wrong.
-        UserError: the parameters describe another environment.
-    """
-    own = lab_file(f"params/{environment}.yaml")
-    files = [lab_file("params.yaml"), *(overlays or ([own] if own.is_file() else []))]
-    values: dict[str, Any] = {}
-    for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
-        values = merge(values, over)
-    params = check_params(values, " + ".join(map(str, files)))
-    if params.environment.name != environment:
-        raise UserError(
-            f"--environment: is {environment!r}, but {' + '.join(map(str, files))} is for "
-            f"{params.environment.name!r}; name an overlay of {environment} with --params"
-        )
-    return params
-
-
 def reward_of(params: Params) -> StepReward:
     """The agent's judgement of a step, without its judgement of the response's format."""
     reward = params.reward.make()
@@ -109,9 +85,12 @@ def reward_of(params: Params) -> StepReward:
     return replace(reward, measures=measures)
 
 
-def _about(environment: str) -> About:
-    module = import_module(ENVIRONMENTS[environment].partition(":")[0])
-    return About(environment, (module.__doc__ or environment).splitlines()[0], __version__)
+def about_of(environment: str) -> About:
+    """What the server says about itself; the environment's sentence is the first line of its module."""
+    part = ENVIRONMENTS.find(environment)
+    assert part is not None, "the parser refuses unknown names"
+    told = import_module(part.module).__doc__ or environment
+    return About(environment, told.splitlines()[0], __version__)
 
 
 def _limits(chosen: Namespace) -> ServingLimits:
@@ -125,7 +104,7 @@ def _limits(chosen: Namespace) -> ServingLimits:
 
 def _parser() -> Parser:
     parser = Parser(prog="skillpress serve", description=__doc__)
-    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    add_environment(parser)
     add_parameter_options(parser, "ENVIRONMENT", "tasks.train=100")
     parser.add_argument("--split", choices=SPLITS, default="train", help="whose tasks (default: train)")
     parser.add_argument(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 
 from skillpress.core.arguments import real, whole
+from skillpress.core.names import OURS
 from skillpress.play.workers.gang import Gang
 from skillpress.play.workers.ray_cluster import ClusterError
 
@@ -45,7 +47,14 @@ def name_gang(chosen: Namespace, processes: int) -> None:
     os.environ[VARIABLE] = json.dumps(asdict(gang))
 
 
-def named_gang() -> Gang | None:
-    """The cluster that the environment variable names."""
+def named_gang(code: Iterable[str] = ()) -> Gang | None:
+    """The cluster that the environment variable names.
+
+    Args:
+        code: the files of a fingerprint; those outside of skillpress must be the same on all machines.
+    """
     named = os.environ.get(VARIABLE)
-    return None if named is None else Gang(**json.loads(named))
+    if named is None:
+        return None
+    outside = tuple(sorted(name for name in code if not name.startswith(f"{OURS}/")))
+    return replace(Gang(**json.loads(named)), code=outside)

@@ -107,7 +107,7 @@ def _work(entry: StageEntry, params: Params, lock: int) -> float:
     started = time.monotonic()
     try:
         import_module(f"tasks.{entry.name}").main(
-            Stage(name=entry.name, params=params, run=run, store=store, gang=named_gang())
+            Stage(name=entry.name, params=params, run=run, store=store, gang=named_gang(fingerprint["code"]))
         )
         seconds = time.monotonic() - started
         run.log_metrics({"seconds": seconds})

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from mlflow import MlflowClient
 
+from skillpress.console.init import TEMPLATE
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import AgentState
 from skillpress.core.trajectory import Task
@@ -80,17 +81,25 @@ def pinned() -> dict[str, dict]:
     return {path.stem: json.loads(path.read_text()) for path in FINGERPRINTS.iterdir()}
 
 
+def test_the_algorithm_and_the_environment_are_those_of_a_new_lab() -> None:
+    shown = [block for heading in ("An algorithm", "An environment") for block in blocks(heading)]
+    assert len(shown) == 4
+    for block in shown:
+        first, _, content = block.partition("\n")
+        assert content == (TEMPLATE / first.removeprefix("# ")).read_text(), first
+
+
 @pytest.mark.parametrize(
     ("heading", "overlay", "file", "stages"),
     [
-        ("An algorithm", "batch_baseline", "my_lab/methods.py", {"train_policy", "report"}),
+        ("An algorithm", "my_algorithm", "my_lab/batch_baseline.py", {"train_policy"}),
         (
             "An engine",
             "even",
             "my_lab/even.py",
             {"collect_rollouts", "train_policy", "play_floors", "evaluate_policy"},
         ),
-        ("An environment", "number_line", "my_lab/number_line.py", STAGES),
+        ("An environment", "my_lab", "my_lab/number_line.py", STAGES),
     ],
 )
 def test_an_edit_of_the_file_reruns_the_stages_that_use_it(
@@ -111,7 +120,7 @@ def test_a_stage_of_an_experiment_with_it_runs_and_records_where_it_is_from(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # of the recorder, which runs in the lab's folder
     lab("An environment")
-    lay_over("number_line")
+    lay_over("my_lab")
     create_database()
     assert run_stage("prepare_tasks") == 0
     assert json.loads(Path("results/tasks.json").read_text())
@@ -130,7 +139,7 @@ def test_the_algorithm_trains_a_policy_end_to_end(lab: Lab) -> None:
     from tests.support.programs.training_program import job, prepare
 
     folder = lab("An algorithm")
-    overlay = yaml.safe_load((folder / "params" / "batch_baseline.yaml").read_text())
+    overlay = yaml.safe_load((folder / "params" / "my_algorithm.yaml").read_text())
     overlay["training"] |= {"steps": 1, "learning_rate": 0.01}
     overlay |= {"environment": {"max_steps": 8, "max_numbers": 3}, "imitation": {"epochs": 2}}
     prepare(folder, yaml.safe_dump(overlay))
@@ -174,7 +183,7 @@ def test_the_environment_is_learned_by_imitation_and_played(lab: Lab, tmp_path: 
     from skillpress.experiment.training import train
     from tests.support.programs.training_program import job, prepare
 
-    overlay = yaml.safe_load((folder / "params" / "number_line.yaml").read_text())
+    overlay = yaml.safe_load((folder / "params" / "my_lab.yaml").read_text())
     overlay |= {"imitation": {"epochs": 4}, "training": {"steps": 2, "learning_rate": 0.001}}
     found = bundle("my_lab.number_line:BUNDLE")
     section = found.parameters.model_validate({**overlay["environment"], "farthest": 90})

@@ -21,8 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from safetensors.numpy import load_file
 
 from skillpress.console.command import main
 from skillpress.core.rollout_files import write_rollouts
@@ -267,38 +269,62 @@ def test_view_serves_the_episodes(skillpress: Installed, run: Path) -> None:
         started.stdout.close()
 
 
+PAGE = Path("docs/extending.md")
+BLOCK = re.compile(r"^```(?:python|yaml)\n# ((?:my_lab|params)/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 METHOD = Path("my_lab/batch_baseline.py")
+ENVIRONMENT = "my_lab.number_line:BUNDLE"
 LAB = ("--params", "params/my_lab.yaml", "--params", "params/my_algorithm.yaml")
 
 
-def test_a_new_lab_reaches_its_report_and_an_edit_of_its_algorithm_reruns_the_stages_that_use_it(
-    wheel: Path, tmp_path: Path
+def test_a_new_lab_runs_what_the_page_shows_and_an_edit_reruns_the_stages_that_use_it(
+    wheel: Path, repository: Path, tmp_path: Path
 ) -> None:
     """The package alone comes from the wheel; what it depends on is this environment's."""
     pip(Path(sys.executable), "install", "--no-deps", "--target", tmp_path / "site", wheel)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW", "PREFECT"))}
     variables = kept | {"PYTHONPATH": str(tmp_path / "site")}
 
-    def stages(*words: str, folder: Path) -> list[str]:
-        """The stages that ran, in their order."""
+    def said(*words: str, folder: Path) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "skillpress.console.command", *words],
             cwd=folder, env=variables, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
-        return re.findall(r"^Running stage '(\w+)'", done.stdout, re.MULTILINE)
+        return done.stdout
 
-    stages("init", str(tmp_path / "lab"), folder=tmp_path)
+    def stages(*words: str, folder: Path) -> list[str]:
+        """The stages that ran, in their order."""
+        return re.findall(r"^Running stage '(\w+)'", said(*words, folder=folder), re.MULTILINE)
+
+    said("init", str(tmp_path / "lab"), folder=tmp_path)
+    write_page(repository / PAGE, tmp_path / "lab")
+    assert said("upgrade", "--dry-run", folder=tmp_path / "lab").endswith("no file differs\n")
+    assert "  ok     demonstrations " in said("check", ENVIRONMENT, "--tasks", "12", folder=tmp_path / "lab")
     assert len(stages("run", *LAB, folder=tmp_path / "lab")) == 10
     (made,) = (tmp_path / "lab" / "workspaces").glob("*/results/report.html")
     assert "my_lab" in made.read_text(encoding="utf-8")
+    model = made.parents[1] / "models" / "policy"
+    assert np.isfinite(load_file(model / "model.safetensors")["model.embed_tokens.weight"]).all()
+    even = ("--params", "params/even.yaml", "--tasks", "4", "--votes", "1")  # the page's engine
+    playing = ("evaluate", "--model", str(model), "--environment", ENVIRONMENT, *even)
+    assert "page: " in said(*playing, folder=tmp_path / "lab")
     method = tmp_path / "lab" / METHOD
     method.write_text(method.read_text(encoding="utf-8") + "\n# A comment changes no code.\n")
     assert stages("run", *LAB, folder=tmp_path / "lab") == ["pin_inputs"]
     method.write_text(method.read_text(encoding="utf-8") + "CHANGED = True\n")
     found = stages("run", *LAB, folder=tmp_path / "lab")
-    # The weights come out as before, so nothing is evaluated again. The report shows the parts of a run.
-    assert found == ["pin_inputs", "train_policy", "report"]
+    # The weights come out as before, so nothing is evaluated again. The report shows seconds of the training.
+    assert found[:2] == ["pin_inputs", "train_policy"] and set(found[2:]) <= {"report"}
+
+
+def write_page(page: Path, lab: Path) -> None:
+    """Put the files that the page shows into a lab. Those that a new lab has already are the same."""
+    shown = BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert sum((lab / place).is_file() for place, _ in shown) == 4 and len(shown) == 6
+    for place, content in shown:
+        if (lab / place).is_file():
+            assert (lab / place).read_text(encoding="utf-8") == content, place
+        (lab / place).write_text(content, encoding="utf-8")
 
 
 def pip(python: Path, *words: str | Path) -> None:

@@ -31,8 +31,8 @@ from skillpress.console.evaluations.parameters import (
 )
 from skillpress.console.evaluations.players import PLAYERS, Player, choose
 from skillpress.console.evaluations.summary import lines, record_of, write_page
+from skillpress.console.parameter_options import add_environment
 from skillpress.core.arguments import Parser, any_seed, real, whole
-from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.resume import content_key
 from skillpress.core.task_files import write_tasks
 from skillpress.experiment.params import Params
@@ -118,7 +118,7 @@ def _options(chosen: Namespace, player: Player) -> dict[str, Any]:
 def _parser() -> Parser:
     parser = Parser(description=__doc__)
     parser.add_argument("--model", metavar="FOLDER|NAME|URL", help="who plays; the explorer needs none")
-    parser.add_argument("--environment", required=True, choices=list(ENVIRONMENTS))
+    add_environment(parser)
     parser.add_argument(
         "--output",
         type=Path,

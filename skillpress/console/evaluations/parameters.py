@@ -4,7 +4,8 @@ There is no second system of parameters. An evaluation is described by the same 
 experiment, and reads some of its sections (``READ``). They come from these places; later ones win:
 
     the experiment whose policy the model is (its own params.yaml), or else
-    params.yaml and params/paper_<environment>.yaml, the paper's settings for language models;
+    params.yaml and params/paper_<environment>.yaml, the paper's settings for language models,
+    or for an environment from outside the lab's overlay that names it;
     overlays that are named; the options of the command line; assignments such as sampling.slots=64
 """
 
@@ -14,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillpress.console.parameter_options import assigned, own_overlay
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.core.lab import lab_file
+from skillpress.core.registry import ENVIRONMENTS
 from skillpress.core.trajectory import Task
-from skillpress.core.yaml_files import parse_yaml
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.params import Params, check_params, merge, read_yaml
@@ -95,20 +97,6 @@ def experiment_of(model: str) -> Path | None:
     return None
 
 
-def assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    """Sections from ``section.key=value``."""
-    values: dict[str, Any] = {}
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not (equals and key):
-            raise ParamsError(f"--set {assignment}: must be key=value, such as sampling.slots=64")
-        value: Any = parse_yaml(text, f"--set {assignment}")
-        for part in reversed(key.split(".")):
-            value = {part: value}
-        values = merge(values, value)
-    return values
-
-
 def read_sections(params: Params) -> dict[str, Any]:
     """The parameters that an evaluation read, as YAML or JSON values."""
     values = params.model_dump(mode="json")
@@ -138,6 +126,8 @@ def _base(environment: str, model: str, overlaid: bool) -> tuple[dict[str, Any],
         return read_yaml(own), str(own)
     values = read_yaml(lab_file("params.yaml"))
     overlay = lab_file(f"params/paper_{environment}.yaml")
+    if not overlaid and environment not in ENVIRONMENTS.own and (own := own_overlay(environment)):
+        return merge(values, read_yaml(own)), f"params.yaml + {own}"
     if overlaid or not overlay.is_file():
         return values, "params.yaml"
     paper = {**merge(values, read_yaml(overlay)), "processes": 1}  # the overlay's are for its training

@@ -29,6 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import translate
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from skillpress.doors.traces.trace import (
 )
 from skillpress.environments.text.rules import RuleTable
 
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(str(files("skillpress.doors.traces") / "tables"))  # paths, as the tables of users are
 
 
 @dataclass(frozen=True)

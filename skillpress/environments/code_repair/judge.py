@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import files
 from sys import getsizeof
 from typing import Protocol, TypeVar
 
@@ -32,7 +32,7 @@ from skillpress.play.sandbox.tools import Tool
 
 Found = TypeVar("Found")
 
-INSIDE = Path(__file__).with_name("inside")
+INSIDE = files("skillpress.environments.code_repair") / "inside"
 MOST_CHARACTERS = 50_000
 """Maximum number of characters in a program; a longer one fails."""
 TEST_SECONDS = 30.0

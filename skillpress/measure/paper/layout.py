@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 import polars as pl
 
@@ -48,7 +48,7 @@ TITLES = {
 METHOD_ROWS = frozenset({1, 5, 10})
 """Tables with a row for each method: the paper's, and Table 10, whose phrases need the space."""
 
-_PAPER_FILE = Path(__file__).with_name("printed_figures.csv")
+_PAPER_FILE = files("skillpress.measure.paper") / "printed_figures.csv"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def number(value: float, unit: str) -> str:
 @cache
 def _paper_figures() -> dict[tuple[int, str, str], dict[str, str]]:
     """(table, environment, figure) to method to the paper's printed figure."""
-    frame = pl.read_csv(_PAPER_FILE, infer_schema=False).with_columns(pl.all().fill_null(""))
+    frame = pl.read_csv(_PAPER_FILE.read_bytes(), infer_schema=False).with_columns(pl.all().fill_null(""))
     return {
         (int(row.pop("table")), row.pop("environment"), row.pop("figure")): row
         for row in frame.iter_rows(named=True)

@@ -67,11 +67,15 @@ def word_tokenizer(words: tuple[str, ...], end: str | None = None) -> PreTrained
 
 
 def number_features(numbers: torch.Tensor, width: int) -> torch.Tensor:
-    """[n] integers to [n, width]: log n, then sines and cosines of periods 2 to 2000 (log-spaced)."""
+    """[n] integers to [n, width]: log n, then sines and cosines of periods 2 to 2000 (log-spaced).
+
+    The first column of -n is that of n with the opposite sign.
+    """
     waves = (width - 1) // 2
     periods = torch.logspace(math.log10(2), math.log10(2000), waves)
     angles = 2 * math.pi * numbers[:, None] / periods
-    columns = [torch.log1p(numbers)[:, None] / math.log(1000), torch.sin(angles), torch.cos(angles)]
+    size = torch.sign(numbers) * torch.log1p(numbers.abs())  # log1p alone is NaN below -1
+    columns = [size[:, None] / math.log(1000), torch.sin(angles), torch.cos(angles)]
     features = torch.cat(columns, dim=1)
     return torch.nn.functional.pad(features, (0, width - features.shape[1]))
 

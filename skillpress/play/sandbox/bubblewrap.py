@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from skillpress.play.sandbox.seccomp import seccomp_program
 from skillpress.play.sandbox.spawner import spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 
-RUNNER = Path(__file__).with_name("runner.py")
+RUNNER = Path(str(files("skillpress.play.sandbox") / "runner.py"))  # a path: Bubblewrap mounts it
 INSIDE = "/opt/agent"
 PACKAGES = f"{INSIDE}/packages"
 """The folder in which packages that are given to the sandbox appear."""

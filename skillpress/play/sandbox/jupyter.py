@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
 from skillpress.play.sandbox.bubblewrap import INSIDE, RUNNER, Bubblewrap
 from skillpress.play.sandbox.limits import Limits, SandboxUnavailableError
 
-KERNEL_RUNNER = Path(__file__).with_name("kernel_runner.py")
+KERNEL_RUNNER = Path(str(files("skillpress.play.sandbox") / "kernel_runner.py"))  # a path: it is mounted
 KERNEL = f"{INSIDE}/kernel"
 """The folder in which the packages of the kernel appear."""
 START = (

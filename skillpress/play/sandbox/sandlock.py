@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
@@ -32,7 +33,7 @@ from skillpress.play.sandbox.seccomp import seccomp_program
 from skillpress.play.sandbox.spawner import NOBODY, spawner
 from skillpress.play.sandbox.walls import Held, Seen, Walls
 
-SUPERVISOR = Path(__file__).with_name("sandlock_supervisor.py")
+SUPERVISOR = files("skillpress.play.sandbox") / "sandlock_supervisor.py"
 OLDEST_KERNEL = (6, 7)
 OLDEST_LANDLOCK = 6
 CREATE_RULESET, VERSION = 444, 1

@@ -53,6 +53,8 @@ class Gang:
     """How often all ranks may start again after a loss."""
     start_seconds: float = 300.0
     """How long to wait for room on the cluster, and then for the ranks to begin."""
+    code: tuple[str, ...] = ()
+    """Files of the lab and of other packages that the ranks run; all machines must have the same."""
 
 
 class LostError(RankError):
@@ -84,7 +86,7 @@ def run_gang(
     """
     if gang.nodes < 1 or size % gang.nodes:
         raise ClusterError(f"cluster: {gang.nodes} nodes cannot share {size} processes evenly")
-    command = ("skillpress.play.workers.gang_rank", *write_work(work, logs / "work.pickle"))
+    command = ("skillpress.play.workers.gang_rank", *write_work(work, logs / "work.pickle", gang.code))
     with connected(gang.address):
         for start in range(gang.restarts + 1):
             ranks = [_Rank(number, logs / f"start-{start}-rank-{number}.log") for number in range(size)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,14 +21,14 @@ from skillpress.show.skills_page.episodes import CONTRASTS, ROUTINES, Episode
 from skillpress.show.skills_page.visible import line, visible
 from skillpress.skills.dictionary import Skills
 
-_HERE = Path(__file__).parent
+_SHOW = Path(str(files("skillpress.show")))  # a path, which Jinja's loader of several folders needs
 COLORS = 8
 """The number of cell fills in ``skills.css``; the alphabet's skills take them in turn."""
 LONGEST_CELL = 28
 BAD_SHOWN, UNLABELLED_SHOWN, FILES_SHOWN = 20, 12, 12
 
 TEMPLATES = Environment(
-    loader=FileSystemLoader((_HERE / "templates", _HERE.parent / "report" / "templates")),
+    loader=FileSystemLoader((_SHOW / "skills_page" / "templates", _SHOW / "report" / "templates")),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from skillpress.core.errors import UserError
 from skillpress.show.viewer.page_script import linked
 
-PAGE = Path(__file__).parent / "page"
+PAGE = Path(str(files("skillpress.show.viewer") / "page"))  # a path: its scripts import by relative paths
 ENTRY = "app.js"
 
 _UNSAFE_IN_DATA = re.compile("[<\u2028\u2029\ud800-\udfff]")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from skillpress.console.command import main
+from skillpress.console.init import write_lab
 from skillpress.experiment.experiment import Experiment
 from skillpress.experiment.params import check_params, merge, read_yaml
 from skillpress.models.policy import save_policy
@@ -65,3 +67,17 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluations") / "explorer"
     assert main(["evaluate", *SMALL, *SHORT, "--agent", "explorer", "--output", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture
+def new_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A new lab, in which this process works."""
+    folder = tmp_path / "lab"
+    write_lab(folder)
+    monkeypatch.chdir(folder)
+    for name in ("ROOT", "LAB"):
+        monkeypatch.setattr(f"skillpress.core.lab.{name}", folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield folder
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my_lab"]:
+        del sys.modules[name]

@@ -43,7 +43,7 @@ def test_without_a_command_the_help_is_printed_and_the_exit_code_is_a_mistakes(c
 
 def test_an_unknown_command_is_refused_with_those_there_are(capsys) -> None:
     assert main(["trian"]) == exit_codes.USER_ERROR
-    assert "no command 'trian'; the commands are init, run, evaluate, compare" in capsys.readouterr().err
+    assert "no command 'trian'; the commands are init, check, run, evaluate" in capsys.readouterr().err
     assert main(["evalaute"]) == exit_codes.USER_ERROR
     assert "did you mean 'evaluate'?" in capsys.readouterr().err
 

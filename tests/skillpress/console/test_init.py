@@ -40,6 +40,15 @@ def test_it_has_a_name_a_pin_and_files_that_git_knows(study: Path) -> None:
     assert workflow["jobs"]["test"]["steps"][-1] == {"run": "make test"}
 
 
+def test_its_deployments_run_its_own_experiment_and_comparison(study: Path) -> None:
+    found = yaml.safe_load((study / "infra" / "prefect.yaml").read_text())["deployments"]
+    experiment, ablation = (deployment["parameters"] for deployment in found)
+    assert experiment == {"params": ["params/my_lab.yaml"]} and ablation["common"] == experiment["params"]
+    for overlay in (*experiment["params"], *ablation["methods"]):
+        assert (study / overlay).is_file(), overlay
+    assert all((study / deployment["entrypoint"].split(":")[0]).is_file() for deployment in found)
+
+
 def test_the_tests_of_its_environment_and_its_algorithm_pass(study: Path, repository: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     command = ["make", f"PYTHON={sys.executable}", "test"]

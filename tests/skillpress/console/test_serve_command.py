@@ -16,7 +16,8 @@ import pytest
 from websockets.sync.client import connect
 
 from skillpress.console.command import main
-from skillpress.console.serve import reward_of, serving_params, tasks_of
+from skillpress.console.parameter_options import playing_params
+from skillpress.console.serve import reward_of, tasks_of
 from skillpress.core.errors import ParamsError, UserError
 from skillpress.experiment.params import load_params
 
@@ -53,7 +54,7 @@ def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where
         with connect(f"{url.replace('http', 'ws')}/ws", proxy=None) as connection:
             connection.send('{"type": "reset", "data": {"seed": 4}}')
             told = json.loads(connection.recv(60))["data"]
-            tasks = tasks_of(serving_params("countdown", (), FEW), "train")
+            tasks = tasks_of(playing_params("countdown", (), FEW), "train")
             assert told["metadata"]["task_id"] == tasks[4 % 3].task_id
             process.send_signal(end)
             assert process.wait(60) == 0
@@ -63,20 +64,20 @@ def test_it_serves_the_experiments_tasks_until_it_is_told_to_end_and_warns_where
 
 
 def test_an_environments_own_overlay_is_taken_unless_others_are_named(repository: Path) -> None:
-    assert serving_params("textworld_cooking", (), ()).tasks.train == 800
-    named = serving_params("countdown", [repository / "params" / "smoke.yaml"], ("tasks.train=5",))
+    assert playing_params("textworld_cooking", (), ()).tasks.train == 800
+    named = playing_params("countdown", [repository / "params" / "smoke.yaml"], ("tasks.train=5",))
     assert (named.tasks.train, named.tasks.test) == (5, 32)
 
 
 def test_what_is_refused_is_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match=r"--environment: is 'alfworld', but .*smoke.yaml is for 'countdown'"):
-        serving_params("alfworld", [repository / "params" / "smoke.yaml"], ())
+        playing_params("alfworld", [repository / "params" / "smoke.yaml"], ())
     with pytest.raises(ParamsError, match=r"tasks\.train"):
-        serving_params("countdown", (), ("tasks.train=0",))
+        playing_params("countdown", (), ("tasks.train=0",))
     with pytest.raises(
         UserError, match=r"--split validation: tasks.validation is 0; --set tasks.validation=100"
     ):
-        tasks_of(serving_params("countdown", (), FEW), "validation")
+        tasks_of(playing_params("countdown", (), FEW), "validation")
     assert main(["serve", "--environment", "countdown", "--idle-seconds", "0"]) == 2
     assert "--idle-seconds: is 0; must be a finite number, above 0" in capsys.readouterr().err
 

@@ -23,6 +23,8 @@ def test_a_stage_finds_the_cluster_that_the_command_line_named(monkeypatch: pyte
     monkeypatch.setenv(VARIABLE, "")
     name_gang(chosen("--cluster", "node0:6379", "--nodes", "2", "--gpus", "--restarts", "5"), processes=4)
     assert named_gang() == Gang("node0:6379", nodes=2, gpus=True, restarts=5)
+    found = named_gang(["tasks/train_policy.py", "skillpress/core/seeds.py", "my_lab/method.py"])
+    assert found is not None and found.code == ("my_lab/method.py", "tasks/train_policy.py")
 
 
 def test_without_one_training_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:

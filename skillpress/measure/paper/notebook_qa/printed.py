@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 import polars as pl
 
@@ -21,7 +21,7 @@ AVERAGE = "average"
 FIGURE = ("method", "dataset", "metric")
 """The columns that identify a figure of one backbone."""
 
-_FILE = Path(__file__).with_name("printed_l0.csv")
+_FILE = files("skillpress.measure.paper.notebook_qa") / "printed_l0.csv"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ SLIPS = (
 @cache
 def printed() -> pl.DataFrame:
     """Every figure: ``table``, ``backbone``, ``method``, ``dataset``, ``metric`` and ``percent``."""
-    return pl.read_csv(_FILE, schema_overrides={"percent": pl.Float64, "table": pl.Int64})
+    return pl.read_csv(_FILE.read_bytes(), schema_overrides={"percent": pl.Float64, "table": pl.Int64})
 
 
 def beside(ours: pl.DataFrame, table: int, backbone: str) -> pl.DataFrame:

@@ -1,9 +1,10 @@
-"""Walk from 0 to a number in steps of 1 and 3, forwards and back."""
+"""Walk from 0 to a number in steps of 1 and 9, forwards and back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from string import printable
 from typing import Annotated
 
 from gymnasium.spaces import Text
@@ -19,7 +20,8 @@ from skillpress.environments.text.prompts import game_prompt, game_turn, tagged_
 
 NAME = "my_lab.number_line:BUNDLE"
 """The name of this environment in params/ and in its tasks."""
-MOVES = {"forward": 1, "leap": 3, "back": -1, "retreat": -3}
+LEAP = 9
+MOVES = {"forward": 1, "leap": LEAP, "back": -1, "retreat": -LEAP}
 
 
 class NumberLineParameters(EnvironmentParameters):
@@ -32,7 +34,7 @@ class NumberLineParameters(EnvironmentParameters):
 class NumberLine:
     """The environment. ``task.spec`` has the ``goal``; an episode that goes below 0 is lost."""
 
-    action_space = observation_space = Text(max_length=64)
+    action_space = observation_space = Text(max_length=64, min_length=0, charset=printable)
 
     def __init__(self, parameters: NumberLineParameters) -> None:
         self._max_steps = parameters.max_steps
@@ -152,8 +154,8 @@ class TextRendering:
 
 def vocabulary(parameters: NumberLineParameters, history: int) -> ScratchVocabulary:
     """Every number that an episode can reach, and the moves."""
-    reach = 3 * parameters.max_steps
-    numbers = {str(number): number for number in range(-3, max(parameters.farthest, reach) + 1)}
+    reach = LEAP * parameters.max_steps
+    numbers = {str(number): number for number in range(-LEAP, max(parameters.farthest, reach) + 1)}
     return ScratchVocabulary(
         words=(*numbers, *MOVES),
         stop_words=tuple(MOVES),
@@ -164,11 +166,11 @@ def vocabulary(parameters: NumberLineParameters, history: int) -> ScratchVocabul
 
 
 class Demonstrator:
-    """Moves by 3 as long as it can, then by 1; a detour is a move forward and back again."""
+    """Leaps as long as it can, then moves by 1; a detour is a leap and back again."""
 
     def __call__(self, task: Task, detour_rate: float, seed: int) -> list[str]:
         """Moves that win."""
-        leaps, walks = divmod(task.spec["goal"], 3)
+        leaps, walks = divmod(task.spec["goal"], LEAP)
         moves = ["leap"] * leaps + ["forward"] * walks
         if generator(seed, "detour").random() < detour_rate and leaps:
             return ["leap", "retreat", *moves]

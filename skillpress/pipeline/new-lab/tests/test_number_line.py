@@ -15,7 +15,7 @@ def tasks() -> list[Task]:
 
 def test_whoever_reaches_the_goal_has_won_and_whoever_goes_below_0_has_lost() -> None:
     environment = NumberLine(PARAMETERS)
-    task = next(task for task in tasks() if task.spec["goal"] == 4)
+    task = next(task for task in tasks() if task.spec["goal"] == 10)
     environment.reset(task)
     assert not environment.step("leap")[3].won
     assert environment.step("forward")[3].won

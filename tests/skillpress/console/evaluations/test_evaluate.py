@@ -15,7 +15,8 @@ from skillpress.console.command import main
 from skillpress.console.evaluations.evaluate import evaluate as play_and_write
 from skillpress.console.evaluations.folder import SCHEMA, EvaluationFolder
 from skillpress.console.evaluations.language import LanguageModel
-from skillpress.console.evaluations.parameters import assigned, deciding, evaluation_params, experiment_of
+from skillpress.console.evaluations.parameters import deciding, evaluation_params, experiment_of
+from skillpress.console.parameter_options import assigned
 from skillpress.core.errors import StorageError, UserError
 from skillpress.core.rollout_files import read_rollouts
 from skillpress.core.storage import write_json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,13 @@ def test_neighbouring_numbers_start_out_more_alike_than_distant_ones() -> None:
     far = torch.cosine_similarity(features[500], features[900], dim=0)
     assert near > far
     assert features.shape == (1000, 64) and len(torch.unique(features, dim=0)) == 1000
+
+
+def test_numbers_below_0_start_finite_and_apart_and_the_others_as_log_sines_and_cosines() -> None:
+    features = number_features(torch.arange(-9.0, 10.0), 32)
+    assert torch.isfinite(features).all() and len(torch.unique(features, dim=0)) == 19
+    torch.testing.assert_close(features[10:, 0], torch.log1p(torch.arange(1.0, 10.0)) / math.log(1000))
+    torch.testing.assert_close(features[:9, 0], -features[10:, 0].flip(0))
 
 
 def test_a_response_is_closed_by_a_stop_token() -> None:

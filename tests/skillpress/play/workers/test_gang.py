@@ -22,7 +22,7 @@ from tests.support.programs import ROOT
 @pytest.fixture
 def work(tmp_path: Path) -> tuple[Path, str]:
     """A file of work and its hash."""
-    file, digest, _ = write_work(rank_work.square, tmp_path / "work.pickle")
+    file, digest, *_ = write_work(rank_work.square, tmp_path / "work.pickle")
     return Path(file), digest
 
 
@@ -46,6 +46,31 @@ def test_a_rank_with_other_code_than_its_starter_refuses(work: tuple[Path, str])
     assert code == 0 and isinstance(refusal, Message)
     assert isinstance(refusal.value, ForeignNodeError)
     assert f"holds other code ({source_key()}) than the program that started" in str(refusal.value)
+
+
+def test_a_rank_with_another_file_of_the_lab_or_of_a_package_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lab" / "my_lab").mkdir(parents=True)
+    (tmp_path / "site" / "theirs").mkdir(parents=True)
+    method, package = tmp_path / "lab" / "my_lab" / "method.py", tmp_path / "site" / "theirs" / "__init__.py"
+    method.write_text("A = 1\n")
+    package.write_text("B = 1\n")
+    monkeypatch.chdir(tmp_path / "lab")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    code = ("my_lab/method.py", "theirs/__init__.py")
+    file, digest, source, *named = write_work(rank_work.square, tmp_path / "work.pickle", code)
+    assert tuple(named) == code and source != source_key()
+    assert read_work(Path(file), digest, source, code)
+    for edited in (method, package):
+        before = edited.read_text()
+        edited.write_text("A = 2\n")
+        with pytest.raises(ForeignNodeError, match=r"or one of my_lab/method\.py, theirs/__init__\.py,"):
+            read_work(Path(file), digest, source, code)
+        edited.write_text(before)
+    package.unlink()
+    with pytest.raises(ForeignNodeError, match=r"theirs/__init__\.py, which the experiment runs, is"):
+        read_work(Path(file), digest, source, code)
 
 
 def test_a_rank_that_does_not_see_its_starters_disk_refuses(work: tuple[Path, str]) -> None:

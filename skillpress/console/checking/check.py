@@ -1,0 +1,154 @@
+"""``skillpress check``: look at an environment before a policy is trained in it.
+
+    skillpress check countdown
+    skillpress check my_lab.number_line:BUNDLE
+    skillpress check --params params/my_lab.yaml --tasks 64
+
+Plays the first training tasks with the environment's oracle and with the random explorer, repeats episodes,
+and reads what a policy would read. Prints one line per finding: ``ok``; ``note`` (a training works, but you
+should know); ``wrong`` with what to do about it. The exit code is 2 if anything is wrong. The parameters are
+those of an experiment: params.yaml, then the environment's overlay or those that --params names.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+from skillpress.console.checking import checks
+from skillpress.console.checking.checks import Finding, Read
+from skillpress.console.checking.walks import Subject, Walk, environments
+from skillpress.console.evaluations.options import add_parameter_options
+from skillpress.console.parameter_options import known_environment, playing_params
+from skillpress.core.arguments import Parser, whole
+from skillpress.core.errors import UserError
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.experiment.experiment import Experiment
+from skillpress.models.policy import Policy
+from skillpress.pipeline import exit_codes
+
+TASKS = 32
+"""Tasks that are played."""
+
+
+class Trial:
+    """The episodes and texts that several checks look at, made when the first of them asks."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    @cached_property
+    def explored(self) -> list[Walk]:
+        """One episode of the random explorer per task."""
+        environment = self.subject.make()
+        return [self.subject.explore(environment, task) for task in self.subject.tasks]
+
+    @cached_property
+    def shown(self) -> list[Walk]:
+        """One demonstration per task; none without an oracle."""
+        return list(checks.demonstrated_walks(self.subject, 0.0)) if self.subject.section.has_oracle else []
+
+    @cached_property
+    def detours(self) -> list[Walk]:
+        """The same with the experiment's share of mistakes; none if it has none."""
+        rate = self.subject.experiment.params.imitation.detour_rate
+        return list(checks.demonstrated_walks(self.subject, rate)) if rate and self.shown else []
+
+    @property
+    def walks(self) -> list[Walk]:
+        """All of them."""
+        return [*self.explored, *self.shown, *self.detours]
+
+    @cached_property
+    def read(self) -> Read:
+        """The texts of the demonstrations, or of the explorer's episodes if there are none."""
+        return checks.read(self.subject, self.shown or self.explored)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy before training."""
+        return self.subject.experiment.starting_policy()
+
+    def checks(self) -> Iterator[tuple[str, Callable[[], Finding]]]:
+        """The name of each check, and the check."""
+        subject = self.subject
+        yield "tasks", lambda: checks.tasks(subject)
+        yield "random explorer", lambda: checks.explorer(self.explored)
+        yield "demonstrations", lambda: checks.demonstrations(subject, self.shown, self.detours)
+        yield "success is seen", lambda: checks.success(self.walks)
+        yield "episodes end", lambda: checks.endings(subject, self.walks)
+        yield "resets repeat", lambda: checks.resets(subject, self.explored)
+        yield "spaces", lambda: checks.spaces(subject, self.walks)
+        yield "any text is an action", lambda: checks.unreadable(subject, subject.tasks[0])
+        yield "responses are read", lambda: checks.responses(subject, self.read)
+        yield "prompts fit", lambda: checks.prompts(subject, self.policy, self.read)
+        yield "speed", lambda: checks.speed(self.explored)
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding per check. An exception that several checks meet makes one finding."""
+        told: set[str] = set()
+        for name, check in self.checks():
+            try:
+                yield check()
+            except Exception as error:  # noqa: BLE001  whatever the environment's code raises is the finding
+                if (said := explained(error)) not in told:
+                    told.add(said)
+                    yield Finding(name, "wrong", said, "mend it; the checks that need it were left out")
+
+
+def explained(error: Exception) -> str:
+    """An exception in one line; with the place, unless the user made the mistake in parameters or files."""
+    if isinstance(error, UserError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+
+
+@contextmanager
+def trial(experiment: Experiment, count: int) -> Iterator[Trial]:
+    """The trial of an experiment's environment with so many tasks.
+
+    Raises:
+        UserError: the environment makes no training tasks.
+    """
+    section = experiment.params.environment
+    tasks = checks.some_tasks(experiment, count)
+    if not tasks:
+        raise UserError(f"{section.name}: make_tasks makes no task of the split train; look at tasks.train")
+    with environments(experiment.bundle, section) as make:
+        yield Trial(Subject(experiment, tasks, make))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    experiment = Experiment(playing_params(chosen.environment, chosen.params, chosen.set))
+    print(f"{experiment.params.environment.name}:")
+    wrong = 0
+    with trial(experiment, chosen.tasks) as begun:
+        for finding in begun.findings():
+            remedy = f": {finding.remedy}" if finding.remedy else ""
+            print(f"  {finding.verdict:5}  {finding.name:21}  {finding.detail}{remedy}", flush=True)
+            wrong += finding.verdict == "wrong"
+        if "read" in vars(begun):
+            print(f"\nA prompt:\n{begun.read.prompt}\n\nA response:\n{begun.read.response}")
+    if wrong:
+        exit_codes.say(f"check: {wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
+        return exit_codes.USER_ERROR
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "environment", nargs="?", type=known_environment, metavar="ENVIRONMENT",
+        help=f"{', '.join(ENVIRONMENTS)}, an installed package's, or module:NAME of this folder "
+        "(default: the one that the parameters name)",
+    )  # fmt: skip
+    add_parameter_options(parser, "ENVIRONMENT", "environment.max_steps=20")
+    parser.add_argument(
+        "--tasks", type=whole(1), default=TASKS, metavar="N", help=f"so many training tasks (default {TASKS})"
+    )
+    return parser

@@ -1,0 +1,150 @@
+"""Episodes of an environment under trial, with every answer that it gave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from skillpress.core.interface import AgentState, Environment, Info
+from skillpress.core.seeds import derive
+from skillpress.core.trajectory import Task
+from skillpress.environments import EnvironmentBundle, EnvironmentParameters
+from skillpress.experiment.experiment import Experiment
+
+AT_ONCE = 2
+"""Environments that exist at the same time."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an environment said after a reset or a step."""
+
+    observation: str
+    terminated: bool
+    truncated: bool
+    info: Info
+
+    def facts(self) -> dict[str, object]:
+        """Everything that must be the same when the episode is repeated, except the private state."""
+        info = self.info
+        return {
+            "the observation": self.observation,
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "won": info.won,
+            "lost": info.lost,
+            "action": info.action,
+            "invalid": info.invalid,
+            "admissible": tuple(info.admissible),
+            "measures": dict(info.measures),
+            "state_key": info.state_key,
+        }
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One episode: the answer to the reset, then one per action. It stops where the environment ends it."""
+
+    task: Task
+    actions: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    seconds: float
+    """Time spent in ``step``."""
+    planned: int | None = None
+    """How many actions a demonstrator planned; None for a random walk."""
+
+    @property
+    def last(self) -> Answer:
+        """The last answer."""
+        return self.answers[-1]
+
+    @property
+    def won(self) -> bool:
+        """Whether the goal was reached within the step budget."""
+        return self.last.info.won
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The environment under trial."""
+
+    experiment: Experiment
+    tasks: Sequence[Task]
+    make: Callable[[], Environment]
+
+    @property
+    def bundle(self) -> EnvironmentBundle:
+        """The environment's parts."""
+        return self.experiment.bundle
+
+    @property
+    def section(self) -> EnvironmentParameters:
+        """Its section of params.yaml."""
+        return self.experiment.params.environment
+
+    @property
+    def patience(self) -> int:
+        """Steps after which an episode without an end is given up: one more than the step budget."""
+        return self.section.max_steps + 1
+
+    def explore(self, environment: Environment, task: Task) -> Walk:
+        """An episode of the random explorer."""
+        seed = self.experiment.params.seed
+
+        def draw(step: int, info: Info) -> str | None:
+            choices = self.bundle.explorer_actions(info)
+            if not choices:
+                return None
+            return choices[derive(seed, "check", task.task_id, step) % len(choices)]
+
+        return _walk(environment, task, draw, self.patience)
+
+    def follow(self, environment: Environment, task: Task, actions: Sequence[str]) -> Walk:
+        """An episode of given actions."""
+
+        def next_one(step: int, info: Info) -> str | None:
+            return actions[step] if step < len(actions) else None
+
+        walk = _walk(environment, task, next_one, self.patience)
+        return replace(walk, planned=len(actions))
+
+    def first_prompt(self, answer: Answer, task: Task) -> str:
+        """The text that a policy would read without any past."""
+        state = AgentState(task=task, observation=answer.observation, info=answer.info)
+        return self.experiment.rendering.prompt(state)
+
+
+def _walk(
+    environment: Environment, task: Task, choose: Callable[[int, Info], str | None], patience: int
+) -> Walk:
+    observation, info = environment.reset(task)
+    answers = [Answer(observation, False, False, info)]
+    actions: list[str] = []
+    seconds = 0.0
+    while not (answers[-1].terminated or answers[-1].truncated) and len(actions) < patience:
+        action = choose(len(actions), answers[-1].info)
+        if action is None:
+            break
+        started = time.perf_counter()
+        answers.append(Answer(*environment.step(action)))
+        seconds += time.perf_counter() - started
+        actions.append(action)
+    return Walk(task, tuple(actions), tuple(answers), seconds)
+
+
+@contextmanager
+def environments(
+    bundle: EnvironmentBundle, section: EnvironmentParameters
+) -> Iterator[Callable[[], Environment]]:
+    """A function that makes environments in this process; what they share is released at the end."""
+    if bundle.share is None:
+        yield partial(bundle.make, section)
+        return
+    shared = bundle.share(section, AT_ONCE)
+    try:
+        yield shared
+    finally:
+        shared.close()

@@ -1,0 +1,113 @@
+"""Options that give parameters (``--environment``, ``--params``, ``--set``), and what is read from them.
+
+An environment is one of skillpress, one that an installed package offers, or ``module:NAME`` from the lab's
+folder. Its parameters come from params.yaml, then from the overlays that are named. If none is named, the
+environment's own overlay is used: ``params/ENVIRONMENT.yaml``, or for a part from outside the file of
+``params/`` that names it.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skillpress.core.errors import ParamsError, UserError
+from skillpress.core.lab import lab_file
+from skillpress.core.names import UnknownPartError, check_name
+from skillpress.core.registry import ENVIRONMENTS
+from skillpress.core.yaml_files import parse_yaml
+from skillpress.experiment.params import Params, check_params, merge, read_yaml
+
+_PLAYS_ALONE = {"imitation": {"demonstrations": 0}, "training": {"steps": 0, "keep": "last"}}
+"""Overrides: nothing is imitated or trained, whatever an overlay says."""
+
+
+def known_environment(text: str) -> str:
+    """The type of an option that names an environment. Only a part from outside is imported.
+
+    Raises:
+        ArgumentTypeError: the name is unknown; the message lists the known names, whose they are, and the
+            nearest one.
+    """
+    try:
+        return check_name(ENVIRONMENTS, text)
+    except UnknownPartError as error:
+        raise ArgumentTypeError(f"is {text!r}; {error}") from None
+
+
+def add_environment(parser: ArgumentParser) -> None:
+    """Add ``--environment``."""
+    parser.add_argument(
+        "--environment",
+        required=True,
+        type=known_environment,
+        metavar="NAME",
+        help=f"{', '.join(ENVIRONMENTS)}, an installed package's, or module:NAME of this folder",
+    )
+
+
+def playing_params(environment: str | None, overlays: Sequence[Path], assignments: Sequence[str]) -> Params:
+    """The checked parameters of an environment that is played without training.
+
+    Args:
+        environment: None takes the environment that the files name.
+        assignments: such as ``tasks.train=100``.
+
+    Raises:
+        ParamsError: a file, a key or a value is wrong.
+        UserError: the parameters describe another environment.
+    """
+    own = None if overlays or environment is None else own_overlay(environment)
+    files = [lab_file("params.yaml"), *(overlays or ([own] if own else []))]
+    values: dict[str, Any] = {}
+    for over in (*map(read_yaml, files), assigned(assignments), _PLAYS_ALONE):
+        values = merge(values, over)
+    source = " + ".join(map(str, files))
+    params = check_params(values, source)
+    if environment is not None and params.environment.name != environment:
+        raise UserError(
+            f"--environment: is {environment!r}, but {source} is for {params.environment.name!r}; name an "
+            f"overlay of {environment} with --params"
+        )
+    return params
+
+
+def assigned(assignments: Sequence[str]) -> dict[str, Any]:
+    """Sections from ``section.key=value``.
+
+    Raises:
+        ParamsError: an assignment has no ``=``, or its value is not YAML.
+    """
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not (equals and key):
+            raise ParamsError(f"--set {assignment}: must be key=value, such as sampling.slots=64")
+        value: Any = parse_yaml(text, f"--set {assignment}")
+        for part in reversed(key.split(".")):
+            value = {part: value}
+        values = merge(values, value)
+    return values
+
+
+def own_overlay(environment: str) -> Path | None:
+    """The overlay that makes an experiment of this environment; None if there is none.
+
+    Raises:
+        ParamsError: several files of the lab name a part from outside.
+    """
+    if environment in ENVIRONMENTS.own:
+        own = lab_file(f"params/{environment}.yaml")
+        return own if own.is_file() else None
+    found = [file for file in sorted(lab_file("params").glob("*.yaml")) if _names(file, environment)]
+    if len(found) > 1:
+        listed = " and ".join(f"params/{file.name}" for file in found)
+        raise ParamsError(f"--params: is missing; {listed} name {environment}: name one of them")
+    return found[0] if found else None
+
+
+def _names(file: Path, environment: str) -> bool:
+    section = read_yaml(file).get("environment")
+    return isinstance(section, dict) and section.get("name") == environment

@@ -1,0 +1,249 @@
+"""``skillpress check``: right environments pass, and each check finds an environment that breaks it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from string import printable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from gymnasium.spaces import Text
+
+from skillpress.console.checking.check import trial
+from skillpress.console.checking.checks import Finding
+from skillpress.console.command import main
+from skillpress.core.interface import Info
+from skillpress.environments import EnvironmentBundle, bundle
+from skillpress.experiment.experiment import Experiment
+from skillpress.experiment.params import check_params, merge, read_yaml
+from skillpress.pipeline import exit_codes
+
+LINE = "my_lab.number_line"
+Look = Callable[..., dict[str, Finding]]
+
+
+@pytest.fixture
+def line(new_lab: Path) -> ModuleType:
+    """The module of the new lab's environment."""
+    bundle(f"{LINE}:BUNDLE")
+    return sys.modules[LINE]
+
+
+@pytest.fixture
+def look(line: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Look:
+    """``look(environment, bundle={...}, params={...})``: the findings about a changed environment."""
+
+    def found(make: Any = None, changed: Any = None, params: Any = None) -> dict[str, Finding]:
+        made: EnvironmentBundle = replace(line.BUNDLE, **({"make": make} if make else {}), **(changed or {}))
+        monkeypatch.setattr(line, "BUNDLE", made)
+        values = merge(merge(read_yaml("params.yaml"), read_yaml("params/my_lab.yaml")), params or {})
+        with trial(Experiment(check_params(values, "test")), 12) as begun:
+            return {finding.name: finding for finding in begun.findings()}
+
+    return found
+
+
+def wrong(findings: dict[str, Finding]) -> list[str]:
+    return [name for name, finding in findings.items() if finding.verdict == "wrong"]
+
+
+def test_countdown_passes_and_what_the_policy_will_read_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "countdown", "--tasks", "8"]) == 0
+    said = capsys.readouterr().out
+    assert "  ok     demonstrations         8 of 8 (100%, 68% to 100%) win; with detours" in said
+    assert "longest prompt 9 of 9 tokens, longest response 1 of 4" in said
+    prompt = said.split("\nA prompt:\n")[1].splitlines()[0].split()
+    assert len(prompt) == 9 and said.split("\nA response:\n")[1].strip()
+    assert "steps per second in one environment" in said
+
+
+def test_the_environment_of_a_new_lab_passes_by_its_name_alone(
+    new_lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{LINE}:BUNDLE", "--tasks", "12"]) == 0
+    assert "wrong" not in capsys.readouterr().out
+
+
+def test_what_is_wrong_is_one_line_with_a_remedy_and_the_exit_code(
+    line: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(line.NumberLine, "observation_space", Text(max_length=64))
+    words = ["check", "--params", "params/my_lab.yaml", "--tasks", "4"]
+    assert main(words) == exit_codes.USER_ERROR
+    said = capsys.readouterr()
+    assert "such as 'You stand at 0.': its charset lacks ' .': widen observation_space" in said.out
+    assert said.err.strip() == "check: 1 thing is wrong"
+
+
+def test_tasks_that_are_made_in_another_way_each_time_are_found(line: ModuleType, look: Look) -> None:
+    calls = iter(range(9))
+
+    def make_tasks(section: Any, sizes: Any, seed: int) -> Any:
+        return line_tasks(section, sizes, seed + next(calls))
+
+    line_tasks = line.BUNDLE.make_tasks
+    findings = look(changed={"make_tasks": make_tasks})
+    assert wrong(findings) == ["tasks"] and "from its seed" in findings["tasks"].remedy
+
+
+def test_a_reset_that_keeps_something_of_the_last_episode_is_found(line: ModuleType, look: Look) -> None:
+    class Keeps(line.NumberLine):  # type: ignore[name-defined,misc]
+        resets = 0
+
+        def reset(self, task: Any) -> tuple[str, Info]:
+            self.resets += 1
+            observation, info = super().reset(task)
+            return f"{observation} {self.resets}", info
+
+    findings = look(Keeps)
+    assert wrong(findings) == ["resets repeat"]
+    assert "after the reset the observation is 'You stand at 0. " in findings["resets repeat"].detail
+
+
+def test_dice_that_are_not_the_tasks_are_found(line: ModuleType, look: Look) -> None:
+    thrown = iter(range(10**6))
+
+    class Dice(line.NumberLine):  # type: ignore[name-defined,misc]
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            observation, terminated, truncated, info = super().step(action)
+            return observation, terminated, truncated, replace(info, measures={"die": float(next(thrown))})
+
+    findings = look(Dice)
+    assert wrong(findings) == ["resets repeat"]
+    assert "after 1 steps measures is {'die': " in findings["resets repeat"].detail
+
+
+def test_demonstrations_that_never_win_are_wrong_and_late_ones_a_note(line: ModuleType, look: Look) -> None:
+    late = look(params={"environment": {"max_steps": 8}})
+    assert late["demonstrations"].verdict == "note"
+    assert "need more than environment.max_steps 8" in late["demonstrations"].remedy
+    idle = look(changed={"oracle": lambda section: lambda task, rate, seed: ["back"]})
+    assert "demonstrations" in wrong(idle)
+    assert "after 1 steps, fell" in idle["demonstrations"].remedy
+
+
+def test_a_success_that_is_never_seen_is_found(line: ModuleType, look: Look) -> None:
+    class Silent(line.NumberLine):  # type: ignore[name-defined,misc]
+        def _info(self, **facts: Any) -> Info:
+            return replace(super()._info(**facts), won=False)
+
+    findings = look(Silent)
+    assert {"demonstrations", "success is seen"} == set(wrong(findings))
+    assert "Info.won is true in none of 36 episodes" in findings["success is seen"].detail
+
+
+def test_a_task_that_is_won_at_its_beginning_is_found(line: ModuleType, look: Look) -> None:
+    class Begun(line.NumberLine):  # type: ignore[name-defined,misc]
+        def reset(self, task: Any) -> tuple[str, Info]:
+            observation, info = super().reset(task)
+            return observation, replace(info, won=True)
+
+    assert "is won after the reset" in look(Begun)["success is seen"].detail
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        (lambda terminated, truncated: (False, truncated), "terminated must be true exactly where"),
+        (
+            lambda terminated, truncated: (terminated, False),
+            "return truncated at the last step of the budget",
+        ),
+    ],
+)
+def test_an_episode_that_does_not_end_is_found(
+    change: Callable[[bool, bool], tuple[bool, bool]], remedy: str, line: ModuleType, look: Look
+) -> None:
+    class Endless(line.NumberLine):  # type: ignore[name-defined,misc]
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            observation, terminated, truncated, info = super().step(action)
+            return observation, *change(terminated, truncated), info
+
+    # A small number of moves to choose from, so that random episodes use up the budget.
+    findings = look(Endless, changed={"explorer_actions": lambda info: ("forward", "back")})
+    assert "episodes end" in wrong(findings) and findings["episodes end"].remedy.startswith(remedy)
+
+
+def test_a_space_that_is_too_small_for_actions_is_found(line: ModuleType, look: Look) -> None:
+    class Narrow(line.NumberLine):  # type: ignore[name-defined,misc]
+        action_space = Text(max_length=5, charset=printable)
+
+    findings = look(Narrow)
+    assert wrong(findings) == ["spaces"]
+    assert "characters, allowed are 1 to 5" in findings["spaces"].detail
+
+
+def test_an_environment_that_raises_at_an_unknown_action_is_found(line: ModuleType, look: Look) -> None:
+    class Strict(line.NumberLine):  # type: ignore[name-defined,misc]
+        def step(self, action: str) -> tuple[str, bool, bool, Info]:
+            return super().step({move: move for move in line.MOVES}[action])
+
+    findings = look(Strict)
+    assert wrong(findings) == ["any text is an action"]
+    assert "raises KeyError" in findings["any text is an action"].detail
+
+
+def test_a_response_that_the_parser_refuses_is_found(line: ModuleType, look: Look) -> None:
+    class Mute(line.CompactRendering):  # type: ignore[name-defined,misc]
+        def response(self, action: str, info: Info) -> str:
+            return ""
+
+    findings = look(changed={"renderings": {"compact": lambda section, history: Mute(history)}})
+    assert "responses are read" in wrong(findings)
+    assert "the parser finds" in findings["responses are read"].detail
+
+
+def test_prompts_and_responses_that_do_not_fit_are_found(line: ModuleType, look: Look) -> None:
+    class Wordy(line.CompactRendering):  # type: ignore[name-defined,misc]
+        def prompt(self, state: Any) -> str:
+            return f"{super().prompt(state)} 1 1 1"
+
+    findings = look(changed={"renderings": {"compact": lambda section, history: Wordy(history)}})
+    assert wrong(findings) == ["prompts fit"] and "cannot be made to fit" in findings["prompts fit"].detail
+
+
+def test_a_word_that_the_policy_lacks_is_found(line: ModuleType, look: Look) -> None:
+    words = line.BUNDLE.vocabulary
+    fewer = {move: move for move in line.MOVES if move != "leap"}
+
+    def vocabulary(section: Any, history: int) -> Any:
+        found = words(section, history)
+        return replace(found, words=tuple(w for w in found.words if w != "leap"), stop_words=tuple(fewer))
+
+    findings = look(changed={"vocabulary": vocabulary})
+    assert wrong(findings) == ["prompts fit"]
+    assert findings["prompts fit"].detail == "the policy has no token for 'leap'"
+
+
+def test_an_explorer_without_actions_is_found(line: ModuleType, look: Look) -> None:
+    findings = look(changed={"explorer_actions": lambda info: ()})
+    assert wrong(findings) == ["random explorer"]
+
+
+def test_code_that_raises_is_named_once_with_its_place(line: ModuleType, look: Look) -> None:
+    class Broken(line.NumberLine):  # type: ignore[name-defined,misc]
+        def reset(self, task: Any) -> tuple[str, Info]:
+            raise KeyError("gaol")
+
+    findings = look(Broken)
+    assert wrong(findings) == ["random explorer"]
+    assert "KeyError: 'gaol'" in findings["random explorer"].detail
+    assert "test_check.py:" in findings["random explorer"].detail
+
+
+def test_the_share_of_random_wins_has_its_interval(look: Look) -> None:
+    easy = look(params={"environment": {"max_steps": 20}})["random explorer"]
+    assert easy.detail.startswith("0 of 12 (0%, 0% to 24%) win"), "Wilson's interval for no win in 12 tasks"
+
+
+def test_an_overlay_that_is_not_named_is_found_in_the_lab_or_asked_for(
+    new_lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = new_lab / "params"
+    (params / "second.yaml").write_text((params / "my_lab.yaml").read_text())
+    assert main(["check", f"{LINE}:BUNDLE"]) == exit_codes.USER_ERROR
+    assert "params/my_lab.yaml and params/second.yaml name my_lab.number_line" in capsys.readouterr().err
