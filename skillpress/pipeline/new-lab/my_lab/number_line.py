@@ -92,9 +92,9 @@ class MoveProjection:
 
     alphabet = tuple(MOVES)
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """The move's own text; None for an action that is not a move."""
-        return tuple(action if action in MOVES else None for action in trajectory.actions)
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[tuple[str, ...], ...]:
+        """The move's own text; nothing for an action that is not a move."""
+        return tuple((action,) if action in MOVES else () for action in trajectory.actions)
 
 
 @dataclass(frozen=True)
