@@ -7,7 +7,7 @@ in every interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
@@ -15,6 +15,16 @@ import polars as pl
 from skillpress.core.rollout_files import trajectories_of
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
+
+GRADES: dict[str, type[pl.DataType]] = {
+    "training_seed": pl.Int64,
+    "run": pl.Int32,
+    "task_id": pl.String,
+    "rollout_index": pl.Int32,
+    "answer": pl.String,
+    "grade": pl.String,
+}
+"""An episode, the answer that was graded, and its grade; null if the judge's verdict could not be read."""
 
 TIMEOUT = "timeout"
 """The outcome of an episode that was neither won nor lost within its step budget."""
@@ -34,6 +44,8 @@ class MethodEpisodes:
     """T; 0 if it is not known."""
     last_dictionaries: Sequence[Mapping[tuple[str, ...], int]] = ()
     """Per training seed, the learned phrases of the last training step's dictionary and their uses."""
+    grades: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=GRADES))
+    """A judge's grades of answers; empty if none were graded."""
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
