@@ -242,7 +242,8 @@ def _trajectory(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Trajecto
 def _step(row: Mapping[str, Any]) -> Step:
     """The step of a row; files of older versions do not distinguish reflections from summaries."""
     acted = row["action"] is not None
-    known = {"kind": row.get("kind") or ("action" if acted else "summary"), "action": row["action"] or ""}
+    kind = row.get("kind") or ("action" if acted else "summary")
+    known = {"kind": kind, "action": row["action"] or "", "skills": row.get("skills")}
     return Step(**_fields(STEP_COLUMNS, {**row, **known}))
 
 

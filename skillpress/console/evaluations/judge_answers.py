@@ -25,7 +25,7 @@ from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
 from skillpress.measure.judge.simpleqa import PROMPT, Answered, JudgeCounts, count_grades, grade_answers
 from skillpress.measure.paper.method_episodes import write_grades
 from skillpress.measure.paper.notebook_qa.scores import submitted
-from skillpress.pipeline.files import EVALUATION_ROLLOUTS, GRADES
+from skillpress.pipeline.files import EVALUATION_ROLLOUTS, GRADES, POLICIES
 from skillpress.pipeline.finished.run import FinishedRun, read_run
 
 
@@ -63,7 +63,7 @@ def answers_of(run: FinishedRun) -> pl.DataFrame:
         StorageError: the evaluation does not record answers.
     """
     parts = [
-        submitted(run.steps(policy), run.tasks).with_columns(policy=pl.lit(policy)) for policy in run.policies
+        submitted(run.steps(policy), run.tasks).with_columns(policy=pl.lit(policy)) for policy in POLICIES
     ]
     found = pl.concat(parts)
     if not found["recorded"].all():

@@ -23,7 +23,7 @@ from skillpress.measure.evaluation.episodes import (
     evaluation_steps,
 )
 from skillpress.measure.paper.method_episodes import GRADES as GRADED
-from skillpress.measure.paper.notebook_qa.scores import read_grades
+from skillpress.measure.paper.method_episodes import read_grades
 from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     EXPLORER,

@@ -159,7 +159,7 @@ class Decision:
     weight_spans: tuple[WeightSpan, ...]
     """Empty if the episode's ``version`` holds for all tokens, or if nothing was sampled."""
     skills: tuple[str, ...]
-    """In order; empty if the rules give no skill, and for a summary."""
+    """Its skills in order; empty if the rules give none, and for a summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
