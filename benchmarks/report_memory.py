@@ -39,7 +39,7 @@ from skillpress.core.resume import ResumeStore
 from skillpress.core.rollout_files import iterate_rollouts, scan_rollouts
 from skillpress.core.storage import write_json
 from skillpress.core.task_files import read_tasks, write_tasks
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, skill_sequence
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.experiment.collection import CollectionJob, Play, play_episodes
@@ -172,8 +172,7 @@ def fit_once() -> dict[str, float]:
     by_id = {task.task_id: task for task in tasks}
     wins = (pl.col("policy") == START) & (pl.col("run") == 0) & pl.col("won")
     played = iterate_rollouts(EVALUATION_ROLLOUTS, wins, tokens=False)
-    labels = (environment.projection(by_id[each.task_id], each) for each in played)
-    corpus = [tuple(label for label in each if label is not None) for each in labels]
+    corpus = [skill_sequence(environment.projection, by_id[each.task_id], each) for each in played]
     section = params.skills
     fitted = fit(
         corpus,

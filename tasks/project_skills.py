@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from skillpress.core.rollout_files import TAKEN, iterate_rollouts, scan_rollouts
-from skillpress.core.sequence_files import scan_sequences, write_sequences
-from skillpress.core.trajectory import SkillSequence, Task
+from skillpress.core.sequence_files import write_sequences
+from skillpress.core.trajectory import SkillSequence, Task, skill_sequence
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.pipeline.files import BASE_ROLLOUTS, SEQUENCES, load_tasks
@@ -26,9 +26,8 @@ def main(stage: Stage) -> None:
     count = scan_rollouts(BASE_ROLLOUTS).select(((pl.col("step") == 0) & TAKEN).sum()).collect().item()
     with stage.progress(count, "trajectory") as progress:
         write_sequences(SEQUENCES, projected(environment.projection_of(section), tasks, progress))
-    lengths = scan_sequences(SEQUENCES).select(pl.col("labels", "skills").list.len().cast(pl.Int64).sum())
-    steps, labelled = lengths.collect().row(0)
-    stage.run.log_metrics({"skills/sequences": count, "skills/labelled_share": labelled / steps})
+    labelled = scan_rollouts(BASE_ROLLOUTS).filter(TAKEN).select((pl.col("skills").list.len() > 0).mean())
+    stage.run.log_metrics({"skills/sequences": count, "skills/labelled_share": labelled.collect().item()})
 
 
 def projected(
@@ -37,12 +36,10 @@ def projected(
     """The skills of every rollout, one after the other; each adds to ``progress``."""
     by_id = {task.task_id: task for task in tasks}
     for count, trajectory in enumerate(iterate_rollouts(BASE_ROLLOUTS, tokens=False), 1):
-        labels = projection(by_id[trajectory.task_id], trajectory)
         yield SkillSequence(
             task_id=trajectory.task_id,
             rollout_index=trajectory.rollout_index,
             won=trajectory.won,
-            skills=tuple(label for label in labels if label is not None),
-            labels=labels,
+            skills=skill_sequence(projection, by_id[trajectory.task_id], trajectory),
         )
         progress(count)

@@ -49,10 +49,10 @@ def draw() -> str:
     page.text(20, 30, "Reach 191 from 4, 96 and 99", anchor="start", bold=True)
     page.text(20, 78, "actions", anchor="start", color=MUTED)
     page.text(20, 148, "skills", anchor="start", color=MUTED)
-    for number, (step, skill) in enumerate(zip(played.steps, skills, strict=True)):
+    for number, (step, (skill,)) in enumerate(zip(played.steps, skills, strict=True)):
         x = 95 + number * 166
         page.box(x, 52, 150, 42, "#ffffff", (step.action,), mono=True, size=13)
-        operator, *roles = str(skill).split("-")
+        operator, *roles = skill.split("-")
         page.box(
             x, 120, 150, 48, FILLS[operator], (operator, *([", ".join(roles)] if roles else [])), size=13
         )

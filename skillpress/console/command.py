@@ -66,6 +66,11 @@ COMMANDS = {
         "let a model say which training questions are objective, for environment.objectivity",
         layers=("train",),
     ),
+    "judge-answers": Command(
+        "skillpress.console.evaluations.judge_answers",
+        "let a model grade the answers of finished runs, for the paper's tables",
+        layers=("train",),
+    ),
     "reverse-parse": Command(
         "skillpress.console.reverse_parsing",
         "let a model find thoughts that lead to known actions, to be imitated",

@@ -45,6 +45,8 @@ class Info:
     episode ended is given in the last step only."""
     state: object = None
     """The environment's own state, for renderings in its folder; None if it has none to show."""
+    answer: str | None = None
+    """What the last action submitted as the answer to the task's question; None if it submitted nothing."""
     state_key: str | None = None
     """The same for equal states of a task, however they were reached, and different for different states.
     Methods that compare actions of one state use it. None if the last observation identifies the state."""

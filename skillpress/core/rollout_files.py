@@ -88,11 +88,11 @@ STEP_COLUMNS: dict[str, Column] = {
     ),
     "state_key": Column(pl.String),
     "kind": Column(pl.String),
+    "skills": Column(pl.List(pl.String), read=lambda skills: None if skills is None else tuple(skills)),
+    "answer": Column(pl.String),
 }
 """The fields of a :class:`Step` that files keep."""
 
-OLDER = {"3": ("state_key", "kind"), "4": ("kind",)}
-"""Earlier versions that can still be read, with the columns that they lack."""
 TRAINING_COLUMNS = ("prompt_ids", "response_ids", "logprobs", "reward_parts", "weight_spans")
 """Columns that only training reads; they are most of a file."""
 
@@ -103,6 +103,14 @@ ROLLOUT_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 """One row per step, in the order of acting; ``step`` counts from 0 within the trajectory. A summary's row has
 the number of the step that follows it and no ``action``."""
+
+_IN_6 = ("skills", "answer")
+LACKING = {"3": ("state_key", "kind", *_IN_6), "4": ("kind", *_IN_6), "5": _IN_6}
+OLDER = {
+    version: {name: ROLLOUT_SCHEMA[name] for name in ROLLOUT_SCHEMA if name not in lacking}
+    for version, lacking in LACKING.items()
+}
+"""Earlier versions that can still be read, and their columns."""
 
 TAKEN = pl.col("action").is_not_null()
 """Whether a row is a step and not a summary."""
@@ -234,7 +242,8 @@ def _trajectory(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Trajecto
 def _step(row: Mapping[str, Any]) -> Step:
     """The step of a row; files of older versions do not distinguish reflections from summaries."""
     acted = row["action"] is not None
-    known = {"kind": row.get("kind") or ("action" if acted else "summary"), "action": row["action"] or ""}
+    kind = row.get("kind") or ("action" if acted else "summary")
+    known = {"kind": kind, "action": row["action"] or "", "skills": row.get("skills")}
     return Step(**_fields(STEP_COLUMNS, {**row, **known}))
 
 

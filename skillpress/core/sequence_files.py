@@ -1,4 +1,4 @@
-"""Files of skill sequences: one row per trajectory, with the skill of each of its steps."""
+"""Files of skill sequences: one row per trajectory, with its skills in order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ SEQUENCE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "rollout_index": pl.Int32,
     "won": pl.Boolean,
     "skills": pl.List(pl.String),
-    "labels": pl.List(pl.String),
 }
-"""One row per trajectory; ``labels`` has one entry per step, null if the rules give no label."""
+"""One row per trajectory. Rollouts have the skills of each step."""
+OLDER = {"3": {**SEQUENCE_SCHEMA, "labels": pl.List(pl.String)}}
+"""Earlier versions that can still be read, and their columns."""
 
 
 def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> None:
@@ -33,7 +34,7 @@ def write_sequences(path: str | Path, sequences: Iterable[SkillSequence]) -> Non
         parts = [Path(scratch) / "0"]
         write_table(parts[0], pl.DataFrame(schema=SEQUENCE_SCHEMA), "sequences")
         while some := list(islice(waiting, SEQUENCES_HELD)):
-            rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in some]
+            rows = [(s.task_id, s.rollout_index, s.won, s.skills) for s in some]
             parts.append(Path(scratch) / str(len(parts)))
             write_table(parts[-1], pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row"), "sequences")
         join_tables(path, [scan_sequences(part) for part in parts], "sequences", SEQUENCE_ROW_GROUP)
@@ -45,4 +46,4 @@ def scan_sequences(path: str | Path) -> pl.LazyFrame:
     Raises:
         StorageError: the file is missing, truncated, or has another schema.
     """
-    return scan_table(path, "sequences", SEQUENCE_SCHEMA)
+    return scan_table(path, "sequences", SEQUENCE_SCHEMA, OLDER)

@@ -16,14 +16,14 @@ import polars as pl
 from skillpress.core.errors import StorageError
 from skillpress.core.storage import atomic_path
 
+VERSIONS = {"rollouts": "6", "episodes": "6", "sequences": "4"}
+"""The version of each kind of table; of any other kind it is ``SCHEMA_VERSION``.
+
+Version 4 added names of states to rollouts, version 5 what each response was asked for, and version 6 the
+skills and the answer of each step. Episodes are parts of an unfinished file of rollouts. Version 4 of
+sequences has no labels of steps, since rollouts have the skills of each step.
+"""
 SCHEMA_VERSION = "3"
-"""The version of every table except those of :data:`ROLLOUT_KINDS`."""
-
-ROLLOUT_VERSION = "5"
-"""Version 4 added names of states to rollouts, version 5 what each response was asked for."""
-
-ROLLOUT_KINDS = ("rollouts", "episodes")
-"""Tables with the columns of :data:`ROLLOUT_SCHEMA`: whole files, and parts of an unfinished collection."""
 
 
 def join_tables(path: str | Path, parts: Sequence[pl.LazyFrame], kind: str, row_group_size: int) -> None:
@@ -44,19 +44,20 @@ def _metadata(kind: str) -> dict[str, str]:
 
 
 def _version(kind: str) -> str:
-    return ROLLOUT_VERSION if kind in ROLLOUT_KINDS else SCHEMA_VERSION
+    return VERSIONS.get(kind, SCHEMA_VERSION)
 
 
 def scan_table(
     path: str | Path,
     kind: str,
     schema: Mapping[str, Any],
-    older: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    older: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> pl.LazyFrame:
     """The rows that :func:`write_table` wrote, lazily.
 
     Args:
-        older: earlier versions that can still be read, each with the columns that it lacks; these are null.
+        older: earlier versions that can still be read, each with its own schema. Columns that it lacks are
+            null, and columns that only it has are left out.
 
     Raises:
         StorageError: the file is missing, truncated, or has another schema.
@@ -76,14 +77,14 @@ def scan_table(
         ) from error
     if wrong := _unlike(found, columns, kind):
         raise StorageError(f"{path}: {wrong}; name a file of {kind}")
-    lacking = {**older, _version(kind): ()}.get(str(found).partition("/")[2])
-    if lacking is None or dict(columns) != {name: schema[name] for name in schema if name not in lacking}:
+    expected = {**older, _version(kind): schema}.get(str(found).partition("/")[2])
+    if expected is None or dict(columns) != dict(expected):
         raise StorageError(
             f"{path}: schema is {found!r}, this version reads {kind}/{_version(kind)!r}; make it again "
             "with the command or stage that made it"
         )
-    empty = {name: pl.lit(None, schema[name]) for name in lacking}
-    return lazy.with_columns(**empty).select(list(schema)) if empty else lazy
+    empty = {name: pl.lit(None, kept) for name, kept in schema.items() if name not in expected}
+    return lazy.with_columns(**empty).select(list(schema)) if expected is not schema else lazy
 
 
 def _unlike(found: str | None, columns: Iterable[str], kind: str) -> str | None:

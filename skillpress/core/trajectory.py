@@ -7,13 +7,17 @@ trajectory's fields, so a trajectory read from a file gives the same results (``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from skillpress.core.logprobs import EqualByValue, Logprobs, as_logprobs
 
 TokenIds = tuple[int, ...]
+
+Skills = tuple[str, ...]
+"""Atomic skills in order: of a step, one for each call that its response makes; empty if it has none."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,12 @@ class Step(EqualByValue):
 
     kind: Kind = "action"
     """What the response was asked for."""
+    skills: Skills | None = None
+    """φ of the step when its episode had ended. None if φ was not asked: in a summary, and in files of
+    version 5 and earlier. See :func:`step_skills`."""
+    answer: str | None = None
+    """What the step submitted as the answer to the task's question (``Info.answer``); None if nothing, and in
+    files of version 5 and earlier."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "logprobs", as_logprobs(self.logprobs))
@@ -180,11 +190,37 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class SkillSequence:
-    """s = φ(τ): the skills of one trajectory."""
+    """s = φ(τ): the skills of one trajectory, those of one step after those of the other."""
 
     task_id: str
     rollout_index: int
     won: bool
-    skills: tuple[str, ...]
-    labels: tuple[str | None, ...] = field(default=())
-    """One entry per step; None if the rules give the action no label."""
+    skills: Skills
+
+
+Project = Callable[[Task, Trajectory], tuple[Skills, ...]]
+"""φ: maps an episode to the skills of each of its steps."""
+
+
+def step_skills(project: Project, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+    """The skills of each step: those that were recorded when the episode was played, else φ of it.
+
+    Raises:
+        ValueError: φ does not give a tuple for each step.
+    """
+    steps = len(trajectory.steps)
+    recorded = tuple(step.skills for step in trajectory.steps if step.skills is not None)
+    if len(recorded) == steps:
+        return recorded
+    found = project(task, trajectory)
+    if len(found) != steps or not all(isinstance(skills, tuple) for skills in found):
+        raise ValueError(
+            f"φ of task {task.task_id}: got {found!r} for {steps} steps; return a tuple of skills for "
+            "each step, such as ('move',), or () for a step without a skill"
+        )
+    return found
+
+
+def skill_sequence(project: Project, task: Task, trajectory: Trajectory) -> Skills:
+    """s = φ(τ): the skills of all steps, one after the other (see :func:`step_skills`)."""
+    return tuple(chain.from_iterable(step_skills(project, task, trajectory)))

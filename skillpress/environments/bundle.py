@@ -19,7 +19,7 @@ from skillpress.core.interface import (
 )
 from skillpress.core.registry import ENVIRONMENTS, RENDERINGS, lookup
 from skillpress.core.sections import NonNegativeInt, PositiveInt, Section
-from skillpress.core.trajectory import Task, TokenIds, Trajectory
+from skillpress.core.trajectory import Skills, Task, TokenIds, Trajectory
 
 
 class EnvironmentParameters(Section):
@@ -71,13 +71,14 @@ class TaskParameters(Section):
 
 
 class Projection(Protocol):
-    """φ: maps a trajectory's actions to atomic skills, at most one each."""
+    """φ: maps the steps of a trajectory to atomic skills. A step whose response makes several calls may have
+    several."""
 
     alphabet: tuple[str, ...]
     """Σ, in a fixed order; K = len(alphabet)."""
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step; None if the rules map the action to no skill."""
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        """The skills of each step in order; ``()`` for a step without one."""
         ...
 
 

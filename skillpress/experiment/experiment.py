@@ -187,7 +187,13 @@ class Experiment:
             sharing: number of processes on this machine with such a collector.
             advise: gives the agent advice in every episode; None gives no advice.
         """
-        return Collector(self._environments(sharing), agent, self.params.sampling.slots, advise=advise)
+        return Collector(
+            self._environments(sharing),
+            agent,
+            self.params.sampling.slots,
+            advise=advise,
+            project=self.bundle.projection_of(self.params.environment),
+        )
 
     def advice(self, skills: Callable[[int], Sequence[Skill]]) -> SkillAdvice | None:
         """How an agent receives a library's skills, which follow from the version of the playing weights;

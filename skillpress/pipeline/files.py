@@ -29,6 +29,8 @@ HISTORY = Path("results/dictionaries.json")
 LIBRARY = Path("results/library.json")
 SELECTED = Path("results/checkpoint.json")
 PHRASES = Path("results/phrases.csv")
+GRADES = Path("results/grades.parquet")
+"""Written by ``skillpress judge-answers`` and by no stage."""
 
 PROBES = Path("results/probes.parquet")
 

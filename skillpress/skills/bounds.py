@@ -171,6 +171,12 @@ def certify(
     return Certificate(every_bound(dictionary), every_bound(singletons))
 
 
+def certifiable(sample: Sequence[Sequence[str]], max_steps: int) -> bool:
+    """Whether :func:`certify` can bound the cost of future sequences: there are two, and none has more skills
+    than T. Where steps have several skills, T bounds no sequence."""
+    return len(sample) > 1 and max(map(len, sample)) <= max_steps
+
+
 def check_sample(sample: Sequence[Sequence[str]], max_steps: int) -> None:
     """Refuse an empty sample, and sequences longer than an episode of ``max_steps``."""
     if not sample:

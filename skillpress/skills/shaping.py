@@ -7,7 +7,8 @@ dictionary of singletons. ``constant`` is the control for all of them: it makes 
 the same amount.
 
 Steps without a skill in the projection (a malformed answer, looking around) are not in s, so ``round_length``
-and ``segcost`` do not charge them; ``rounds`` charges every step alike.
+and ``segcost`` do not charge them; ``rounds`` charges every step alike. A step whose response makes several
+calls has several skills in s, so |s| and seg(s) may exceed T, and the penalty λ.
 
 ``reward.shaping_credit`` decides which steps pay. Eq. 6 subtracts the penalty from the trajectory's return,
 so every step of it carries the whole sum. ``of_steps`` gives the part of the penalty that each step causes,
@@ -19,16 +20,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skillpress.core.trajectory import Skills
 from skillpress.skills.dictionary import SkillDictionary
 
 Floats = NDArray[np.float64]
 
-Labels = Sequence[str | None]
-"""The skill of each step of an episode; None for a step without one."""
+StepSkills = Sequence[Skills]
+"""The skills of each step of an episode."""
 
 CONSTANT_SHARE = 0.1
 """The part of λ that ``constant`` takes. It is the part that ``segcost`` takes in the default experiment once
@@ -53,10 +56,6 @@ class Played:
                 f"{len(self.sequences)} sequences"
             )
 
-    def first(self, count: int) -> Played:
-        """The first ``count`` trajectories."""
-        return Played(self.won[:count], self.sequences[:count], self.steps[:count])
-
 
 @dataclass(frozen=True)
 class Shaping(ABC):
@@ -75,11 +74,11 @@ class Shaping(ABC):
             dictionary: 𝒞 of this step; None if no success of the batch has a skill.
 
         Raises:
-            ValueError: a sequence or an episode is longer than T.
+            ValueError: an episode is longer than T.
         """
 
     @abstractmethod
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """[steps] the part of a success's penalty that each of its steps causes; the parts sum to it."""
 
 
@@ -90,9 +89,9 @@ class NoShaping(Shaping):
         """Zeros."""
         return np.zeros(len(played.won))
 
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """Zeros."""
-        return np.zeros(len(labels))
+        return np.zeros(len(skills))
 
 
 class Constant(Shaping):
@@ -102,9 +101,9 @@ class Constant(Shaping):
         """See :class:`Shaping`; only success matters."""
         return CONSTANT_SHARE * self.efficiency * np.asarray(played.won, dtype=np.float64)
 
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """The whole penalty at the last step, where the success occurs."""
-        charges = np.zeros(len(labels))
+        charges = np.zeros(len(skills))
         charges[-1:] = CONSTANT_SHARE * self.efficiency
         return charges
 
@@ -114,14 +113,13 @@ class RoundLength(Shaping):
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; the dictionary has no effect."""
+        _check_lengths(played.steps, self.max_steps)
         lengths = [len(sequence) for sequence in played.sequences]
-        _check_lengths("skills", lengths, self.max_steps)
         return _penalties(played.won, lengths, self.efficiency, self.max_steps)
 
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """λ / T at every step with a skill."""
-        skilled = np.array([label is not None for label in labels], np.float64)
-        return self.efficiency * skilled / self.max_steps
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
+        """λ / T at every step for each of its skills."""
+        return self.efficiency * np.array([len(each) for each in skills], np.float64) / self.max_steps
 
 
 class Rounds(Shaping):
@@ -129,12 +127,12 @@ class Rounds(Shaping):
 
     def __call__(self, played: Played, dictionary: SkillDictionary | None) -> Floats:
         """See :class:`Shaping`; sequences and the dictionary have no effect."""
-        _check_lengths("steps", played.steps, self.max_steps)
+        _check_lengths(played.steps, self.max_steps)
         return _penalties(played.won, played.steps, self.efficiency, self.max_steps)
 
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
         """λ / T at every step."""
-        return np.full(len(labels), self.efficiency / self.max_steps)
+        return np.full(len(skills), self.efficiency / self.max_steps)
 
 
 class SegmentationCost(Shaping):
@@ -146,7 +144,7 @@ class SegmentationCost(Shaping):
         Raises:
             ValueError: also if a success has skills and there is no dictionary.
         """
-        _check_lengths("skills", [len(sequence) for sequence in played.sequences], self.max_steps)
+        _check_lengths(played.steps, self.max_steps)
         if dictionary is None:
             if any(won and sequence for won, sequence in zip(played.won, played.sequences, strict=True)):
                 raise ValueError("a batch with a success needs the dictionary that was fitted to it")
@@ -154,29 +152,32 @@ class SegmentationCost(Shaping):
         costs = dictionary.costs(played.sequences)
         return _penalties(played.won, costs, self.efficiency, self.max_steps)
 
-    def of_steps(self, labels: Labels, dictionary: SkillDictionary | None) -> Floats:
-        """λ / T at the first step of each phrase of a minimal segmentation. Steps without a skill may lie
-        between those of a phrase.
+    def of_steps(self, skills: StepSkills, dictionary: SkillDictionary | None) -> Floats:
+        """A phrase is paid for by the step that holds its first skill: step k pays
+
+            c_k = (λ / T) · |{j : b_j in step k}|,    b_j = the place in s of the first skill of phrase j,
+
+        for the phrases j = 1 .. seg(s, 𝒞) of a minimal segmentation. A phrase may go on through later steps,
+        which pay nothing for it, and steps without a skill may lie between those of a phrase.
 
         Raises:
             ValueError: there are skills and no dictionary.
         """
-        charges = np.zeros(len(labels))
-        skilled = [step for step, label in enumerate(labels) if label is not None]
-        if not skilled:
-            return charges
+        step_of = np.repeat(np.arange(len(skills)), np.array([len(each) for each in skills], np.int64))
+        if not len(step_of):
+            return np.zeros(len(skills))
         if dictionary is None:
             raise ValueError("a batch with a success needs the dictionary that was fitted to it")
-        phrases = dictionary.segment([label for label in labels if label is not None])
+        phrases = dictionary.segment(list(chain.from_iterable(skills)))
         starts = np.cumsum([0, *(len(phrase) for phrase in phrases[:-1])])
-        charges[np.array(skilled)[starts]] = self.efficiency / self.max_steps
-        return charges
+        begun = np.bincount(step_of[starts], minlength=len(skills))
+        return self.efficiency / self.max_steps * begun.astype(np.float64)
 
 
-def _check_lengths(unit: str, lengths: Sequence[int], max_steps: int) -> None:
-    longest = max(lengths, default=0)
+def _check_lengths(steps: Sequence[int], max_steps: int) -> None:
+    longest = max(steps, default=0)
     if longest > max_steps:
-        raise ValueError(f"a sequence of {longest} {unit} is longer than the {max_steps} steps of an episode")
+        raise ValueError(f"an episode of {longest} steps is longer than the {max_steps} steps that T allows")
 
 
 def _penalties(won: Sequence[bool], costs: Sequence[int], efficiency: float, max_steps: int) -> Floats:

@@ -8,9 +8,9 @@ its skill too. ``close``, ``inventory``, ``help`` and ``slice`` are in no row of
 
 from __future__ import annotations
 
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Skills, Task, Trajectory
 from skillpress.environments.alfworld.actions import NOTHING_HAPPENS
-from skillpress.environments.text.rules import RuleTable, verb_of
+from skillpress.environments.text.rules import RuleTable, one_each, verb_of
 
 SKILLS = ("Explore", "Transport", "Take", "Deliver", "Transform")
 
@@ -31,17 +31,17 @@ CARRYING = RuleTable((("go to *", "Transport"), ("open *", "Transport"), *_ANYWA
 
 
 class AlfworldProjection:
-    """φ(τ), one label per step."""
+    """φ(τ), at most one skill per step."""
 
     alphabet: tuple[str, ...] = SKILLS
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        labels: list[str | None] = []
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        found: list[str | None] = []
         carrying = False
         for step in trajectory.steps:
-            labels.append((CARRYING if carrying else EMPTY_HANDED).skill(step.action))
+            found.append((CARRYING if carrying else EMPTY_HANDED).skill(step.action))
             carrying = carried_after(carrying, step.action, step.observation)
-        return tuple(labels)
+        return one_each(found)
 
 
 def carried_after(carrying: bool, action: str, observation: str) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
-from skillpress.core.trajectory import Task, Trajectory
-from skillpress.environments.text.rules import RuleTable
+from skillpress.core.trajectory import Skills, Task, Trajectory
+from skillpress.environments.text.rules import RuleTable, one_each
 
 SKILLS = ("Inspect", "Reproduce", "Edit", "Test", "Submit")
 
@@ -36,18 +36,18 @@ CHANGED = RuleTable((*_ANYWAY, *_running("Test")))
 
 
 class CodeRepairProjection:
-    """φ(τ), one label per step."""
+    """φ(τ), at most one skill per step."""
 
     alphabet: tuple[str, ...] = SKILLS
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        labels: list[str | None] = []
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        found: list[str | None] = []
         changed = False
         for step in trajectory.steps:
-            label = (CHANGED if changed else UNCHANGED).skill(called(step.action))
-            labels.append(label)
-            changed = changed or (label == "Edit" and step.invalid is None)
-        return tuple(labels)
+            skill = (CHANGED if changed else UNCHANGED).skill(called(step.action))
+            found.append(skill)
+            changed = changed or (skill == "Edit" and step.invalid is None)
+        return one_each(found)
 
 
 def called(action: str) -> str:

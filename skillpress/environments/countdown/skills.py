@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from itertools import combinations_with_replacement
 
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Skills, Task, Trajectory
 from skillpress.environments.countdown.actions import RESET, ROLLBACK
+from skillpress.environments.text.rules import one_each
 
 OPERATOR_SKILLS = {"+": "OP_Add", "-": "OP_Sub", "*": "OP_Mul", "/": "OP_Div"}
 UNDO_SKILLS = {ROLLBACK: "Rollback", RESET: "Reset"}
@@ -37,7 +38,7 @@ def skill(action: str, target: int) -> str | None:
 
 
 class CountdownProjection:
-    """φ(τ), one label per step."""
+    """φ(τ), at most one skill per step."""
 
     alphabet: tuple[str, ...] = (
         *(
@@ -48,6 +49,6 @@ class CountdownProjection:
         *UNDO_SKILLS.values(),
     )
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
         target = task.spec["target"]
-        return tuple(skill(step.action, target) for step in trajectory.steps)
+        return one_each(skill(action, target) for action in trajectory.actions)

@@ -135,6 +135,7 @@ class NotebookEpisode:
             invalid=invalid,
             admissible=short_words(self._desk),
             measures=measures,
+            answer=self._submitted,
             state=state,
         )
 

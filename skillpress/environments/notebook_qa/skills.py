@@ -26,7 +26,7 @@ _COMPILED = tuple((re.compile(pattern), skill) for pattern, skill in RULES)
 
 
 class NotebookProjection(ActionProjection):
-    """φ(τ), one label per step; a step without code has none."""
+    """φ(τ), at most one skill per step; a step without code has none."""
 
     alphabet: tuple[str, ...] = ("Plan", "Search", "Read", "Compute", "Note", "Answer")
 

@@ -17,11 +17,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Skills, Task, Trajectory
 
 
 class ActionProjection(ABC):
-    """A projection whose labels depend only on the actions."""
+    """A projection whose skills depend only on the actions: each has one, or none."""
 
     alphabet: tuple[str, ...]
 
@@ -29,13 +29,13 @@ class ActionProjection(ABC):
     def skill(self, action: str) -> str | None:
         """The skill of an action; None if it has none."""
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step."""
-        return tuple(self.skill(step.action) for step in trajectory.steps)
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        """Each step has at most one skill."""
+        return one_each(map(self.skill, trajectory.actions))
 
 
 class RuleTable(ActionProjection):
-    """A projection whose labels depend only on the action's words."""
+    """A projection whose skills depend only on the action's words."""
 
     def __init__(self, rules: Sequence[tuple[str, str]]) -> None:
         """``rules``: (pattern, skill), the most specific first."""
@@ -59,6 +59,11 @@ class VerbProjection(ActionProjection):
         """The verb; None if it is not in the alphabet."""
         verb = verb_of(action)
         return verb if verb in self._known else None
+
+
+def one_each(skills: Iterable[str | None]) -> tuple[Skills, ...]:
+    """φ of steps that have one skill each, or none (None)."""
+    return tuple(() if skill is None else (skill,) for skill in skills)
 
 
 def verb_of(action: str) -> str:

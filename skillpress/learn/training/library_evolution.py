@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillpress.core.interface import Ask
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory, skill_sequence
 from skillpress.environments.bundle import Projection
 from skillpress.learn.training.groups import Collected
 from skillpress.play.workers.distributed import Ranks
@@ -86,12 +86,11 @@ class LibraryEvolution:
             raise ValueError(
                 f"task {task.task_id} is of split {task.split!r}; a library evolves from training tasks alone"
             )
-        labels = self.projection(task, trajectory)
         return Experience(
             episode=f"{trajectory.group_id}/{trajectory.rollout_index}",
             task_class=task_class(task),
             won=trajectory.won,
-            skills=tuple(label for label in labels if label is not None),
+            skills=skill_sequence(self.projection, task, trajectory),
             told="" if self.teacher is None else transcript(task, trajectory),
         )
 

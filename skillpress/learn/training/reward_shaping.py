@@ -18,11 +18,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory, step_skills
 from skillpress.environments.bundle import Projection
 from skillpress.play.agents.parameters import RewardParameters
 from skillpress.play.workers.distributed import Ranks
@@ -31,7 +32,7 @@ from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
 from skillpress.skills.fit import fit_as
 from skillpress.skills.parameters import SkillParameters
-from skillpress.skills.shaping import Labels, Played
+from skillpress.skills.shaping import Played, StepSkills
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,13 @@ class RewardShaper:
             new: the first ``new`` trajectories were played for this step; the others are replayed. None means
                 all are new.
         """
-        labels = [
-            self._projection(task, trajectory) for task, trajectory in zip(tasks, trajectories, strict=True)
+        skills = [
+            step_skills(self._projection, task, trajectory)
+            for task, trajectory in zip(tasks, trajectories, strict=True)
         ]
         played = Played(
             won=[trajectory.won for trajectory in trajectories],
-            sequences=[tuple(skill for skill in steps if skill is not None) for steps in labels],
+            sequences=[tuple(chain.from_iterable(steps)) for steps in skills],
             steps=[len(trajectory.steps) for trajectory in trajectories],
         )
         won = [
@@ -93,7 +95,7 @@ class RewardShaper:
         new = len(trajectories) if new is None else new
         fresh = self._ranks.gather([sequence for row, sequence in won if row < new])
         successes = fresh or self._ranks.gather([sequence for _, sequence in won])
-        dictionary, metrics = None, self._unlabelled(played.first(new))
+        dictionary, metrics = None, self._unlabelled(skills[:new], trajectories[:new])
         if successes:
             started = time.perf_counter()
             corpus = self._corpus(self.buffer, successes)
@@ -115,15 +117,18 @@ class RewardShaper:
             segments=segments,
             dictionary=dictionary,
             metrics=metrics,
-            charges=self._charges(labels, trajectories, dictionary) if self._steps_pay else None,
+            charges=self._charges(skills, trajectories, dictionary) if self._steps_pay else None,
         )
 
     def _charges(
-        self, labels: Sequence[Labels], trajectories: Sequence[Trajectory], dictionary: SkillDictionary | None
+        self,
+        skills: Sequence[StepSkills],
+        trajectories: Sequence[Trajectory],
+        dictionary: SkillDictionary | None,
     ) -> NDArray[np.float64]:
-        """[decisions] the amount each pays; failures and summaries, which have no label, pay nothing."""
+        """[decisions] the amount each pays; failures and summaries, which have no skills, pay nothing."""
         charges = []
-        for steps, trajectory in zip(labels, trajectories, strict=True):
+        for steps, trajectory in zip(skills, trajectories, strict=True):
             paid = np.zeros(len(trajectory.decisions))
             if trajectory.won:
                 acted = np.array([not summary for summary, _ in trajectory.states])
@@ -131,14 +136,16 @@ class RewardShaper:
             charges.append(paid)
         return np.concatenate(charges) if charges else np.zeros(0)
 
-    def _unlabelled(self, played: Played) -> dict[str, float]:
+    def _unlabelled(
+        self, skills: Sequence[StepSkills], trajectories: Sequence[Trajectory]
+    ) -> dict[str, float]:
         """The share of successes' steps, over all ranks, that have no skill and so cost nothing under
         ``segcost``."""
-        won = [
-            (steps, steps - len(sequence))
-            for success, sequence, steps in zip(played.won, played.sequences, played.steps, strict=True)
-            if success
-        ]
-        steps, left = (float(sum(column)) for column in zip(*won, strict=True)) if won else (0.0, 0.0)
-        total = self._ranks.sum({"steps": steps, "unlabelled": left})
+        won = [steps for steps, trajectory in zip(skills, trajectories, strict=True) if trajectory.won]
+        total = self._ranks.sum(
+            {
+                "steps": float(sum(map(len, won))),
+                "unlabelled": float(sum(not skills for steps in won for skills in steps)),
+            }
+        )
         return {"skills/unlabelled_rate": total["unlabelled"] / total["steps"]} if total["steps"] else {}

@@ -10,7 +10,7 @@ import polars as pl
 
 from skillpress.core.sequence_files import scan_sequences
 from skillpress.measure.analysis.mdl_report import coverage, savings
-from skillpress.skills.bounds import certify
+from skillpress.skills.bounds import certifiable, certify
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.exploitable import exploitable_rate
 
@@ -42,8 +42,9 @@ def description_lengths(dictionary: SkillDictionary, corpus: Sequence[Sequence[s
 def generalisation_bounds(
     dictionary: SkillDictionary, corpus: Sequence[Sequence[str]], max_steps: int
 ) -> dict[str, float]:
-    """Theorem 3, Proposition 4 and their tighter forms, beside the singletons'; none for one success."""
-    if len(corpus) < 2:
+    """Theorem 3, Proposition 4 and their tighter forms, beside the singletons'; none for a corpus that is not
+    ``certifiable``."""
+    if not certifiable(corpus, max_steps):
         return {}
     certificate = certify(dictionary, corpus, max_steps)
     found = {"learned": certificate.learned, "singletons": certificate.singletons}

@@ -27,7 +27,8 @@ EPISODE_KEY = (*RUN_KEY, "task_id", "rollout_index")
 """Run, task, and the number of the episode among the episodes of that task in that run."""
 _STEP_COLUMNS = (
     "run", "task_id", "rollout_index", "step", "thought", "action", "observation", "invalid", "won",
-    "outcome", "policy_version", "first_observation",
+    "outcome", "policy_version", "first_observation", "skills",
+    "answer",
 )  # fmt: skip
 
 

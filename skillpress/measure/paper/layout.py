@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 
 import polars as pl
@@ -42,11 +42,15 @@ TITLES = {
     9: "Countdown-Stepwise: how episodes go; a failure that took all T steps is a timeout, stuck or not",
     10: "Most used phrases of the dictionary fitted to each method's successes, and of the last step's",
     11: "ALFWorld: whether the phrases that the paper matches with SkillRL's skills are in the dictionary",
+    12: "Question answering: exact match (EM), F1 and the judge's score (LJ)",
 }
-"""The paper's number to the contents of the table. Table 3 states no measurement."""
+"""The number of a table to its contents: 1 to 11 are the paper's (its Table 3 states no measurement), 12 is
+L0's Table 2."""
+NAMES = {12: "L0's Table 2"}
+"""The names of tables that are not called by their numbers."""
 
-METHOD_ROWS = frozenset({1, 5, 10})
-"""Tables with a row for each method: the paper's, and Table 10, whose phrases need the space."""
+METHOD_ROWS = frozenset({1, 5, 10, 12})
+"""Tables with a row for each method: the papers', and Table 10, whose phrases need the space."""
 
 _PAPER_FILE = files("skillpress.measure.paper") / "printed_figures.csv"
 
@@ -60,6 +64,8 @@ class Panel:
     """The environment as the table names it, and which episodes count."""
     figures: Callable[[MethodEpisodes], tuple[BehaviorFigure, ...]]
     """Computes the rows, by the keys of ``printed_figures.csv``; every method has the same rows."""
+    printed: Callable[[str], Mapping[str, str]] | None = None
+    """Maps a row's key to the paper's figure of each method; None means ``printed_figures.csv``."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ class PaperTable:
     @property
     def title(self) -> str:
         """The title, such as ``Table 4. Closing operations of Countdown-Stepwise successes``."""
-        return f"Table {self.number}. {TITLES[self.number]}"
+        return f"{NAMES.get(self.number, f'Table {self.number}')}. {TITLES[self.number]}"
 
 
 def paper_tables(
@@ -139,10 +145,11 @@ def paper_tables(
 def panel_lines(environment: str, panel: Panel, by_method: Mapping[str, MethodEpisodes]) -> Iterator[Line]:
     """An environment's lines of one table."""
     found = {method: {f.key: f for f in panel.figures(played)} for method, played in by_method.items()}
+    printed = panel.printed or partial(paper_row, panel.table, environment)
     for key, first in next(iter(found.values())).items():
         cells = {
             method: cell(found[method][key], paper) if method in found else Cell(unit=first.unit, paper=paper)
-            for method, paper in paper_row(panel.table, environment, key).items()
+            for method, paper in printed(key).items()
         }
         label = f"{first.label}, steps" if first.unit == "steps" else first.label
         yield Line(environment=environment, heading=panel.heading, key=key, label=label, cells=cells)

@@ -7,14 +7,28 @@ in every interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from skillpress.core.rollout_files import trajectories_of
+from skillpress.core.tables import scan_table, write_table
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.measure.evaluation.episodes import EPISODE_KEY, EvaluationSteps, episode_table
+
+GRADES: dict[str, type[pl.DataType]] = {
+    "training_seed": pl.Int64,
+    "run": pl.Int32,
+    "task_id": pl.String,
+    "rollout_index": pl.Int32,
+    "answer": pl.String,
+    "grade": pl.String,
+}
+"""An episode, the answer that was graded, and its grade; null if the judge's verdict could not be read."""
+_FILE: dict[str, Any] = {"policy": pl.String, **{k: v for k, v in GRADES.items() if k != "training_seed"}}
 
 TIMEOUT = "timeout"
 """The outcome of an episode that was neither won nor lost within its step budget."""
@@ -34,6 +48,8 @@ class MethodEpisodes:
     """T; 0 if it is not known."""
     last_dictionaries: Sequence[Mapping[tuple[str, ...], int]] = ()
     """Per training seed, the learned phrases of the last training step's dictionary and their uses."""
+    grades: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=GRADES))
+    """A judge's grades of answers; empty if none were graded."""
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
@@ -53,3 +69,18 @@ class MethodEpisodes:
             whole = rows.with_columns(**others, terminated=~late, truncated=late)
             for part in whole.partition_by(EPISODE_KEY, maintain_order=True):
                 yield from trajectories_of(part, "the episodes of a table")
+
+
+def write_grades(path: Path, grades: pl.DataFrame) -> None:
+    """Write a judge's grades of a run's answers: the policy, the episode, its answer, and the grade."""
+    write_table(path, grades.select(list(_FILE)), "grades")
+
+
+def read_grades(path: Path, policy: str, training_seed: int) -> pl.DataFrame:
+    """One policy's grades, with the columns of ``GRADES``.
+
+    Raises:
+        StorageError: the file is damaged, or holds something else.
+    """
+    rows = scan_table(path, "grades", _FILE).filter(policy=policy)
+    return rows.select(pl.lit(training_seed, pl.Int64).alias("training_seed"), pl.exclude("policy")).collect()

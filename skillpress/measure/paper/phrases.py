@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from skillpress.core.trajectory import Skills, skill_sequence
 from skillpress.environments import EnvironmentBundle
 from skillpress.measure.paper.layout import Cell, Line, paper_row
 from skillpress.measure.paper.method_episodes import MethodEpisodes
@@ -23,7 +24,6 @@ SHOWN = 4
 UNIT = "uses"
 """The unit in parentheses after each phrase."""
 
-Skills = tuple[str, ...]
 Fitted = Mapping[str, tuple[Mapping[Skills, int], int]]
 """Method to the learned phrases of its fitted dictionary with their uses, and its number of successes."""
 
@@ -108,6 +108,7 @@ def membership(found: Sequence[bool], episodes: int | None, paper: str) -> Cell:
 def success_sequences(environment: EnvironmentBundle, played: MethodEpisodes) -> list[tuple[str, ...]]:
     """φ(τ) of every won episode, without actions that have no skill; empty sequences are dropped."""
     won = MethodEpisodes(played.steps.filter(pl.col("won")), played.tasks)
-    labels = (environment.projection(played.tasks[t.task_id], t) for t in won.trajectories())
-    sequences = (tuple(label for label in episode if label is not None) for episode in labels)
+    sequences = (
+        skill_sequence(environment.projection, played.tasks[t.task_id], t) for t in won.trajectories()
+    )
     return [sequence for sequence in sequences if sequence]

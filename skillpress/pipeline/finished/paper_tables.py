@@ -63,9 +63,11 @@ def tables_or_reason(runs: Sequence[FinishedRun]) -> tuple[list[PaperTable], lis
 def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]:
     """Method to all its episodes in one environment; all methods share the baselines of a seed."""
     parts: dict[tuple[str, int], EvaluationSteps] = {}
+    grades: dict[tuple[str, int], pl.DataFrame] = {}
     for run in runs:
         for policy, method in (*BASELINES.items(), (TRAINED, run.method)):
             parts.setdefault((method, run.params.seed), run.steps(policy))
+            grades.setdefault((method, run.params.seed), run.grades(policy))
     tasks = {task.task_id: task for run in runs for task in run.tasks}
     methods = dict.fromkeys(method for method, _ in parts)
     params = runs[0].params
@@ -78,6 +80,7 @@ def episodes_by_method(runs: Sequence[FinishedRun]) -> dict[str, MethodEpisodes]
             last_dictionaries=[
                 last for run in runs if run.method == method and (last := run.last_dictionary) is not None
             ],
+            grades=pl.concat(part for (name, _), part in grades.items() if name == method),
         )
         for method in methods
     }

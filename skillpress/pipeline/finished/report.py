@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from skillpress.core.rollout_files import iterate_rollouts
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory, step_skills
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.measure.analysis.mdl_report import read_phrases
@@ -140,9 +140,8 @@ def example(
     dictionary: SkillDictionary | None,
 ) -> Example:
     """A trajectory in the form that the report shows."""
-    labels = projection(task, trajectory)
     steps = [
-        ExampleStep(step.action, label, step.invalid is not None)
-        for step, label in zip(trajectory.steps, labels, strict=True)
+        ExampleStep(step.action, skills, step.invalid is not None)
+        for step, skills in zip(trajectory.steps, step_skills(projection, task, trajectory), strict=True)
     ]
     return Example.of(f"{title} ({len(steps)} steps)", told, steps, dictionary)

@@ -22,9 +22,12 @@ from skillpress.measure.evaluation.episodes import (
     episode_table,
     evaluation_steps,
 )
+from skillpress.measure.paper.method_episodes import GRADES as GRADED
+from skillpress.measure.paper.method_episodes import read_grades
 from skillpress.pipeline.files import (
     EVALUATION_ROLLOUTS,
     EXPLORER,
+    GRADES,
     HISTORY,
     LIBRARY,
     RESULTS,
@@ -109,6 +112,16 @@ class FinishedRun:
         """The skill library that training wrote, empty without one; ``StorageError`` if damaged."""
         path = self.folder / LIBRARY
         return read_library(path) if path.exists() else SkillLibrary()
+
+    def grades(self, policy: str) -> pl.DataFrame:
+        """A judge's grades of one policy's answers, marked with the training seed; empty if none were
+        graded (``skillpress judge-answers``).
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        path = self.folder / GRADES
+        return read_grades(path, policy, self.seed) if path.exists() else pl.DataFrame(schema=GRADED)
 
     @property
     def environment(self) -> str:

@@ -18,13 +18,13 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Self
 
 from skillpress.core.answers import WAIT_SECONDS, UnansweredError
 from skillpress.core.interface import Agent, AgentState, Decision, DecisionRequest, Info, why_invalid
 from skillpress.core.seeds import derive
-from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory
+from skillpress.core.trajectory import Project, RewardPart, Step, Summary, Task, Trajectory, step_skills
 from skillpress.play.rollout.requests import EpisodeRequest
 from skillpress.play.rollout.vector import StepResult, VectorEnvironment
 
@@ -85,12 +85,14 @@ class Collector:
         slots: int,
         patience: float = PATIENCE_SECONDS,
         advise: Advise | None = None,
+        project: Project | None = None,
     ) -> None:
         """Args:
         patience: seconds without any decision after which the collector gives up on the agent.
         advise: returns knowledge that the agent gets in every episode, placed above the request's own
-            knowledge; None for no such knowledge."""
-        self.environments, self.agent, self.advise = environments, agent, advise
+            knowledge; None for no such knowledge.
+        project: φ, which gives the skills that the steps of a finished episode record; None records none."""
+        self.environments, self.agent, self.advise, self.project = environments, agent, advise, project
         self._slots, self._patience = slots, patience
         self.statistics = CollectionStatistics()
         self.stopped = False
@@ -338,7 +340,12 @@ class _Flight:
         del self._episodes[episode.slot]
         insort(self._free, episode.slot)
         self._statistics.episodes += 1
-        self._on_episode(episode.number, self._trajectory(episode, answer))
+        played, project = self._trajectory(episode, answer), self._collector.project
+        if project is not None:
+            skills = step_skills(project, episode.request.task, played)
+            pairs = zip(played.steps, skills, strict=True)
+            played = replace(played, steps=tuple(replace(step, skills=each) for step, each in pairs))
+        self._on_episode(episode.number, played)
 
     def _trajectory(self, episode: _Episode, answer: StepResult) -> Trajectory:
         request = episode.request
@@ -389,6 +396,7 @@ def recorded(
         plain_prompt_ids=decision.plain_prompt_ids,
         state_key=state.info.state_key,
         kind=decision.kind,
+        answer=info.answer,
     )
 
 

@@ -1,9 +1,10 @@
 """Skills as coloured cells, and phrases as the outlined boxes around them.
 
-The boxes show the segmentation seg(s, 𝒞): one cell per step and one box per phrase, so the number of boxes is
-the cost in training. The page draws them as nested lists, which wrap on narrow screens and read in order
+The boxes show the segmentation seg(s, 𝒞): one cell per skill and one box per phrase, so the number of boxes
+is the cost in training. The page draws them as nested lists, which wrap on narrow screens and read in order
 without colours. A step without a skill is drawn in the box that it interrupts, or on its own between two
-phrases.
+phrases. A step with several skills has a cell for each; only the first shows the action, and a box may end
+between two of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from skillpress.show.report.theme import family
 
 @dataclass(frozen=True)
 class Cell:
-    """One step, or one skill of a listed phrase."""
+    """One skill of a step, a step without a skill, or one skill of a listed phrase."""
 
     family: str
     """Skill family in words; empty for a step without a skill."""
@@ -26,7 +27,7 @@ class Cell:
     color: str
     """Fill colour; empty for a step without a skill."""
     action: str = ""
-    """The step's action; empty in a listed phrase."""
+    """The step's action; empty after the first of its skills, and in a listed phrase."""
     invalid: bool = False
 
 
@@ -45,32 +46,33 @@ def phrase_box(phrase: Sequence[str], colors: Mapping[str, str]) -> Box:
 
 
 def example_boxes(example: Example, colors: Mapping[str, str]) -> list[Box]:
-    """The boxes of an episode, in order; every step is in exactly one box.
+    """The boxes of an episode, in order; every cell is in exactly one box.
 
     Raises:
         ValueError: the phrases do not concatenate to the skills of the steps.
     """
-    skills = [step.skill for step in example.steps if step.skill is not None]
+    skills = [skill for step in example.steps for skill in step.skills]
     if [skill for phrase in example.phrases for skill in phrase] != skills:
         raise ValueError(f"{example.title}: the phrases are not a segmentation of the steps' skills")
     boxes: list[Box] = []
-    waiting = list(example.steps)
+    waiting = [cell for step in example.steps for cell in _step_cells(step, colors)]
     for phrase in example.phrases:
-        while waiting[0].skill is None:
-            boxes.append(Box((_step_cell(waiting.pop(0), colors),), is_phrase=False))
+        while not waiting[0].color:
+            boxes.append(Box((waiting.pop(0),), is_phrase=False))
         cells: list[Cell] = []
         missing = len(phrase)
         while missing:
-            step = waiting.pop(0)
-            missing -= step.skill is not None
-            cells.append(_step_cell(step, colors))
+            cells.append(waiting.pop(0))
+            missing -= bool(cells[-1].color)
         boxes.append(Box(tuple(cells)))
-    return boxes + [Box((_step_cell(step, colors),), is_phrase=False) for step in waiting]
+    return boxes + [Box((cell,), is_phrase=False) for cell in waiting]
 
 
-def _step_cell(step: ExampleStep, colors: Mapping[str, str]) -> Cell:
-    cell = _cell(step.skill, colors) if step.skill is not None else Cell(family="", detail="", color="")
-    return replace(cell, action=step.action or "(unreadable)", invalid=step.invalid)
+def _step_cells(step: ExampleStep, colors: Mapping[str, str]) -> list[Cell]:
+    none = Cell(family="", detail="", color="")
+    first, *others = [_cell(skill, colors) for skill in step.skills] or [none]
+    first = replace(first, action=step.action or "(unreadable)")
+    return [replace(cell, invalid=step.invalid) for cell in (first, *others)]
 
 
 def _cell(skill: str, colors: Mapping[str, str]) -> Cell:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from skillpress.core.trajectory import Skills
 from skillpress.measure.analysis.mdl_report import PHRASE_COLUMNS
 from skillpress.measure.evaluation import BehaviorFigure, Comparison, EvaluationSummary
 from skillpress.measure.paper.correspondence import Correspondence
@@ -58,8 +59,8 @@ class ExampleStep:
 
     action: str
     """The action in the environment's wording."""
-    skill: str | None
-    """φ of the action; None if the rules give it no skill."""
+    skills: Skills
+    """φ of the step: one skill for each call that its response makes; empty if it has none."""
     invalid: bool = False
     """Whether the environment refused the action."""
 
@@ -80,7 +81,7 @@ class Example:
         cls, title: str, task: str, steps: Sequence[ExampleStep], dictionary: SkillDictionary | None
     ) -> Example:
         """The episode cut by the dictionary, or skill by skill if there is no dictionary."""
-        skills = [step.skill for step in steps if step.skill is not None]
+        skills = [skill for step in steps for skill in step.skills]
         phrases = dictionary.segment(skills) if dictionary else [(skill,) for skill in skills]
         return cls(title, task, tuple(steps), tuple(phrases))
 

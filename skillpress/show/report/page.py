@@ -115,5 +115,5 @@ def _opening(color: str) -> str:
 def _skills(data: ReportData) -> list[str]:
     """Every skill on the page: the dictionary's in its order, then others in the examples."""
     named = data.dictionary.alphabet if data.dictionary else ()
-    used = (step.skill for example in data.examples for step in example.steps if step.skill is not None)
+    used = (skill for example in data.examples for step in example.steps for skill in step.skills)
     return [*named, *used]

@@ -158,8 +158,8 @@ class Decision:
     advantage: float | None
     weight_spans: tuple[WeightSpan, ...]
     """Empty if the episode's ``version`` holds for all tokens, or if nothing was sampled."""
-    skill: str | None
-    """None if the rules give no skill, and for a summary."""
+    skills: tuple[str, ...]
+    """Its skills in order; empty if the rules give none, and for a summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,8 @@ class CutPhrase:
     skills: tuple[str, ...]
     first_step: int
     last_step: int
-    """Inclusive; steps without a skill may lie between the two."""
+    """Inclusive; steps without a skill may lie between the two. A step with several skills may end one phrase
+    and begin the next."""
     cost: float
     """Always 1: seg(s, 𝒞) counts phrases."""
     bits: float

@@ -1,8 +1,8 @@
 """The skills of episodes, how the dictionary cuts them, and which episodes use a phrase.
 
-Labels come from the environment's own projection, which looks at a whole trajectory, so the costs of all
-episodes take half a minute for 10^6 steps. They are computed in the background, file by file; an episode's
-cost is unknown until its turn has come.
+Skills are those that the file records. Older files have none; then the environment's own projection is asked,
+which looks at a whole trajectory, so the costs of all episodes take half a minute for 10^6 steps. They are
+computed in the background, file by file; an episode's cost is unknown until its turn has come.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from skillpress.core.errors import UserError
 from skillpress.core.rollout_files import iterate_rollouts
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Skills, Task, Trajectory, step_skills
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile
 from skillpress.show.viewer.records import CutPhrase
-from skillpress.skills.dictionary import SkillDictionary, Skills
+from skillpress.skills.dictionary import SkillDictionary
 
 UNKNOWN = -1
 """The cost of an episode that has none, or whose turn has not come."""
@@ -44,21 +44,21 @@ class SkillsOf:
         self._numbers = {phrase: n for n, phrase in enumerate(dictionary.phrases)} if dictionary else {}
         self._segment = lru_cache(SEQUENCES_KEPT)(self._segment_anew)
 
-    def labels(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """One label per step; None if the rules give no skill."""
-        return tuple(self.projection(task, trajectory))
+    def of(self, task: Task, trajectory: Trajectory) -> tuple[Skills, ...]:
+        """The skills of each step."""
+        return step_skills(self.projection, task, trajectory)
 
-    def phrases(self, labels: Sequence[str | None]) -> tuple[int, ...]:
-        """The numbers of the phrases that an episode with these labels is cut into."""
-        return self._segment(tuple(label for label in labels if label is not None))
+    def phrases(self, steps: Sequence[Skills]) -> tuple[int, ...]:
+        """The numbers of the phrases that an episode whose steps have these skills is cut into."""
+        return self._segment(tuple(chain.from_iterable(steps)))
 
-    def cut(self, labels: Sequence[str | None]) -> tuple[CutPhrase, ...] | None:
+    def cut(self, steps: Sequence[Skills]) -> tuple[CutPhrase, ...] | None:
         """The phrases with the steps that they span; None without a dictionary."""
         if self.dictionary is None:
             return None
-        places = [step for step, label in enumerate(labels) if label is not None]
+        places = [step for step, skills in enumerate(steps) for _ in skills]
         found, start = [], 0
-        for number in self.phrases(labels):
+        for number in self.phrases(steps):
             skills = self.dictionary.phrases[number]
             end = start + len(skills)
             found.append(
@@ -175,7 +175,7 @@ class SkillIndex:
                 return
             task = each.tasks.get(trajectory.task_id)
             if task is not None:
-                phrases = each.skills.phrases(each.skills.labels(task, trajectory))
+                phrases = each.skills.phrases(each.skills.of(task, trajectory))
                 for number in set(phrases):
                     self._uses[number].append(place)
                 self._costs[place] = len(phrases)

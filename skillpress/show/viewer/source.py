@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from skillpress.core.rollout_files import ROLLOUT_SCHEMA, TAKEN, TRAINING_COLUMNS, trajectories_of
-from skillpress.core.trajectory import Task, WeightSpan
+from skillpress.core.trajectory import Skills, Task, WeightSpan
 from skillpress.environments import bundle
 from skillpress.environments.bundle import Projection
 from skillpress.show.viewer.index import IndexedFile, open_rollouts
@@ -72,7 +72,7 @@ class OpenSource:
 
     @cached_property
     def skills(self) -> SkillsOf | None:
-        """The labels and cuts of its episodes; None if no tasks are known."""
+        """The skills and cuts of its episodes; None if no tasks are known."""
         if self.environment is None:
             return None
         projection = self.files.projection or bundle(self.environment).projection
@@ -86,11 +86,11 @@ class OpenSource:
                 missing.
         """
         rows = self._rows(episode)
-        labels = self._labels(rows)
-        cut = self.skills.cut(labels) if self.skills and labels is not None else None
-        steps = iter(labels or [None] * int(rows.select(TAKEN.sum()).item()))
+        skills = self._skills(rows)
+        cut = self.skills.cut(skills) if self.skills and skills is not None else None
+        steps = iter(skills or [()] * int(rows.select(TAKEN.sum()).item()))
         decisions = tuple(
-            decision(row, next(steps) if row["action"] is not None else None, self.texts, limits)
+            decision(row, next(steps) if row["action"] is not None else (), self.texts, limits)
             for row in rows.iter_rows(named=True)
         )
         return Told(rows["first_observation"][0], decisions, cut)
@@ -114,15 +114,15 @@ class OpenSource:
         first = self.index.episodes["first_row"][episode]
         return rows.with_columns(advantage=self.index.advantages.slice(first, rows.height))
 
-    def _labels(self, rows: pl.DataFrame) -> Sequence[str | None] | None:
+    def _skills(self, rows: pl.DataFrame) -> Sequence[Skills] | None:
         task = self.files.tasks.get(rows["task_id"][0])
         if self.skills is None or task is None:
             return None
         (trajectory,) = trajectories_of(rows.select(PROJECTED), self.files.rollouts)
-        return self.skills.labels(task, trajectory)
+        return self.skills.of(task, trajectory)
 
 
-def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None, limits: Limits) -> Decision:
+def decision(row: Mapping[str, Any], skills: Skills, texts: TokenTexts | None, limits: Limits) -> Decision:
     """A row of a rollout file in the form that the page shows."""
     response, response_cut = sampled(texts, row["response_ids"], row["logprobs"], limits.tokens)
     texts_shown: dict[str, Any] = {}
@@ -143,7 +143,7 @@ def decision(row: Mapping[str, Any], label: str | None, texts: TokenTexts | None
         reward=finite(row["reward"]),
         advantage=finite(row["advantage"]),
         weight_spans=weight_spans(row),
-        skill=label,
+        skills=skills,
     )
 
 

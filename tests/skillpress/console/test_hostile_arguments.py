@@ -40,6 +40,8 @@ NAMING = {
     "trajectory-ratio": ["trajectory-ratio", "FILE", "a", "b", "--output", "out"],
     "judge-questions --params": ["judge-questions", "--model", "m", "--output", "out", "--params", "FILE"],
     "judge-questions --model": ["judge-questions", "--model", "FILE", "--output", "out"],
+    "judge-answers": ["judge-answers", "FILE", "--model", "m"],
+    "judge-answers --params": ["judge-answers", "out", "--model", "m", "--params", "FILE"],
     "reverse-parse --model": [*REVERSE, "--model", "FILE"],
     "reverse-parse --rollouts": [*REVERSE, "--model", "MODEL", "--tasks-file", "FILE", "--rollouts", "FILE"],
     "view": ["view", "FILE", "--no-browser"],

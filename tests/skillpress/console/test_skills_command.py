@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mlflow.entities.trace_location import MlflowExperimentLocation
 
 from skillpress.console.command import main
 from skillpress.core.rollout_files import write_rollouts
-from skillpress.core.trajectory import Task, Trajectory
+from skillpress.core.trajectory import Task, Trajectory, skill_sequence
 from skillpress.environments import bundle
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair.parameters import CodeRepairParameters
@@ -202,5 +203,4 @@ def skill_counts(tasks: list[Task], played: list[Trajectory]) -> dict[str, int]:
     """Skill to steps, as the environment itself projects them."""
     of = {task.task_id: task for task in tasks}
     projection = bundle("code_repair").projection
-    labels = [label for each in played for label in projection(of[each.task_id], each) if label is not None]
-    return {label: labels.count(label) for label in set(labels)}
+    return Counter(skill for each in played for skill in skill_sequence(projection, of[each.task_id], each))

@@ -28,6 +28,8 @@ from skillpress.core.tables import write_table
 from skillpress.core.task_files import read_tasks, write_tasks
 from skillpress.core.trajectory import RewardPart, SkillSequence, Step, Summary, Task, Trajectory, WeightSpan
 
+DATA = Path(__file__).with_name("data")
+
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 token_ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 logprobs = st.lists(st.floats(-50, 0, width=32), max_size=4).map(tuple)
@@ -39,7 +41,8 @@ spans = st.lists(
 ).map(tuple)
 steps = st.builds(
     Step, token_ids, token_ids, logprobs, texts, texts, texts, st.none() | texts, parts, spans,
-    state_key=st.none() | texts,
+    state_key=st.none() | texts, skills=st.none() | st.lists(texts, max_size=3).map(tuple),
+    answer=st.none() | texts,
 )  # fmt: skip
 TASKS = [Task("a", "countdown", 7, {"target": 24, "numbers": [4, 6]}, "train", "3 numbers")]
 
@@ -95,16 +98,31 @@ def test_what_each_response_was_asked_for_comes_back_and_older_files_tell_action
     assert read_rollouts(path) == [played]
     kinds = ["reflection", "action", "summary", "action"]
     assert scan_rollouts(path).collect()["kind"].to_list() == kinds
-    rollout_frame([played]).drop("kind").write_parquet(path, metadata={"skillpress": "rollouts/4"})
+    rollout_frame([played]).drop("kind", "skills", "answer").write_parquet(
+        path, metadata={"skillpress": "rollouts/4"}
+    )
     (found,) = read_rollouts(path)
     assert [step.kind for step in found.decisions] == ["summary", "action", "summary", "action"]
+
+
+def test_files_that_the_writers_before_several_skills_wrote_are_still_read() -> None:
+    """Two steps and a summary of version 5, and two skill sequences with the labels of version 3."""
+    (found,) = read_rollouts(DATA / "rollouts_5.parquet")
+    assert found.actions == ("go", "look") and found.won and found.first_observation == "a door"
+    assert [(step.kind, step.state_key, step.skills) for step in found.decisions] == [
+        ("action", "place 0", None), ("summary", "place 2", None), ("action", "place 1", None),
+    ]  # fmt: skip
+    assert found.steps[1].prompt_ids == (1, 2, 1) and found.steps[1].weight_spans == (WeightSpan(4, 0, 1),)
+    sequences = scan_sequences(DATA / "sequences_3.parquet").collect()
+    assert sequences.schema == pl.Schema(SEQUENCE_SCHEMA)
+    assert sequences.rows() == [("a", 0, True, ["Go", "Look"]), ("b", 1, False, [])]
 
 
 def test_a_file_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     frame = rollout_frame([trajectory([Step((1,), (2,), (-1.0,), "", "go", "", None, ())], 0)])
     frame.write_parquet(path, metadata={"skillpress": "rollouts/2"})
-    said = r"schema is 'rollouts/2', this version reads rollouts/'5'; make it again"
+    said = r"schema is 'rollouts/2', this version reads rollouts/'6'; make it again"
     with pytest.raises(StorageError, match=said):
         read_rollouts(path)
 
@@ -195,8 +213,8 @@ def test_sequences_are_written_a_few_at_a_time_to_the_same_bytes(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sequence_files, "SEQUENCES_HELD", 5)
-    sequences = [SkillSequence("a", n, n % 2 == 0, ("x",) * (n % 3), ("x", None)) for n in range(count)]
-    rows = [(s.task_id, s.rollout_index, s.won, s.skills, s.labels) for s in sequences]
+    sequences = [SkillSequence("a", n, n % 2 == 0, ("x",) * (n % 3)) for n in range(count)]
+    rows = [(s.task_id, s.rollout_index, s.won, s.skills) for s in sequences]
     at_once = pl.DataFrame(rows, schema=SEQUENCE_SCHEMA, orient="row")
     write_sequences(tmp_path / "s.parquet", iter(sequences))
     write_table(tmp_path / "whole.parquet", at_once, "sequences")

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillpress.skills.bounds import bounds, certify, half_sample, kl_inverse, log_normaliser, losses
+from skillpress.skills.bounds import (
+    bounds,
+    certifiable,
+    certify,
+    half_sample,
+    kl_inverse,
+    log_normaliser,
+    losses,
+)
 from skillpress.skills.fit import fit
 from tests.support.skills.corpora import markov_chains, repetitive
 
@@ -113,6 +121,14 @@ def test_the_half_sample_bound_fails_no_more_often_than_it_may():
         share = dictionary.dictionary_bits / 40
         failures += half_sample(dictionary, sample, 2, 40, delta=0.2).bits - share < truth
     assert failures / 200 <= 0.2
+
+
+def test_a_sample_is_certifiable_where_t_bounds_its_sequences():
+    """A step may hold several skills, so a sequence may be longer than T."""
+    assert certifiable([("x",), ("x",) * 2], 2)
+    assert not certifiable([("x",), ("x",) * 3], 2)
+    assert not certifiable([("x",)], 2)
+    assert not certifiable([], 2)
 
 
 def test_what_no_episode_can_hold_is_refused():

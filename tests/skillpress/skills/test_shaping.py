@@ -58,25 +58,44 @@ def test_a_constant_is_the_same_for_every_success(batch):
     assert penalties.tolist() == [float(won) for won, _ in batch]
 
 
-@given(
-    st.lists(st.sampled_from((*ALPHABET, None)), min_size=1, max_size=30), st.sampled_from(sorted(SHAPINGS))
-)
-def test_what_the_steps_of_a_success_pay_sums_to_its_penalty(labels, name):
-    """No step pays less than nothing."""
+several = st.lists(st.sampled_from(ALPHABET), max_size=4).map(tuple)
+"""The skills of a step whose response makes up to four calls."""
+
+
+@given(st.lists(several, min_size=1, max_size=30), st.sampled_from(sorted(SHAPINGS)))
+def test_what_the_steps_of_a_success_pay_sums_to_its_penalty(steps, name):
+    """No step pays less than nothing, wherever the phrases begin and end within steps."""
     shaping = make_shaping(name, 10.0, 30)
-    skills = tuple(label for label in labels if label is not None)
-    charges = shaping.of_steps(labels, DICTIONARY)
-    assert charges.shape == (len(labels),) and (charges >= 0).all()
-    assert charges.sum() == pytest.approx(shaping(played([True], [skills], [len(labels)]), DICTIONARY)[0])
+    sequence = tuple(skill for skills in steps for skill in skills)
+    charges = shaping.of_steps(steps, DICTIONARY)
+    assert charges.shape == (len(steps),) and (charges >= 0).all()
+    assert charges.sum() == pytest.approx(shaping(played([True], [sequence], [len(steps)]), DICTIONARY)[0])
+
+
+@given(st.lists(several, min_size=1, max_size=12))
+def test_segcost_charges_a_step_for_the_phrases_that_begin_in_it(steps):
+    """The same sequence as single steps pays the same, step by step, summed over the calls of each step."""
+    shaping = make_shaping("segcost", 30.0, 30)
+    sequence = [(skill,) for skills in steps for skill in skills]
+    alone = iter(shaping.of_steps(sequence, DICTIONARY).tolist())
+    charges = shaping.of_steps(steps, DICTIONARY).tolist()
+    assert charges == [sum(next(alone) for _ in skills) for skills in steps]
 
 
 def test_segcost_charges_the_first_step_of_each_phrase():
     """A B is a phrase: A _ B | C | A | _ A B; the steps without a skill pay nothing."""
-    labels = ("A", None, "B", "C", "A", None, "A", "B")
-    charges = make_shaping("segcost", 30.0, 30).of_steps(labels, DICTIONARY)
+    steps = (("A",), (), ("B",), ("C",), ("A",), (), ("A",), ("B",))
+    charges = make_shaping("segcost", 30.0, 30).of_steps(steps, DICTIONARY)
     assert charges.tolist() == [1, 0, 0, 1, 1, 0, 1, 0]
     with pytest.raises(ValueError, match="needs the dictionary"):
-        make_shaping("segcost", 30.0, 30).of_steps(labels, None)
+        make_shaping("segcost", 30.0, 30).of_steps(steps, None)
+
+
+def test_a_phrase_may_begin_and_end_within_a_step():
+    """A B | A B | C: the second step holds the end of the first phrase and the beginning of the second."""
+    charges = make_shaping("segcost", 30.0, 30).of_steps((("A",), ("B", "A"), ("B", "C")), DICTIONARY)
+    assert charges.tolist() == [1, 1, 1]
+    assert make_shaping("segcost", 30.0, 30).of_steps((("C", "A", "B"), ()), DICTIONARY).tolist() == [2, 0]
 
 
 def test_no_shaping_charges_nothing():
@@ -114,15 +133,17 @@ def test_a_success_without_skills_pays_nothing(name, dictionary):
     assert make_shaping(name, 10.0, 30)(played([True, False], [(), ("A",)]), dictionary).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("name", ["round_length", "segcost"])
-def test_a_sequence_longer_than_the_episode_is_refused(name):
-    with pytest.raises(ValueError, match="4 skills is longer than the 3 steps"):
-        make_shaping(name, 1.0, 3)(played([True], [("A",) * 4]), DICTIONARY)
-
-
-def test_an_episode_of_too_many_steps_is_refused():
+@pytest.mark.parametrize("name", ["rounds", "round_length", "segcost"])
+def test_an_episode_of_too_many_steps_is_refused(name):
     with pytest.raises(ValueError, match="4 steps is longer than the 3 steps"):
-        make_shaping("rounds", 1.0, 3)(played([True], [("A",)], steps=[4]), None)
+        make_shaping(name, 1.0, 3)(played([True], [("A",)], steps=[4]), DICTIONARY)
+
+
+@pytest.mark.parametrize("name", ["round_length", "segcost"])
+def test_more_skills_than_steps_cost_more_than_lambda(name):
+    """Two calls in each of 3 steps; C is a phrase by itself."""
+    penalty = make_shaping(name, 1.0, 3)(played([True], [("C",) * 6], steps=[3]), DICTIONARY)
+    assert penalty.tolist() == [2.0]
 
 
 def test_flags_sequences_and_steps_must_match():

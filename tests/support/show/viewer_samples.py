@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skillpress.core.rollout_files import write_rollouts
 from skillpress.core.task_files import write_tasks
-from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan
+from skillpress.core.trajectory import RewardPart, Step, Summary, Task, Trajectory, WeightSpan, skill_sequence
 from skillpress.environments import bundle
 from skillpress.models.policy.scratch import word_tokenizer
 from skillpress.skills.dictionary import SkillDictionary, save_dictionary
@@ -87,8 +87,7 @@ def hostile() -> list[Trajectory]:
 def dictionary() -> SkillDictionary:
     """A dictionary fitted to the ordinary episodes."""
     by_id, environment = {task.task_id: task for task in tasks()}, bundle("countdown")
-    labels = (environment.projection(by_id[t.task_id], t) for t in ordinary())
-    corpus = [tuple(label for label in found if label) for found in labels]
+    corpus = [skill_sequence(environment.projection, by_id[t.task_id], t) for t in ordinary()]
     return fit(corpus, environment.projection.alphabet, 4)
 
 

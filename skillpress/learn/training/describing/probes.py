@@ -28,11 +28,11 @@ import polars as pl
 from skillpress.core.resume import ResumeStore
 from skillpress.core.seeds import generator
 from skillpress.core.tables import scan_table, write_table
-from skillpress.core.trajectory import Task
+from skillpress.core.trajectory import Task, skill_sequence
 from skillpress.environments.bundle import Projection
 from skillpress.play.rollout import Collector, requests
 from skillpress.play.workers.distributed import Ranks
-from skillpress.skills.bounds import Bound, certify
+from skillpress.skills.bounds import Bound, certifiable, certify
 from skillpress.skills.dictionary import SkillDictionary
 from skillpress.skills.fit import fit_as
 from skillpress.skills.parameters import SkillParameters
@@ -67,7 +67,7 @@ PROBE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 - The other columns describe the dictionary and are set only in the row of all training tasks: ``corpus``, the
   number of successes with a skill that it was fitted to; ``phrases``, how many of two or more skills it
   learned; ``description_length``; ``certificate``; and ``certificate_singletons``, the bound without phrases.
-  Both certificates are null for fewer than two successes.
+  Both certificates are null for fewer than two successes, and where one has more skills than T.
 """
 
 
@@ -148,7 +148,7 @@ class Probe:
                 stratum=task.stratum,
                 won=episode.won,
                 steps=len(episode.steps),
-                skills=tuple(skill for skill in self.projection(task, episode) if skill is not None),
+                skills=skill_sequence(self.projection, task, episode),
             )
             for (split, number, task), episode in zip(mine, self.collector.collect(asked, step), strict=True)
         ]
@@ -237,7 +237,7 @@ def _of_dictionary(
         "phrases": len(dictionary.learned),
         "description_length": dictionary.description_length,
     }
-    if len(corpus) < 2:
+    if not certifiable(corpus, max_steps):
         return found
     certificate = certify(dictionary, corpus, max_steps)
     return {

@@ -1,12 +1,12 @@
-"""L0's tables of question answering: its printed figures with their errors, and the same figures of answers.
-
-The tables of the report are ReuseRL's, so question answering has no row in them. It has only its own
-behaviour figures.
-"""
+"""L0's tables of question answering: its printed figures, their errors, and the same figures of answers."""
 
 from __future__ import annotations
 
 from skillpress.measure.paper.figures import EnvironmentFigures
+from skillpress.measure.paper.layout import Panel
 from skillpress.measure.paper.notebook_qa.behavior import notebook_behavior
+from skillpress.measure.paper.notebook_qa.scores import printed_row, table_2
 
-FIGURES = EnvironmentFigures(behavior=notebook_behavior)
+FIGURES = EnvironmentFigures(
+    panels=(Panel(12, "Question answering", table_2, printed_row),), behavior=notebook_behavior
+)

@@ -18,8 +18,6 @@ TABLES = (1, 2)
 METRICS = {"em": "EM", "f1": "F1", "judge": "LJ"}
 """Metric to its heading in the paper."""
 AVERAGE = "average"
-FIGURE = ("method", "dataset", "metric")
-"""The columns that identify a figure of one backbone."""
 
 _FILE = files("skillpress.measure.paper.notebook_qa") / "printed_l0.csv"
 
@@ -63,16 +61,3 @@ SLIPS = (
 def printed() -> pl.DataFrame:
     """Every figure: ``table``, ``backbone``, ``method``, ``dataset``, ``metric`` and ``percent``."""
     return pl.read_csv(_FILE.read_bytes(), schema_overrides={"percent": pl.Float64, "table": pl.Int64})
-
-
-def beside(ours: pl.DataFrame, table: int, backbone: str) -> pl.DataFrame:
-    """Every figure that a table prints for a backbone, with ``ours``; null if we have none.
-
-    Args:
-        ours: ``method`` (the paper's name), ``dataset``, ``metric`` and ``percent``, each figure once.
-        backbone: the table's name for it.
-    """
-    rows = printed().filter(pl.col("table") == table, pl.col("backbone") == backbone)
-    return rows.join(
-        ours.select(*FIGURE, ours="percent"), on=FIGURE, how="left", maintain_order="left", validate="1:1"
-    )

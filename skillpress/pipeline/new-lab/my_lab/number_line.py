@@ -94,9 +94,9 @@ class MoveProjection:
 
     alphabet = tuple(MOVES)
 
-    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[str | None, ...]:
-        """The move's own text; None for an action that is not a move."""
-        return tuple(action if action in MOVES else None for action in trajectory.actions)
+    def __call__(self, task: Task, trajectory: Trajectory) -> tuple[tuple[str, ...], ...]:
+        """The skills of each step, here one or none; a step that makes several calls may have several."""
+        return tuple((action,) if action in MOVES else () for action in trajectory.actions)
 
 
 @dataclass(frozen=True)

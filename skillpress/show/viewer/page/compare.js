@@ -6,7 +6,7 @@ import { useKeys } from "./keys.js";
 import { useLoaded, Waiting } from "./loading.js";
 import { link } from "./route.js";
 import { useShared } from "./shared.js";
-import { Skill } from "./skill.js";
+import { Skills } from "./skill.js";
 import { Outcome, rolloutName, stepsAndInvalid } from "./table.js";
 import { Line } from "./text.js";
 
@@ -37,7 +37,7 @@ export function parting(played) {
 function Cell({ episode, step }) {
   if (!step) return html`<td class="over"></td>`;
   return html`<td class=${step.invalid === null ? "" : "invalid"}>
-    ${step.skill !== null && html`<${Skill} skill=${step.skill} />`}
+    ${step.skills.length > 0 && html`<${Skills} skills=${step.skills} />`}
     <a class="did" href=${link.episode(episode.id, step.step)}>
       <${Line} text=${step.action || "(unreadable)"} length=${140} seek=${true} />
     </a>

@@ -57,7 +57,9 @@ function Entry({ decision, name, id, current }) {
   const what = decision.summary ? "summary" : decision.action || "(unreadable)";
   const why = decision.invalid;
   return html`<a href=${link.episode(id, name)} aria-current=${current ? "step" : undefined} class=${kind}>
-    <span class="dot ${decision.skill === null ? "none" : color(decision.skill)}"></span>
+    ${(decision.skills.length ? decision.skills.map(color) : ["none"]).map(
+      (kind) => html`<span class="dot ${kind}"></span>`,
+    )}
     <span class="number">${decision.summary ? "Σ" : decision.step}</span>
     <span class="what"><${Line} text=${what} length=${90} seek=${true} /></span>
     ${why !== null && html`<span class="flag" title=${plain(why, 200)}>invalid</span>`}
@@ -155,7 +157,7 @@ function Opened({ episode, step }) {
     html`<details class="description">
       <summary>The task</summary><${Text} text=${episode.description} total=${episode.description_cut} />
     </details>`}
-    ${episode.decisions.some((one) => one.skill !== null) &&
+    ${episode.decisions.some((one) => one.skills.length) &&
     html`<${Strip} episode=${episode} current=${decision?.summary ? null : decision?.step} />`}
     ${decision === undefined
       ? html`<p class="nothing">No step was played.</p>

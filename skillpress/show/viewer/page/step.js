@@ -3,7 +3,7 @@
 import { html } from "./html.js";
 import { figure, signed, whole } from "./format.js";
 import { Prompt } from "./prompt.js";
-import { Skill } from "./skill.js";
+import { Skills } from "./skill.js";
 import { Line, Text } from "./text.js";
 import { ResponseTokens } from "./tokens.js";
 
@@ -49,11 +49,11 @@ function Facts({ decision, episode }) {
   return html`<dl class="facts">
     ${!decision.summary &&
     html`<div class="fact">
-      <dt>Skill</dt>
+      <dt>${decision.skills.length > 1 ? "Skills" : "Skill"}</dt>
       <dd>
-        ${decision.skill === null
-          ? html`<span class="muted">none</span>`
-          : html`<${Skill} skill=${decision.skill} />`}
+        ${decision.skills.length
+          ? html`<${Skills} skills=${decision.skills} />`
+          : html`<span class="muted">none</span>`}
       </dd>
     </div>`}
     <${Rewards} decision=${decision} />

@@ -1,7 +1,8 @@
-// An episode as a strip: one cell per step in its skill's colour, one box per phrase of the cut.
+// An episode as a strip: one cell per skill in its colour, one box per phrase of the cut.
 //
-// The number of boxes is the cost of the segmentation. A step without a skill is in the box that it
-// interrupts, or alone with a dashed line.
+// The number of boxes is the cost of the segmentation. A step with several skills has a cell for each, and a
+// box may end between two of them. A step without a skill is in the box that it interrupts, or alone with a
+// dashed line.
 
 import { html } from "./html.js";
 import { count, figure } from "./format.js";
@@ -9,31 +10,37 @@ import { link } from "./route.js";
 import { color, family } from "./skill.js";
 import { plain } from "./text.js";
 
-// [{part, steps}] in order; `part` is null for a step outside all phrases.
+// [{part, cells: [{step, skill}]}] in order; `part` is null for a cell outside all phrases, and `skill` for a
+// step without one.
 export function boxes(episode) {
   const cut = episode.cut ?? [];
   const found = [];
   let next = 0;
+  let inside = 0; // skills of cut[next] so far
   for (const step of episode.decisions.filter((decision) => !decision.summary)) {
-    while (cut[next]?.last_step < step.step) next += 1;
-    const part = cut[next]?.first_step <= step.step ? cut[next] : null;
-    const last = found.at(-1);
-    if (part !== null && last?.part === part) last.steps.push(step);
-    else found.push({ part, steps: [step] });
+    for (const skill of step.skills.length ? step.skills : [null]) {
+      const part = skill !== null || inside > 0 ? cut[next] ?? null : null;
+      const last = found.at(-1);
+      if (part !== null && last?.part === part) last.cells.push({ step, skill });
+      else found.push({ part, cells: [{ step, skill }] });
+      if (part === null || skill === null) continue;
+      inside += 1;
+      if (inside === part.skills.length) [next, inside] = [next + 1, 0];
+    }
   }
   return found;
 }
 
-function Cell({ id, step, current }) {
-  const name = step.skill === null ? "no skill" : plain(step.skill, 60);
+function Cell({ id, step, skill, current }) {
+  const name = skill === null ? "no skill" : plain(skill, 60);
   const invalid = step.invalid === null ? "" : ", invalid";
   return html`<a
-    class="cell ${step.skill === null ? "none" : color(step.skill)} ${step.invalid === null ? "" : "invalid"}"
+    class="cell ${skill === null ? "none" : color(skill)} ${step.invalid === null ? "" : "invalid"}"
     href=${link.episode(id, step.step)}
     aria-current=${current ? "step" : undefined}
     title=${`Step ${step.step}: ${name}${invalid}`}
     aria-label=${`Step ${step.step}: ${name}${invalid}`}
-  >${step.skill === null ? "·" : plain(short(family(step.skill)), 8)}</a>`;
+  >${skill === null ? "·" : plain(short(family(skill)), 8)}</a>`;
 }
 
 // "OP_Add" -> "Add": there is little room, and colour and title tell the rest.
@@ -74,8 +81,8 @@ export function Strip({ episode, current }) {
       ${boxes(episode).map(
         (box) => html`<li class=${box.part === null ? "alone" : "box"}>
           <span class="cells">
-            ${box.steps.map(
-              (step) => html`<${Cell} key=${step.step} id=${episode.id} step=${step}
+            ${box.cells.map(
+              ({ step, skill }) => html`<${Cell} id=${episode.id} step=${step} skill=${skill}
                 current=${step.step === current} />`,
             )}
           </span>

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from skillpress.console.command import main
-from skillpress.console.evaluations import judge_questions
+from skillpress.console.evaluations import judging
 from tests.support.play.chat_server import chat_server
 from tests.support.play.manners import message
 
@@ -70,7 +70,7 @@ def test_a_server_is_asked_about_what_the_rules_keep_and_its_verdicts_are_writte
 def test_what_was_judged_before_an_interruption_is_not_asked_again(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge_questions, "QUESTIONS_AT_ONCE", 1)
+    monkeypatch.setattr(judging, "AT_A_TIME", 1)
     output = tmp_path / "verdicts.parquet"
     broken = (400, {}, {"error": {"message": "out of order"}})
     with chat_server(lambda number: broken if number > 2 else None, answer=verdict) as (url, _):

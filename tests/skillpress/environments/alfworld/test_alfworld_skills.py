@@ -12,10 +12,11 @@ NOTHING = "Nothing happens."
 
 
 def labels(*steps: str | tuple[str, str]) -> tuple[str | None, ...]:
-    """The labels of actions; a pair is (action, answer), an action without an answer was carried out."""
+    """The skill of each action; a pair is (action, answer), an action without an answer was carried out."""
     pairs = [(step, "Something happens.") if isinstance(step, str) else step for step in steps]
     played = tuple(Step((), (), (), "", action, answer, None, ()) for action, answer in pairs)
-    return AlfworldProjection()(TASK, Trajectory("t", "g", 0, played, True, True, False, "won", 0, 0))
+    episode = Trajectory("t", "g", 0, played, True, True, False, "won", 0, 0)
+    return tuple(skill for skill, *_ in ((*skills, None) for skills in AlfworldProjection()(TASK, episode)))
 
 
 def test_the_worked_example_of_appendix_e1() -> None:

@@ -11,7 +11,7 @@ import pytest
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.errors import TaskError
 from skillpress.core.interface import Agent, AgentState
-from skillpress.core.trajectory import Task, TokenIds, Trajectory
+from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.code_repair import BUNDLE
 from skillpress.environments.code_repair.compact import longest
@@ -96,8 +96,8 @@ def test_the_gold_patcher_with_tokens_wins_every_episode(
     found = played(agent, tasks[:1], section, 6)
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     assert [trajectory.total_reward for trajectory in found] == [1.0] * 6
-    labels = [label for label in BUNDLE.projection(tasks[0], found[0]) if label != "Inspect"]
-    assert labels == ["Reproduce", "Edit", "Test", "Submit"]
+    skills = [skill for skill in skill_sequence(BUNDLE.projection, tasks[0], found[0]) if skill != "Inspect"]
+    assert skills == ["Reproduce", "Edit", "Test", "Submit"]
 
 
 def test_a_random_explorer_hardly_ever_wins(section: CodeRepairParameters, tasks: Sequence[Task]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from skillpress.core.trajectory import Task, Trajectory
 from skillpress.environments.code_repair.skills import CodeRepairProjection
+from skillpress.environments.text.rules import one_each
 
 TASK = Task("t", "code_repair", 0, {})
 CHANGE = '{"tool": "edit", "command": "change", "number": 3}'
@@ -20,7 +21,7 @@ def bash(command: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("actions", "labels"),
+    ("actions", "skills"),
     [
         ([TEST, CHANGE, TEST, '{"tool": "submit"}'], ["Reproduce", "Edit", "Test", "Submit"]),
         ([bash("ls -l"), bash("python3 test_a.py"), bash("sed -i s/a/b/ a.py"), bash("python3 test_a.py")],
@@ -32,6 +33,6 @@ def bash(command: str) -> str:
     ],
 )  # fmt: skip
 def test_each_step_has_its_skill(
-    actions: list[str], labels: list[str | None], episode: Callable[..., Trajectory]
+    actions: list[str], skills: list[str | None], episode: Callable[..., Trajectory]
 ) -> None:
-    assert list(CodeRepairProjection()(TASK, episode("t", 0, actions, won=True))) == labels
+    assert CodeRepairProjection()(TASK, episode("t", 0, actions, won=True)) == one_each(skills)

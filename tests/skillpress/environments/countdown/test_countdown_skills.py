@@ -14,18 +14,18 @@ def trajectory(*actions: str) -> Trajectory:
 
 
 def test_the_papers_worked_example(worked_example: Task) -> None:
-    labels = CountdownProjection()(
+    skills = CountdownProjection()(
         worked_example, trajectory("op(-, 80, 28)", "op(+, 52, 2)", "op(*, 54, 1)")
     )
-    assert labels == ("OP_Sub-large-small", "OP_Add-near_target-small", "OP_Mul-near_target-small")
+    assert skills == (("OP_Sub-large-small",), ("OP_Add-near_target-small",), ("OP_Mul-near_target-small",))
 
 
 def test_there_are_26_skills_and_every_label_is_one_of_them(make_task) -> None:
     projection = CountdownProjection()
     assert len(set(projection.alphabet)) == len(projection.alphabet) == 26
     actions = [f"op({o}, {a}, {b})" for o in "+-*/" for a in (1, 100, 500) for b in (1, 100, 500)]
-    labels = projection(make_task(100, 1, 2, 3), trajectory(*actions, "rollback", "reset"))
-    assert set(labels) == set(projection.alphabet)
+    found = projection(make_task(100, 1, 2, 3), trajectory(*actions, "rollback", "reset"))
+    assert set(found) == {(skill,) for skill in projection.alphabet}
 
 
 def test_the_order_of_the_operands_does_not_matter() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from skillpress.core.engine import Completion, Promises, Sampling, StateDict
 from skillpress.core.interface import Agent
-from skillpress.core.trajectory import Task, TokenIds, Trajectory
+from skillpress.core.trajectory import Task, TokenIds, Trajectory, skill_sequence
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
@@ -86,8 +86,8 @@ def test_an_oracle_with_tokens_wins_every_episode(
     assert [trajectory.outcome for trajectory in found] == ["won"] * 6
     for trajectory in found:
         assert trajectory.total_reward == pytest.approx(1.0 + 0.05 * len(trajectory.steps))
-    labels = BUNDLE.projection(tasks[0], found[0])
-    assert labels[-1] == "Answer" and {"Search", "Read", "Note"} <= set(labels)
+    skills = skill_sequence(BUNDLE.projection, tasks[0], found[0])
+    assert skills[-1] == "Answer" and {"Search", "Read", "Note"} <= set(skills)
     assert all(step.prompt_ids and step.response_ids for step in found[0].steps)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillpress.console.command import main
 from skillpress.core.rollout_files import write_rollouts
-from skillpress.core.trajectory import Trajectory
+from skillpress.core.trajectory import Trajectory, skill_sequence
 from skillpress.environments.bundle import SplitSizes
 from skillpress.environments.notebook_qa import BUNDLE
 from skillpress.environments.notebook_qa.parameters import NotebookQaParameters
@@ -34,7 +34,7 @@ def test_the_gold_searchers_routine_is_found(
     found = load_dictionary(tmp_path / "out" / "dictionary.json")
     assert found.alphabet == ("Answer", "Compute", "Read", "Search", "Plan", "Note")
     assert any(phrase[-2:] == ("Note", "Answer") for phrase in found.learned), json.dumps(found.learned)
-    won = [BUNDLE.projection(None, each) for each in played if each.won]
+    won = [skill_sequence(BUNDLE.projection, None, each) for each in played if each.won]
     assert found.sequences == len(won) and sum(map(len, won)) == sum(
         len(phrase) * count for phrase, count in zip(found.phrases, found.counts, strict=True)
     )

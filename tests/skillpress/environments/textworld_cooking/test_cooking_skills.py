@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.core.trajectory import Step, Task, Trajectory, skill_sequence
 from skillpress.environments.textworld_cooking.environment import TextWorldCooking
 from skillpress.environments.textworld_cooking.skills import PROJECTION
 
@@ -18,7 +18,7 @@ def test_the_papers_worked_example() -> None:
     )  # fmt: skip
     steps = tuple(Step((), (), (), "", action, "", None, ()) for action in actions)
     trajectory = Trajectory("t", "g", 0, steps, True, True, False, "won", 0, 0)
-    assert PROJECTION(Task("t", "textworld_cooking", 0, {}), trajectory) == (
+    assert skill_sequence(PROJECTION, Task("t", "textworld_cooking", 0, {}), trajectory) == (
         "Read_Recipe", "Open", "Take", "Cut", "Cook", "Prepare_Meal", "Eat_Meal",
     )  # fmt: skip
 

@@ -109,20 +109,20 @@ SCALING = Scaling(
 
 def examples() -> list[Example]:
     before = [
-        ExampleStep("op(+, 17, 8)", "OP_Add-small-small"),
-        ExampleStep("op(/, 80, 25)", "OP_Div-small-small", invalid=True),
-        ExampleStep("hmm", None, invalid=True),
-        ExampleStep("rollback", "Rollback"),
-        ExampleStep("op(*, 17, 8)", "OP_Mul-small-small"),
-        ExampleStep("reset", "Reset"),
-        ExampleStep("op(+, 28, 80)", "OP_Add-small-small"),
-        ExampleStep("op(-, 270, 8)", "OP_Sub-large-near_target"),
-        ExampleStep("op(-, 130, 17)", "OP_Sub-near_target-small"),
+        ExampleStep("op(+, 17, 8)", ("OP_Add-small-small",)),
+        ExampleStep("op(/, 80, 25)", ("OP_Div-small-small",), invalid=True),
+        ExampleStep("hmm", (), invalid=True),
+        ExampleStep("rollback", ("Rollback",)),
+        ExampleStep("op(*, 17, 8)", ("OP_Mul-small-small",)),
+        ExampleStep("reset", ("Reset",)),
+        ExampleStep("op(+, 28, 80)", ("OP_Add-small-small",)),
+        ExampleStep("op(-, 270, 8)", ("OP_Sub-large-near_target",)),
+        ExampleStep("op(-, 130, 17)", ("OP_Sub-near_target-small",)),
     ]
     after = [
-        ExampleStep("op(+, 80, 28)", "OP_Add-small-small"),
-        ExampleStep("op(-, 270, 8)", "OP_Sub-large-near_target"),
-        ExampleStep("op(/, 262, 2)", "OP_Div-near_target-small"),
+        ExampleStep("op(+, 80, 28)", ("OP_Add-small-small",)),
+        ExampleStep("op(-, 270, 8)", ("OP_Sub-large-near_target",)),
+        ExampleStep("op(/, 262, 2)", ("OP_Div-near_target-small",)),
     ]
     return [
         Example.of("Before training", "Reach 131 from 2, 8, 17, 28, 80", before, DICTIONARY),

@@ -1,4 +1,4 @@
-"""Boxes are the segmentation: every step in exactly one box, one box per phrase."""
+"""Boxes are the segmentation: every skill in exactly one box, one box per phrase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLORS = family_colors(["A-x", "A-y", "B"])
 
 
 def boxes(skills, phrases):
-    steps = tuple(ExampleStep(f"act {index}", skill) for index, skill in enumerate(skills))
+    steps = tuple(ExampleStep(f"act {index}", tuple(each.split())) for index, each in enumerate(skills))
     found = example_boxes(Example("an episode", "", steps, phrases), COLORS)
     return [(box.is_phrase, [cell.action for cell in box.cells]) for box in found]
 
@@ -25,10 +25,18 @@ def test_one_box_per_phrase():
 
 
 def test_a_step_without_a_skill_stands_in_the_phrase_it_interrupts_or_alone():
-    assert boxes([None, "A-x", None, "B", None], (("A-x", "B"),)) == [
+    assert boxes(["", "A-x", "", "B", ""], (("A-x", "B"),)) == [
         (False, ["act 0"]),
         (True, ["act 1", "act 2", "act 3"]),
         (False, ["act 4"]),
+    ]
+
+
+def test_a_box_may_end_between_two_skills_of_one_step():
+    """act 1 makes two calls; its second cell has no action of its own."""
+    assert boxes(["A-x", "B A-x", "", "B"], (("A-x", "B"), ("A-x", "B"))) == [
+        (True, ["act 0", "act 1"]),
+        (True, ["", "act 2", "act 3"]),
     ]
 
 

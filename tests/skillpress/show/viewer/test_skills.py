@@ -26,25 +26,25 @@ def episodes(catalogue: Catalogue) -> list[Episode]:
     return [catalogue.episode(catalogue.name(place)) for place in range(len(ordinary()))]
 
 
-def test_labels_are_those_of_the_environments_projection(episodes: list[Episode]) -> None:
+def test_skills_are_those_of_the_environments_projection(episodes: list[Episode]) -> None:
     projection = bundle("countdown").projection
     for told, played in zip(episodes, ordinary(), strict=True):
-        taken = [decision.skill for decision in told.decisions if not decision.summary]
+        taken = [decision.skills for decision in told.decisions if not decision.summary]
         assert tuple(taken) == projection(TASKS[played.task_id], played)
-        assert all(decision.skill is None for decision in told.decisions if decision.summary)
+        assert all(decision.skills == () for decision in told.decisions if decision.summary)
 
 
 def test_a_cut_covers_the_skills_with_as_few_phrases_as_the_dictionary_needs(episodes: list[Episode]) -> None:
     for told in episodes:
         steps = [decision for decision in told.decisions if not decision.summary]
-        skills = [decision.skill for decision in steps if decision.skill is not None]
+        skills = [skill for decision in steps for skill in decision.skills]
         assert told.cut is not None
         assert [skill for phrase in told.cut for skill in phrase.skills] == skills
         assert sum(phrase.cost for phrase in told.cut) == told.cost == FITTED.cost(skills)
         for phrase in told.cut:
             assert FITTED.phrases[phrase.phrase] == phrase.skills
             inside = steps[phrase.first_step : phrase.last_step + 1]
-            assert tuple(decision.skill for decision in inside if decision.skill) == phrase.skills
+            assert tuple(skill for decision in inside for skill in decision.skills) == phrase.skills
 
 
 def test_a_phrase_finds_the_episodes_whose_cut_has_it(catalogue: Catalogue, episodes: list[Episode]) -> None:
@@ -65,7 +65,7 @@ def test_a_dictionary_of_other_skills_is_laid_aside(tmp_path: Path) -> None:
     opened.wait()
     told = opened.episode("0-0")
     assert (told.cost, told.cut, opened.about().skills_progress) == (None, None, None)
-    assert any(decision.skill for decision in told.decisions)
+    assert any(decision.skills for decision in told.decisions)
 
 
 def test_without_tasks_there_are_no_skills(tmp_path: Path) -> None:

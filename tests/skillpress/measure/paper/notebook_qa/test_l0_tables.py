@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
-from skillpress.measure.paper.notebook_qa.printed import AVERAGE, METRICS, SLIPS, TABLES, beside, printed
-from skillpress.measure.paper.notebook_qa.scores import answer_figures, with_averages
+from skillpress.core.rollout_files import rollout_frame
+from skillpress.core.trajectory import Step, Task, Trajectory
+from skillpress.measure.evaluation.episodes import evaluation_steps
+from skillpress.measure.paper.method_episodes import GRADES, MethodEpisodes
+from skillpress.measure.paper.notebook_qa.printed import AVERAGE, METRICS, SLIPS, TABLES, printed
+from skillpress.measure.paper.notebook_qa.scores import printed_row, table_2
 
 MULTI_HOP = ("hotpotqa", "musique", "bamboogle")
 OF_TABLE = {1: MULTI_HOP, 2: (*MULTI_HOP, "simpleqa")}
@@ -51,43 +58,63 @@ def test_f1_is_never_below_exact_match_nor_the_judge_below_f1() -> None:
     assert (wide["judge"] >= wide["f1"]).drop_nulls().all()
 
 
-ANSWERED = pl.DataFrame(
-    [
-        ("L0-RL", "hotpotqa", "The Iliad", ["Iliad"]),
-        ("L0-RL", "hotpotqa", "no man", ["no"]),
-        ("L0-RL", "musique", "no man", ["no", "nobody"]),
-        ("L0-RL", "musique", None, ["no"]),
-        ("L0-Scaffold", "hotpotqa", "Homer or Ovid", ["Homer"]),
-    ],
-    schema=["method", "dataset", "predicted", "answers"],
-    orient="row",
-)
+def episodes(said: Sequence[tuple[str, str | None]], recorded: bool = True) -> MethodEpisodes:
+    """One episode for each (task, answer); a question of MuSiQue and one of HotpotQA."""
+    played = [
+        Trajectory(
+            task_id=task, group_id="g", rollout_index=index, won=False, terminated=answer is not None,
+            truncated=answer is None, outcome="timeout" if answer is None else "wrong_answer",
+            policy_version=0, seed=0,
+            steps=(Step((), (), (), "", "x", "", None, (), answer=answer if recorded else None),),
+        )
+        for index, (task, answer) in enumerate(said)
+    ]  # fmt: skip
+    of_hotpotqa = {"question": "?", "answers": ["Iliad", "no"], "dataset": "hotpotqa"}
+    of_musique = {"question": "?", "answers": ["no", "nobody"], "dataset": "musique"}
+    tasks = {"h": Task("h", "notebook_qa", 0, of_hotpotqa), "m": Task("m", "notebook_qa", 0, of_musique)}
+    return MethodEpisodes(evaluation_steps(rollout_frame(played)), tasks)
 
 
-def test_figures_of_answers_by_each_data_sets_rule() -> None:
-    assert answer_figures(ANSWERED).rows() == [
-        ("L0-RL", "hotpotqa", "em", 50.0, 2),
-        ("L0-RL", "hotpotqa", "f1", 50.0, 2),
-        ("L0-RL", "musique", "em", 0.0, 2),
-        ("L0-RL", "musique", "f1", pytest.approx(100 / 3), 2),
-        ("L0-Scaffold", "hotpotqa", "em", 0.0, 1),
-        ("L0-Scaffold", "hotpotqa", "f1", pytest.approx(50.0), 1),
-    ]
+SAID = (("h", "The Iliad"), ("h", "no man"), ("m", "no man"), ("m", None))
 
 
-def test_an_average_needs_every_data_set() -> None:
-    found = with_averages(answer_figures(ANSWERED), ("hotpotqa", "musique"))
-    averages = found.filter(pl.col("dataset") == AVERAGE).rows()
-    assert averages == [
-        ("L0-RL", AVERAGE, "em", 25.0, 4),
-        ("L0-RL", AVERAGE, "f1", pytest.approx((50 + 100 / 3) / 2), 4),
-    ]
+def grades(*said: tuple[str, str | None, str | None]) -> pl.DataFrame:
+    """(task, answer, grade) of the episodes in order."""
+    rows = [(0, 0, task, index, answer, grade) for index, (task, answer, grade) in enumerate(said)]
+    return pl.DataFrame(rows, schema=GRADES, orient="row")
 
 
-def test_our_figures_stand_beside_the_printed_ones() -> None:
-    shown = beside(answer_figures(ANSWERED), 2, "Qwen2.5-7B-Instruct")
-    assert shown.height == 22
-    of = {row[2:5]: row[5:] for row in shown.iter_rows()}
-    assert of["L0-RL", "hotpotqa", "em"] == (40.63, 50.0)
-    assert of["L0-RL", "simpleqa", "judge"] == (80.40, None)
-    assert of["L0-Scaffold", "musique", "f1"] == (14.65, None)
+def values(played: MethodEpisodes) -> dict[str, float | None]:
+    return {figure.key: figure.value for figure in table_2(played)}
+
+
+def test_each_data_set_is_scored_by_its_own_rule_and_no_answer_is_a_blank_one() -> None:
+    """HotpotQA's F1 gives nothing for a part of ``no``; MuSiQue's gives 2/3. Nothing is graded here."""
+    assert values(episodes(SAID)) == {
+        "em_hotpotqa": 0.5, "f1_hotpotqa": 0.5, "judge_hotpotqa": None,
+        "em_musique": 0.0, "f1_musique": pytest.approx(1 / 3), "judge_musique": None,
+        "em_average": 0.25, "f1_average": pytest.approx((1 / 2 + 1 / 3) / 2), "judge_average": None,
+    }  # fmt: skip
+
+
+def test_the_judges_score_is_the_share_of_correct_answers_where_all_are_graded() -> None:
+    marks = ("correct", "incorrect", None, "not_attempted")
+    graded = grades(*((*said, mark) for said, mark in zip(SAID, marks, strict=True)))
+    found = values(replace(episodes(SAID), grades=graded))
+    assert (found["judge_hotpotqa"], found["judge_musique"], found["judge_average"]) == (0.5, 0.0, 0.25)
+    assert values(replace(episodes(SAID), grades=graded.head(3)))["judge_musique"] is None
+
+
+def test_grades_of_other_answers_do_not_count() -> None:
+    """The evaluation was made again after the judge had graded it."""
+    old = grades(("h", "Odyssey", "correct"), ("h", "no man", "incorrect"))
+    assert values(replace(episodes(SAID[:2]), grades=old))["judge_hotpotqa"] is None
+
+
+def test_a_file_that_does_not_record_answers_gives_no_figure() -> None:
+    assert set(values(episodes(SAID[:3], recorded=False)).values()) == {None}
+
+
+def test_ours_stand_beside_the_printed_figures_of_an_untrained_policy() -> None:
+    assert printed_row("judge_simpleqa")["vanilla"] == "30.45"
+    assert set(printed_row("judge_hotpotqa").values()) == {""}
