@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillpress.core.storage import write_json, write_text
-from skillpress.pipeline.files import RESULTS
+from skillpress.pipeline.files import POLICIES, RESULTS
 from skillpress.pipeline.finished.episodes import some_episodes
 from skillpress.pipeline.finished.report import report_data
 from skillpress.pipeline.finished.run import read_run
@@ -25,7 +25,7 @@ def main(stage: Stage) -> None:
     data = report_data(run, EPISODES.name)
     behavior = {
         policy: {f.key: f.value for f in result.environment_behavior.figures if f.value is not None}
-        for policy, result in zip(run.policies, data.policies, strict=True)
+        for policy, result in zip(POLICIES, data.policies, strict=True)
     }
     write_json(RESULTS / "behavior.json", behavior)
     page = RESULTS / "report.html"

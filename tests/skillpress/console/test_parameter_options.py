@@ -64,7 +64,7 @@ def test_an_installed_packages_environment_has_its_name(
 ) -> None:
     point = EntryPoint("theirs", "my_lab.number_line:BUNDLE", "skillpress.environments")
     monkeypatch.setattr(names, "_entry_points", lambda: EntryPoints([point]))
-    bundle(LINE)  # the lab stands for an installed package, which could be imported from everywhere
+    bundle(LINE)  # the lab plays an installed package, which any folder can import
     (new_lab / "params" / "theirs.yaml").write_text(
         (new_lab / "params" / "my_lab.yaml").read_text().replace(LINE, "theirs")
     )
