@@ -17,9 +17,9 @@ from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.formats import Format, format_of, read_record, unrecognised
 from skillpress.doors.traces.json_files import Value, value_at, values
 from skillpress.doors.traces.missing_fields import NamedFields
-from skillpress.doors.traces.projection import WORDS, TraceProjection
+from skillpress.doors.traces.projection import NAMES_HELD, WORDS, TraceProjection
 from skillpress.doors.traces.rollouts import is_parquet, read_rollouts
-from skillpress.doors.traces.trace import Bad, Place, Trace, TracesError, UnreadableTraceError
+from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 """The endings of files that are read in a folder. A file named by the user is read whatever its name."""
@@ -57,10 +57,21 @@ class Log:
     """Labels without a skill to their number of steps; the empty label counts steps without any."""
     bad: list[Bad] = field(default_factory=list)
     bad_lines: int = 0
-    passed_over: list[Path] = field(default_factory=list)
-    """Files in a folder that hold no trace."""
+    passed_over: list[PassedOver] = field(default_factory=list)
+    """Files in folders, and members of archives, that hold no trace."""
     left_out: Counter[str] = field(default_factory=Counter)
     """What the traces hold beside their steps, by reason; see ``Trace.left_out``."""
+    called: int = 0
+    """Steps that call a tool."""
+    in_words: int = 0
+    """Steps in words. Together with ``called`` these are all steps."""
+    tools: Counter[str] = field(default_factory=Counter)
+    """Tools to the number of their calls; empty for a call that names none. Only the first ``NAMES_HELD``."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """The field that decided the outcome to the number of traces: the one that the user named, or else
+    ``Trace.outcome``. Traces without an outcome are not counted."""
+    first: Trace | None = None
+    """The first trace, whole."""
     doubt: str | None = None
     """A warning for the user about the named success field; None if there is nothing odd."""
 
@@ -140,9 +151,10 @@ class _Reader:
             return
         if not in_folder:
             raise TracesError(f"no trace in {path}: {_first_reason(self._log, bad)}")
+        why = _first_reason(self._log, bad)
         del self._log.bad[bad:]
         self._log.bad_lines = counted
-        self._log.passed_over.append(path)
+        self._log.passed_over.append(PassedOver(str(path), why))
 
     def _read_json(self, number: int, path: Path) -> None:
         known: Format | None = None
@@ -177,6 +189,18 @@ class _Reader:
         log.place.append(place)
         log.formats[known] += 1
         log.left_out.update(trace.left_out)
+        if log.first is None:
+            log.first = trace
+        for step in trace.steps:
+            if step.tool is None:
+                log.in_words += 1
+                continue
+            log.called += 1
+            if step.tool in log.tools or len(log.tools) < NAMES_HELD:
+                log.tools[step.tool] += 1
+        success = self._wanted.success
+        if trace.success is not None and (decided := success.path if success else trace.outcome):
+            log.outcomes[decided] += 1
         if len(log) % 2000 == 0:
             self._progress(len(log))
 

@@ -97,6 +97,13 @@ class Place(NamedTuple):
     """The byte at which its line begins; -1 if the file cannot seek there."""
 
 
+class PassedOver(NamedTuple):
+    """A file in a folder, or a member of an archive, that holds no trace."""
+
+    file: str
+    why: str
+
+
 class Bad(NamedTuple):
     """A line that is not a trace."""
 

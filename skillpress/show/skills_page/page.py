@@ -100,7 +100,7 @@ def render(
         bad_shown=log.bad[:BAD_SHOWN],
         unlabelled=[(name, count) for name, count in log.unlabelled.most_common(UNLABELLED_SHOWN)],
         files=[line(str(path), 160) for path in log.files[:FILES_SHOWN]],
-        passed_over=[line(str(path), 160) for path in log.passed_over[:FILES_SHOWN]],
+        passed_over=[line(passed.file, 160) for passed in log.passed_over[:FILES_SHOWN]],
     )
 
 

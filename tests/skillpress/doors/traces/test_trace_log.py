@@ -132,7 +132,7 @@ def test_a_folder_is_searched_and_what_lies_beside_traces_is_no_bad_line(tmp_pat
         (tmp_path / trial / "notes.txt").write_text("no JSON")
     found = read(tmp_path)
     assert found.skills == [RUN] * 2 and found.bad_lines == 0
-    assert [path.name for path in found.passed_over] == ["result.json"] * 2
+    assert [Path(passed.file).name for passed in found.passed_over] == ["result.json"] * 2
 
 
 @pytest.mark.parametrize("make", [lambda folder: folder / "nothing", lambda folder: folder])
