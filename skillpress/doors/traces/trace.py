@@ -95,6 +95,8 @@ class Place(NamedTuple):
     """Its number among the file's values, from 0 on."""
     offset: int = -1
     """The byte at which its line begins; -1 if the file cannot seek there."""
+    member: str = ""
+    """The member of an archive that holds it; ``position`` counts the member's values."""
 
 
 class PassedOver(NamedTuple):
@@ -112,17 +114,51 @@ class Bad(NamedTuple):
     why: str
 
 
+def whole_text(content: bytes) -> str:
+    """Bytes as text. Halves of surrogate pairs, which some writers encode like other characters, become
+    question marks.
+
+    Raises:
+        UnicodeDecodeError: the bytes are not UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        found = content.decode("utf-8", "surrogatepass")
+        return found.removeprefix("\ufeff").encode(errors="replace").decode()
+
+
 def json_value(text: str) -> Any:
     """The value of a JSON text. JSON can contain half a surrogate pair, which files cannot; it becomes a
-    question mark.
+    question mark. An integer of more digits than Python reads becomes an infinite number.
 
     Raises:
         ValueError: the text is not JSON.
         RecursionError: the value is nested too deeply.
     """
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        value = json.loads(text, parse_int=_number)
     if "\\ud" in text or "\\uD" in text:
-        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+        value = _clean(value)
+    return value
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 1000 else float(digits)
+
+
+def _clean(value: Any) -> Any:
+    """The value without halves of surrogate pairs, in keys too."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
     return value
 
 

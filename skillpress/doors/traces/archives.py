@@ -1,0 +1,70 @@
+"""The members of a zip, read one after another and never unpacked to disk.
+
+A log of Inspect (``.eval``) is a zip with a header and a member for each sample. Each sample is given out as
+the log would hold it if it were one JSON document, with the header's account of the evaluation.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from skillpress.doors.traces.json_files import Value, parsed
+from skillpress.doors.traces.trace import UnreadableTraceError
+
+ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+"""How the files begin; the second is an empty one."""
+HEADER, SAMPLES = "header.json", "samples/"
+LARGEST_HEADER = 64 << 20
+
+
+def member_values(
+    path: Path, read: Callable[[IO[bytes]], Iterator[Value]], only: frozenset[str] | None = None
+) -> Iterator[Value]:
+    """The values of all members, in the archive's order.
+
+    Args:
+        read: gives the values of one opened member.
+        only: the wanted members; None reads all of them.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _header(archive)
+            for info in archive.infolist():
+                if not info.is_dir() and (only is None or info.filename in only):
+                    for value in _member(archive, info, read):
+                        yield _sample(value, header) if info.filename.startswith(SAMPLES) else value
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        yield Value(0, -1, UnreadableTraceError(f"a zip that cannot be read ({error})"))
+
+
+def _member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, read: Callable[[IO[bytes]], Iterator[Value]]
+) -> Iterator[Value]:
+    name = info.filename
+    try:
+        with archive.open(info) as file:
+            for value in read(file):
+                yield value._replace(member=name, offset=-1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        # RuntimeError: it is encrypted; NotImplementedError: a way of compressing that Python cannot read.
+        yield Value(0, -1, UnreadableTraceError(f"cannot be read ({error})"), name)
+
+
+def _header(archive: zipfile.ZipFile) -> Any:
+    """What an Inspect log says about its evaluation; None if this is not such a log."""
+    try:
+        info = archive.getinfo(HEADER)
+        with archive.open(info) as file:
+            value = parsed(file.read(LARGEST_HEADER))
+    except (KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("eval"), dict) else None
+
+
+def _sample(value: Value, header: Any) -> Value:
+    if header is None or not isinstance(value.value, dict):
+        return value
+    return value._replace(value={**header, "samples": [value.value]})
