@@ -6,7 +6,9 @@ the log would hold it if it were one JSON document, with the header's account of
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +20,9 @@ ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 """How the files begin; the second is an empty one."""
 HEADER, SAMPLES = "header.json", "samples/"
 LARGEST_HEADER = 64 << 20
+BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
+"""What reading a damaged zip raises; RuntimeError for one with a password, or compressed in a way that Python
+cannot read."""
 
 
 def member_values(
@@ -36,7 +41,7 @@ def member_values(
                 if not info.is_dir() and (only is None or info.filename in only):
                     for value in _member(archive, info, read):
                         yield _sample(value, header) if info.filename.startswith(SAMPLES) else value
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except BROKEN as error:
         yield Value(0, -1, UnreadableTraceError(f"a zip that cannot be read ({error})"))
 
 
@@ -48,8 +53,7 @@ def _member(
         with archive.open(info) as file:
             for value in read(file):
                 yield value._replace(member=name, offset=-1)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        # RuntimeError: it is encrypted; NotImplementedError: a way of compressing that Python cannot read.
+    except BROKEN as error:
         yield Value(0, -1, UnreadableTraceError(f"cannot be read ({error})"), name)
 
 
@@ -59,7 +63,7 @@ def _header(archive: zipfile.ZipFile) -> Any:
         info = archive.getinfo(HEADER)
         with archive.open(info) as file:
             value = parsed(file.read(LARGEST_HEADER))
-    except (KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError):
+    except (KeyError, *BROKEN):
         return None
     return value if isinstance(value, dict) and isinstance(value.get("eval"), dict) else None
 

@@ -37,6 +37,8 @@ class Value(NamedTuple):
     """A JSON value, or an ``UnreadableTraceError``."""
     member: str = ""
     """The member of an archive that holds it."""
+    row: int = -1
+    """Its row in a table, from 0 on; -1 outside of tables."""
 
 
 def text_values(file: IO[bytes], sought: bool) -> Iterator[Value]:

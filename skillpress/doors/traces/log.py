@@ -156,8 +156,12 @@ class _Reader:
             if not in_folder:
                 raise
             log.passed_over.append(PassedOver(str(path), str(error)))
-        if log.good_lines == before and not in_folder:
-            inside = log.passed_over[passed:]
+        if log.good_lines > before:
+            return
+        inside = log.passed_over[passed:]
+        if in_folder and not inside:
+            log.passed_over.append(PassedOver(str(path), "it is empty"))
+        if not in_folder:
             why = f"{inside[0].file}: {inside[0].why}" if inside else _first_reason(log, bad)
             raise TracesError(f"no trace in {path}: {why}")
 

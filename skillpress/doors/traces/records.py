@@ -40,6 +40,9 @@ def records(file: int, path: Path, only: Sequence[Place] | None = None) -> Itera
     for value in values(path, only):
         if value.member != member:
             member, position = value.member, 0
+        if value.row >= 0:
+            yield Record(Place(file, value.number, value.row), value.value)
+            continue
         held = list(records_in(value.value))
         for item, record in enumerate(held, 1):
             whole = len(held) == 1 and record is value.value
