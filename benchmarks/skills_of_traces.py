@@ -7,10 +7,10 @@ and a bad line in every thousand (Parquet can hold no bad lines). They are store
 member for every thousand lines, and as Parquet with nested columns.
 
 The peer reads the same file and keeps nothing: ``json.loads`` for lines and the zip, a scan by Polars in
-batches for Parquet, each of which every reader must do. Ours runs like a user's command, with a success field,
-all sections of the page, and loops that are compiled already. The result has wall-clock and CPU seconds of the
-whole process, and its peak memory, also for a tenth of the traces. The peer runs before and after; ours runs
-on lines with each search.
+batches for Parquet, each of which every reader must do. Ours runs like a user's command, with a success
+field, all sections of the page, and loops that are compiled already. The result has wall-clock and CPU
+seconds of the whole process, and its peak memory, also for a tenth of the traces. The peer runs before and
+after; ours runs on lines with each search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import json
 import os
 import platform
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +89,10 @@ def write_zip(lines: Path, path: Path) -> None:
 
 def write_parquet(lines: Path, path: Path) -> None:
     """The same traces as rows, their messages as lists of structs."""
-    values = parsed(lines.open("rb"))
-    frames = iter(lambda: pl.DataFrame(list(islice(values, GROUP)), infer_schema_length=None), None)
-    pl.concat(takewhile(len, frames)).write_parquet(path, row_group_size=GROUP)
+    values, frames = parsed(lines.open("rb")), []
+    while part := list(islice(values, GROUP)):
+        frames.append(pl.DataFrame(part, infer_schema_length=None))
+    pl.concat(frames).write_parquet(path, row_group_size=GROUP)
 
 
 def read_alone(path: Path) -> dict[str, float]:
@@ -127,22 +127,34 @@ PEERS: dict[str, Callable[[Path], Iterable[Any]]] = {
 }
 
 
+COMMAND = """
+import resource, sys
+from pathlib import Path
+from skillpress.console.skills import main
+code = main(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
+print(used.ru_utime + used.ru_stime, int(peak) / 1024)
+sys.exit(code)
+"""
+"""The command, and then its CPU seconds and its peak memory in MiB. ``ru_maxrss`` would begin with the memory
+of the process that started it."""
+
+
 def run_ours(path: Path, folder: Path, search: str) -> dict[str, Any]:
     """Run the command in a separate process."""
-    command = [
-        sys.executable, "-m", "skillpress.console.command", "skills", str(path),
-        "--success", "solved", "--search", search, "--output", str(folder),
-    ]  # fmt: skip
-    before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    words = [str(path), "--success", "solved", "--search", search, "--output", str(folder)]
+    wall = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, check=True)
     wall = time.perf_counter() - wall
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    *said, last = done.stdout.splitlines()
+    cpu, peak = map(float, last.split())
     return {
         "wall_s": wall,
-        "cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-        "peak_mib": after.ru_maxrss / 1024,
+        "cpu_s": cpu,
+        "peak_mib": peak,
         "page_kb": (folder / "skills.html").stat().st_size / 1e3,
-        "said": done.stdout.splitlines()[:-1],
+        "said": said[:-1],
     }
 
 

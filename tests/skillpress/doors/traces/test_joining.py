@@ -1,4 +1,4 @@
-"""Model calls with growing histories become runs: each step counts once, and what is beside a run is counted."""
+"""Model calls with growing histories become runs: each step counts once, what is beside a run is named."""
 
 from __future__ import annotations
 
