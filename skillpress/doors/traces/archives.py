@@ -18,7 +18,8 @@ from skillpress.doors.traces.trace import UnreadableTraceError
 
 ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 """How the files begin; the second is an empty one."""
-HEADER, SAMPLES = "header.json", "samples/"
+HEADERS, SAMPLES = ("header.json", "_journal/start.json"), "samples/"
+"""The second holds the header of an evaluation that did not end."""
 LARGEST_HEADER = 64 << 20
 BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
 """What reading a damaged zip raises; RuntimeError for one with a password, or compressed in a way that Python
@@ -38,9 +39,11 @@ def member_values(
         with zipfile.ZipFile(path) as archive:
             header = _header(archive)
             for info in archive.infolist():
-                if not info.is_dir() and (only is None or info.filename in only):
+                name = info.filename
+                foreign = header is not None and not name.startswith(SAMPLES)
+                if not info.is_dir() and not foreign and (only is None or name in only):
                     for value in _member(archive, info, read):
-                        yield _sample(value, header) if info.filename.startswith(SAMPLES) else value
+                        yield _sample(value, header)
     except BROKEN as error:
         yield Value(0, -1, UnreadableTraceError(f"a zip that cannot be read ({error})"))
 
@@ -59,13 +62,15 @@ def _member(
 
 def _header(archive: zipfile.ZipFile) -> Any:
     """What an Inspect log says about its evaluation; None if this is not such a log."""
-    try:
-        info = archive.getinfo(HEADER)
-        with archive.open(info) as file:
-            value = parsed(file.read(LARGEST_HEADER))
-    except (KeyError, *BROKEN):
-        return None
-    return value if isinstance(value, dict) and isinstance(value.get("eval"), dict) else None
+    for name in HEADERS:
+        try:
+            with archive.open(name) as file:
+                value = parsed(file.read(LARGEST_HEADER))
+        except (KeyError, *BROKEN):
+            continue
+        if isinstance(value, dict) and isinstance(value.get("eval"), dict):
+            return {"status": "started", **value}
+    return None
 
 
 def _sample(value: Value, header: Any) -> Value:

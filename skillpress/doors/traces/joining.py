@@ -3,8 +3,9 @@
 A *conversation* is a sequence of calls in which each history begins with the history before it. Its last call
 therefore says everything, and only that is kept. A call goes on with a conversation
 
-- if its history begins with the conversation's history and answer, or at least with the history (some servers
-  log an answer in another form than the one that is sent back);
+- if its history begins with the conversation's history and answer;
+- if it begins with the history, and the answer is there in another form, as some servers log it. Without a
+  session this takes the same calls of tools: two runs of one task begin with the same history too;
 - or asks the same again, which is a retry: the earlier answer is forgotten.
 
 A record that names its session, or the call that it continues, says more. Where such a call begins another
@@ -18,6 +19,7 @@ Only hashes, skills and places are kept of a call, so memory grows with the runs
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +65,7 @@ class _Conversation:
     number: int
     """Conversations are numbered as they begin."""
     kept: Kept
-    steps: tuple[int, ...]
+    steps: array[int]
     """A hash of each step, if the run may go on in another conversation."""
     earlier: int
     """How many steps the history of its first call has, which may repeat those of the run so far."""
@@ -109,14 +111,14 @@ class Joiner:
         scope = (kept.format, call.session)
         prefixes = _prefixes(call.history)
         linked = self._owned.get((kept.format, call.parent)) if call.parent else None
-        found = self._continued(scope, prefixes) if prefixes[1:] else None
+        found = self._continued(scope, prefixes, call, kept) if prefixes[1:] else None
         if found is None and prefixes[1:]:
             found = self._asked_again(scope, call, prefixes[-1], linked)
         named = bool(call.session or call.parent or call.own)
         new = _Conversation(
             number=len(self._all),
             kept=kept,
-            steps=tuple(map(_step_hash, steps)) if named else (),
+            steps=array("q", map(_step_hash, steps) if named else ()),
             earlier=call.earlier,
             first=prefixes[-1],
             asked=prefixes[-1],
@@ -132,14 +134,20 @@ class Joiner:
             found = self._begun(new, self._latest.get(scope) if call.session else None, call, linked)
         self._note(scope, call, found, kept.format)
 
-    def _continued(self, scope: Hashable, prefixes: Sequence[int]) -> _Conversation | None:
+    def _continued(
+        self, scope: Hashable, prefixes: Sequence[int], call: Call, kept: Kept
+    ) -> _Conversation | None:
         """The conversation with the longest history that this one begins with."""
-        for exact in (True, False):
-            for place in range(len(prefixes) - 1, 0, -1):
-                for held in reversed(self._open.get((scope, prefixes[place]), ())):
-                    whole = held.end if exact else held.asked
-                    if whole == prefixes[place] and (place < len(prefixes) - 1 or held.asked != whole):
-                        return held
+        last = len(prefixes) - 1
+        for place in range(last, 0, -1):
+            for held in reversed(self._open.get((scope, prefixes[place]), ())):
+                if held.end == prefixes[place] and (place < last or held.asked != held.end):
+                    return held
+        for place in range(last - 1, 0, -1):
+            for held in reversed(self._open.get((scope, prefixes[place]), ())):
+                same = held.kept.tools == kept.tools[: len(held.kept.tools)] and any(held.kept.tools)
+                if held.asked == prefixes[place] and (call.session or same):
+                    return held
         return None
 
     def _asked_again(
@@ -259,7 +267,7 @@ def joined(parts: Sequence[Trace], pieces: Sequence[Piece]) -> Trace:
     return replace(parts[0], steps=steps)
 
 
-def _new_steps(stretches: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[tuple[int, int]]:
+def _new_steps(stretches: Sequence[tuple[Sequence[int], int]]) -> Iterator[tuple[int, int]]:
     """(stretch, step) of each step of a run, without the steps of a history that repeat the run's so far.
 
     Args:

@@ -17,6 +17,10 @@ def is_step(message: str) -> bool:
     return message[0].isupper()
 
 
+def step_of(message: str) -> TraceStep:
+    return TraceStep(message.rstrip("!"), message)
+
+
 def hashed(message: str) -> int:
     return hash(("message", message))
 
@@ -33,16 +37,17 @@ class Calls:
     ) -> None:
         """A call with these messages, in words; ``answer`` as it is in a later history."""
         messages = history.split()
-        earlier = [TraceStep(word, {}) for word in messages if is_step(word)]
-        steps = (*earlier, TraceStep(answer, {}))
+        earlier = [step_of(word) for word in messages if is_step(word)]
+        steps = (*earlier, step_of(answer))
         call = Call(
             session, tuple(map(hashed, messages)), answer=hashed(answer), earlier=len(earlier), **links
         )
         number = len(self.traces)
         self.traces.append(Trace("", steps, success, call=call))
-        names = tuple(step.tool for step in steps)
+        names = tuple(step.content for step in steps)
+        tools = tuple(step.tool for step in steps)
         kept = Kept(
-            labels=names, tools=names, success=success, task="", version="", time=None, outcome="",
+            labels=names, tools=tools, success=success, task="", version="", time=None, outcome="",
             left_out={}, format="chat", number=number, pieces=(Piece(Place(0, number, number)),),
         )  # fmt: skip
         self.joiner.add(call, steps, kept)
@@ -53,7 +58,7 @@ class Calls:
         for kept in found:
             parts = [self.traces[piece.place.position] for piece in kept.pieces]
             again = parts[0] if len(parts) == 1 else joined(parts, kept.pieces)
-            assert tuple(step.tool for step in again.steps) == kept.labels
+            assert tuple(step.content for step in again.steps) == kept.labels
         return found
 
     def steps(self) -> list[str]:
@@ -88,8 +93,19 @@ def test_a_run_is_read_again_from_its_last_call() -> None:
 def test_an_answer_that_is_sent_back_in_another_form_goes_on_too() -> None:
     calls = Calls()
     calls.ask("task", "List")
-    calls.ask("task Listed result", "Edit")
+    calls.ask("task List! result", "Edit")
+    assert calls.steps() == ["List! Edit"]
+    calls = Calls()
+    calls.ask("task", "List", "s")
+    calls.ask("task Listed result", "Edit", "s")
     assert calls.steps() == ["Listed Edit"]
+
+
+def test_whole_runs_of_one_task_are_kept_apart_although_one_begins_with_what_the_other_was_asked() -> None:
+    calls = Calls()
+    calls.ask("task", "Answer")
+    calls.ask("task List result", "Edit")
+    assert calls.steps() == ["Answer", "List Edit"]
 
 
 def test_runs_of_one_task_that_begin_alike_are_kept_apart() -> None:

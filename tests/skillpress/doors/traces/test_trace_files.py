@@ -143,17 +143,20 @@ def test_a_cell_is_what_json_would_hold() -> None:
     }
 
 
-def test_an_inspect_archive_gives_each_sample_as_its_log_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("header", ["header.json", "_journal/start.json"])
+def test_an_inspect_archive_gives_each_sample_as_its_log_would(header: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
-        archive.writestr("header.json", json.dumps({"version": 2, "eval": {"model": "small"}}))
+        archive.writestr(header, json.dumps({"version": 2, "eval": {"model": "small"}}))
         archive.writestr("samples/1_epoch_1.json", json.dumps({"id": 1, "messages": []}))
-        archive.writestr("summaries.json", "[]")
+        archive.writestr("summaries.json", '[{"id": 1}]')
     found = {value.member: value.value for value in values(tmp_path / "log.eval")}
-    assert found["samples/1_epoch_1.json"] == {
+    sample = {
         "version": 2,
+        "status": "started",
         "eval": {"model": "small"},
         "samples": [{"id": 1, "messages": []}],
     }
+    assert found == {"samples/1_epoch_1.json": sample}
 
 
 # What breaks off, and what is bad.
