@@ -41,7 +41,7 @@ FOREIGN = (
 """Beginnings of files that hold no records, and what they are."""
 TABLES = (PARQUET, ARROW, ARROW_STREAM)
 NOT_SEARCHED = frozenset([".git", ".venv", "node_modules", "__pycache__"])
-"""Folders in which nobody keeps logs, and many other files lie."""
+"""Folders with many files and no logs."""
 
 
 def values(path: Path, only: Sequence[Place] | None = None) -> Iterator[Value]:

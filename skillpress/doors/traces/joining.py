@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a record: its trace without the texts."""
+    """A record without its texts."""
 
     labels: tuple[str | None, ...]
     """The projection's label of each step."""

@@ -307,17 +307,11 @@ def traces_at(log: Log, wanted: Wanted, which: Sequence[int]) -> Iterator[tuple[
         elif here:
             held.update(records_again(path, sorted(here)))
             for position in [p for p, found in pieces.items() if all(x.place in held for x in found)]:
-                trace = _trace_of(pieces.pop(position), held, wanted)
-                if trace is not None and len(trace.steps) == log.steps[position]:
-                    yield (
-                        position,
-                        replace(
-                            trace,
-                            success=log.success[position],
-                            task=log.task[position],
-                            version=log.version[position],
-                        ),
-                    )
+                again = _trace_of(pieces.pop(position), held, wanted)
+                if again is not None and len(again.steps) == log.steps[position]:
+                    success, task = log.success[position], log.task[position]
+                    version = log.version[position]
+                    yield position, replace(again, success=success, task=task, version=version)
 
 
 def _trace_of(pieces: Sequence[Piece], held: Mapping[Place, object], wanted: Wanted) -> Trace | None:

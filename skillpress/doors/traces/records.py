@@ -1,4 +1,4 @@
-"""From the values of a file to the records that they hold, and some of these records again.
+"""The records that the values of a file hold, and some of these records again.
 
 A value is a record, or a document that holds several: a list, an object with a list under ``traces``, or what
 a format says (``Format.runs``). A row of a table is one record.
@@ -68,8 +68,9 @@ def records_again(path: Path, places: Sequence[Place]) -> Iterator[Record]:
         return
     missing = {(place.member, place.position): place for place in places}
     for found in records(places[0].file, path, places):
-        if (place := missing.pop((found.place.member, found.place.position), None)) is not None:
-            yield Record(place, found.value)
+        key = found.place.member, found.place.position
+        if key in missing:
+            yield Record(missing.pop(key), found.value)
         if not missing:
             return
 

@@ -1,7 +1,7 @@
 """A run that many records make up, and a record that holds many runs, are counted and read again as runs.
 
-The records here are of a format of the tests, in which a record says openly what it is, so that these laws do
-not depend on any reader.
+The tests have a format of their own, in which a record says openly what it is, so that these laws depend on no
+reader.
 """
 
 from __future__ import annotations
