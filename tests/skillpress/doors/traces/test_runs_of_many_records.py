@@ -1,6 +1,6 @@
 """A run that many records make up, and a record that holds many runs, are counted and read again as runs.
 
-The tests have a format of their own, in which a record says openly what it is, so that these laws depend on no
+The tests have a format of their own, in which a record says openly what it is. So these laws depend on no
 reader.
 """
 
