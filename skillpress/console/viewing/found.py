@@ -20,10 +20,8 @@ from skillpress.show.viewer.source import SourceFiles
 
 ROLLOUTS = (BASE_ROLLOUTS, TRAINING_ROLLOUTS, EVALUATION_ROLLOUTS)
 """An experiment's rollout files, in the order of its stages."""
-
-
 SKILLS_PAGE, SKILLS_MARK = "skills.html", '<meta name="generator" content="skillpress skills">'
-"""The page of ``skillpress skills``, and what its head holds."""
+"""The page of ``skillpress skills``, and a line of its head."""
 
 
 @dataclass(frozen=True)
