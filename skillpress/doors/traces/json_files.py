@@ -21,6 +21,8 @@ LONGEST_LINE = 256 << 20
 """The longest line that is read, in bytes; longer ones are skipped."""
 LARGEST_DOCUMENT = 2 << 30
 """The largest document that is read, in bytes, since it is held in memory whole."""
+MOST_STRANGE = 10_000
+"""Lines in a row that are neither values nor indented, after which a text is not read as documents."""
 BLANK = b" \t\r\n\0"
 """Bytes around a line that mean nothing. A log that was cut while it was written may hold stretches of
 zeros."""
@@ -78,21 +80,26 @@ def _stripped(line: bytes) -> bytes:
 def _holds_documents(file: IO[bytes]) -> bool:
     """Whether values span several lines. Afterwards the file is at its beginning again.
 
-    They do if no line is a list or an object by itself, or if the first line is only a bracket, and not the
-    bracket of a list whose items have a line each. All lines are tried, because a log may begin with any
-    number of bad ones.
+    They do if the first line is only a bracket (and not that of a list whose items have a line each), or if
+    no line is a list or an object by itself. A log may begin with any number of bad lines, so all are tried,
+    until many lines in a row are neither values nor indented: then these are bad lines.
     """
-    number = 0
+    number = strange = 0
     opened = b""
     try:
         while line := file.readline(LONGEST_LINE):
             text = _stripped(line)
+            begin = line.removeprefix(BOM_UTF8).lstrip(b"\0")[:1]
             number += bool(text)
             if number == 1 and text in (b"[", b"{"):
                 opened = text
             elif text and opened:
                 return not (opened == b"[" and _is_container(text))
-            elif line.removeprefix(BOM_UTF8).lstrip(b"\0")[:1] in (b"[", b"{") and _is_container(text):
+            elif begin in (b"[", b"{") and _is_container(text):
+                return False
+            if text:
+                strange = 0 if begin in (b" ", b"\t", b"}", b"]") else strange + 1
+            if strange == MOST_STRANGE:
                 return False
         return number > 0
     finally:

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillpress.core.errors import UserError
-from skillpress.doors.traces import tables
+from skillpress.doors.traces import json_files, tables
 from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import values
 from skillpress.doors.traces.log import Log, read_log, traces_at
@@ -195,6 +195,17 @@ def test_a_broken_document_among_others_is_one_bad_piece_and_nothing_inside_it_i
     (tmp_path / "log").write_text(f"{whole}\n{broken}\n{whole}\n{broken}")
     found = read(tmp_path / "log")
     assert found.skills == [RUN] * 2 and found.bad_lines == 2
+
+
+@pytest.mark.parametrize("line", ["{'messages': []}", "a line of prose"])
+def test_a_long_text_of_something_else_is_never_held_in_memory(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_files, "LARGEST_DOCUMENT", 10)
+    monkeypatch.setattr(json_files, "MOST_STRANGE", 50)
+    assert [number for number, value in pieces(f"{line}\n" * 60, tmp_path) if value is None] == list(
+        range(1, 61)
+    )
 
 
 def test_lines_without_their_head_are_named(tmp_path: Path) -> None:
