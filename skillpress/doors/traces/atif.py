@@ -17,6 +17,7 @@ from typing import Any
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
 
+SUB_AGENTS, COPIED = "runs of sub-agents", "steps of copied context"
 OURS = "skillpress"
 """The agent's name in our exports."""
 
@@ -48,8 +49,16 @@ def read(record: Any) -> Trace:
             :200
         ],
         time=next((time for time in times if time is not None), None),
-        left_out=len(record.get("subagent_trajectories") or ()),
+        left_out=_left_out(record),
     )
+
+
+def _left_out(record: Mapping[str, Any]) -> dict[str, int]:
+    counts = {
+        SUB_AGENTS: len(record.get("subagent_trajectories") or ()),
+        COPIED: sum(bool(step.get("is_copied_context")) for step in record["steps"]),
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def _exported(record: Any) -> Trace:

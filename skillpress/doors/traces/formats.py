@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,12 @@ class Format:
     """The trace with everything that the format says about it; raises UnreadableTraceError."""
     field: Callable[[Any, str], Any]
     """The value of a field that the user named; None if there is none."""
+    runs: Callable[[Any], Sequence[Any] | None] | None = None
+    """The records of a JSON value that holds several runs; None if the value is not such a document."""
+    run_of: Callable[[Any], str | None] | None = None
+    """For a format that writes one run as many records, such as an event or a span on each line: the key of
+    the run that a record belongs to, or None if the record is not one of these. All records with one key, in
+    the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
 
 
 FORMATS = (
@@ -37,6 +43,22 @@ FORMATS = (
 def format_of(record: Any) -> Format | None:
     """The format of a JSON value; None if no format here recognises it."""
     return next((known for known in FORMATS if known.recognises(record)), None)
+
+
+def runs_in(value: Any) -> Sequence[Any] | None:
+    """The records of a JSON value that holds several runs; None if it is a record itself, or unknown."""
+    for known in FORMATS:
+        if known.runs is not None and (found := known.runs(value)) is not None:
+            return found
+    return None
+
+
+def part_of(value: Any) -> tuple[Format, str] | None:
+    """The format and the run of a JSON value that is only a part of a run; None for any other value."""
+    for known in FORMATS:
+        if known.run_of is not None and (key := known.run_of(value)) is not None:
+            return known, key
+    return None
 
 
 def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:

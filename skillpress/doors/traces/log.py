@@ -59,8 +59,8 @@ class Log:
     bad_lines: int = 0
     passed_over: list[Path] = field(default_factory=list)
     """Files in a folder that hold no trace."""
-    left_out: int = 0
-    """Runs of other agents inside traces."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """What the traces hold beside their steps, by reason; see ``Trace.left_out``."""
     doubt: str | None = None
     """A warning for the user about the named success field; None if there is nothing odd."""
 
@@ -176,7 +176,7 @@ class _Reader:
         log.time.append(trace.time)
         log.place.append(place)
         log.formats[known] += 1
-        log.left_out += trace.left_out
+        log.left_out.update(trace.left_out)
         if len(log) % 2000 == 0:
             self._progress(len(log))
 

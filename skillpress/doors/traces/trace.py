@@ -25,7 +25,7 @@ class TraceStep(NamedTuple):
     """One action of an agent."""
 
     tool: str | None
-    """The called tool; None for an action in words."""
+    """The called tool; None for an action in words. Empty if the log names none: a step without a skill."""
     content: Any
     """The call's arguments (a mapping, or its text), or the words."""
     answer: Any = ""
@@ -35,8 +35,30 @@ class TraceStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """What a record that is one model call of a run says about its place in that run.
+
+    Call B goes on where call A ended if A's history and then A's answer are the beginning of B's history.
+    """
+
+    session: str = ""
+    """The run that the record names; empty if it names none."""
+    history: tuple[int, ...] = ()
+    """One hash for each message that the model was asked with, without the messages of the answer. A hash
+    is of role, content and calls alone, has 64 bits, and is the same in every process."""
+    parent: str = ""
+    """The id of the call that this one continues; empty if the record names none."""
+    own: str = ""
+    """The call's own id."""
+    answer: int | None = None
+    """The hash of the answer, as a later history would have it; None without a message as the answer."""
+    earlier: int = 0
+    """How many of the trace's steps are from the history. The rest are the answer's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """One run of an agent."""
+    """One run of an agent, or (with ``call``) one model call of a run and everything before it."""
 
     name: str
     """The log's name for the trace; may be empty."""
@@ -49,8 +71,17 @@ class Trace:
     """The agent's version."""
     time: float | None = None
     """The time of the trace, in any unit that orders the traces of a log; None if the log does not say."""
-    left_out: int = field(default=0, compare=False)
-    """Runs of other agents inside this one, which are not read."""
+    left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What the record holds beside these steps, as a plural noun phrase ("runs of sub-agents",
+    "demonstration messages", "steps of copied context"), and how many of each."""
+    outcome: str = ""
+    """The field in which the format itself keeps the outcome (``resolved``, ``reward``, ``scores.match``);
+    empty if the record has none. ``success`` and ``score`` are then read from it."""
+    score: float | None = None
+    """The outcome as a number; None if it is not a number, or NaN. A reward that is neither 0 nor 1 leaves
+    ``success`` unknown."""
+    call: Call | None = None
+    """None for a record that is a whole run."""
 
 
 class Place(NamedTuple):

@@ -170,7 +170,7 @@ def test_a_folder_of_atif_documents_is_read(skills: Run, tmp_path: Path) -> None
         (tmp_path / "jobs" / str(number)).mkdir(parents=True)
         (tmp_path / "jobs" / str(number) / "trajectory.json").write_text(json.dumps(atif(), indent=2))
     html = (skills(tmp_path / "jobs", "--success", "extra.verifier.reward>=1") / "skills.html").read_text()
-    assert "3 traces with 12 steps, ATIF" in html and "3 runs of other agents inside" in html
+    assert "3 traces with 12 steps, ATIF" in html and "3 runs of sub-agents inside" in html
 
 
 def test_code_repairs_explorer_has_the_skills_of_its_environment(

@@ -64,7 +64,8 @@ def test_a_turn_without_a_call_is_a_step_in_words() -> None:
 
 def test_what_each_format_says_of_the_run() -> None:
     written, said, traced = read(atif()), read(chat()), read(mlflow_trace())
-    assert (written.name, written.version, written.left_out) == ("run-1/main", "mender 2.1 small", 1)
+    assert (written.name, written.version) == ("run-1/main", "mender 2.1 small")
+    assert written.left_out == {"runs of sub-agents": 1, "steps of copied context": 1}
     assert (said.name, said.task, said.version, said.time) == ("run-1", "gcd", "small", 1700000000.0)
     assert (traced.name, traced.task, traced.version) == ("tr-1", "gcd", "m-1")
     assert written.time == traced.time is not None

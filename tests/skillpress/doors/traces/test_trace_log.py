@@ -29,7 +29,7 @@ def test_a_file_may_hold_several_formats(read_lines) -> None:
     found = read_lines(chat(), atif(), mlflow_trace(), chat())
     assert found.skills == [RUN] * 4 and found.alphabet == tuple(sorted(RUN))
     assert found.formats == {"chat completions": 2, "ATIF": 1, "MLflow traces": 1}
-    assert found.left_out == 1
+    assert found.left_out["runs of sub-agents"] == 1
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.txt", "log"])
