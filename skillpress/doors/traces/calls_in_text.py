@@ -85,6 +85,8 @@ class Heard(NamedTuple):
     """The messages behind the turns in words, one each."""
     tools: bool
     """Whether the record lists tools that the agent may call."""
+    called: bool
+    """Whether it made other calls through an API. Its words are then not read by a notation of prose."""
 
 
 def notation_of(said: Sequence[str], heard: Heard) -> Notation | None:
@@ -109,6 +111,8 @@ def _is_call(notation: Notation, used: int, turns: int, heard: Heard) -> bool:
     if notation.asked is None:
         shown = any(mark in prompt for prompt in (heard.system, heard.task) for mark in notation.marks)
         return shown or heard.tools or most
+    if heard.called:
+        return False
     asked = notation.asked.search(heard.system) or notation.asked.search(heard.task)
     shown = asked is not None or (notation.marks == _BLOCK and _BLOCK[0] in heard.system)
     answered = sum(bool(_OUTPUT.match(text)) for text in heard.replies)

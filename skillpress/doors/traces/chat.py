@@ -146,24 +146,26 @@ def messages_of_answer(value: Any) -> Sequence[Any] | None:
 
 
 def _call(line: Mapping[str, Any], found: Conversation, answered: bool) -> Call | None:
-    """What the record says as one call of a run; None if the model gave no last message."""
-    asked, given = found.turns[: found.asked], found.turns[found.asked :]
-    if not line or not given:
+    """What the record says as one call of a run; None if the model gave no last message.
+
+    A record that keeps the answer among the messages may as well be a whole run, and runs of one task often
+    begin alike. Its history is therefore all of it: only a record that begins with all of it goes on from it.
+    """
+    given = found.turns[found.asked :]
+    if not given:
         return None
-    hashes = hashes_of((*asked, *given))
+    hashes = hashes_of(found.turns)
+    if not answered:
+        return Call(history=hashes, earlier=len(found.steps))
     response = line.get("response")
-    own = (
-        response.get("id")
-        if isinstance(response, dict) and response.get("id") is not None
-        else line.get("id")
-    )
+    own = response.get("id") if isinstance(response, dict) else None
     parents = (_anywhere(line, key) for key in _PARENTS)
     return Call(
-        session=first_text(line, _SESSIONS) if answered else "",
-        history=hashes[: len(asked)],
+        session=first_text(line, _SESSIONS),
+        history=hashes[: found.asked],
         parent=next((str(parent)[:200] for parent in parents if isinstance(parent, str | int)), ""),
-        own="" if own is None else str(own)[:200],
-        answer=hashes[len(asked)] if len(given) == 1 else None,
+        own=str(own)[:200] if own is not None else first_text(line, ("id",)),
+        answer=hashes[found.asked] if len(given) == 1 else None,
         earlier=found.earlier,
     )
 

@@ -34,11 +34,11 @@ UNKNOWN_SPEAKERS = "messages of other speakers"
 class Conversation:
     """What an agent did in a conversation."""
 
-    steps: tuple[TraceStep, ...]
-    turns: tuple[Turn, ...]
-    asked: int
+    steps: tuple[TraceStep, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    asked: int = 0
     """How many of the turns the model was asked with."""
-    earlier: int
+    earlier: int = 0
     """How many of the steps belong to these turns."""
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ def read_conversation(
         tools: whether the record lists the tools that the agent has.
 
     Raises:
-        UnreadableTraceError: a message cannot be read, or an agent took part but did nothing that is known.
+        UnreadableTraceError: a message cannot be read, or no message is an assistant's.
     """
     left_out: Counter[str] = Counter()
     asked = _turns(messages, left_out)
@@ -67,7 +67,7 @@ def read_conversation(
     turns = [*asked, *given]
     if all(turn.role != "assistant" for turn in turns):
         _refuse_strangers(messages, turns, left_out)
-    if notation is None and not any(turn.calls for turn in turns):
+    if notation is None:
         notation = _notation(turns, tools)
     steps, earlier = _steps(turns, len(asked), notation)
     if unknown := sum(turn.role == "other" for turn in turns):
@@ -102,20 +102,17 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
 
 def _refuse_strangers(messages: Sequence[Any], turns: Sequence[Turn], left_out: Counter[str]) -> None:
     """Refuse a conversation in which nobody is known to be the agent."""
-    if left_out[DEMONSTRATIONS] and not turns:
-        raise UnreadableTraceError("all its messages are demonstrations")
-    if any(turn.role == "other" for turn in turns):
-        speakers = dict.fromkeys(str(speaker_of(unwrapped(message))) for message in messages)
-        raise UnreadableTraceError(
-            f"no message is an assistant's; the speakers are {', '.join(speakers)[:120]}"
-        )
+    if left_out[DEMONSTRATIONS]:
+        raise UnreadableTraceError("no message is an assistant's, apart from demonstrations")
+    named = dict.fromkeys(str(speaker_of(unwrapped(message))) for message in messages if isinstance(message, dict))
+    raise UnreadableTraceError(f"no message is an assistant's; the speakers are {', '.join(named)[:120] or 'none'}")
 
 
 def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
     """How the agent writes calls into its words."""
     said, replies = [], []
     for number, turn in enumerate(turns):
-        if turn.role == "assistant" and isinstance(turn.words, str):
+        if turn.role == "assistant" and isinstance(turn.words, str) and not turn.calls:
             said.append(turn.words)
             behind = turns[number + 1] if number + 1 < len(turns) else None
             if behind is not None and behind.role != "assistant":
@@ -124,7 +121,8 @@ def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:
         return None
     system = "\n".join(text_of(turn.words) for turn in turns if turn.role == "system")
     task = next((text_of(turn.words) for turn in turns if turn.role == "user"), "")
-    return notation_of(said, Heard(system, task, replies, tools))
+    called = any(turn.calls for turn in turns)
+    return notation_of(said, Heard(system, task, replies, tools, called))
 
 
 class _Calls:

@@ -67,7 +67,7 @@ _WHOLE = (
     _of_lines("Langfuse exports", langfuse),
     Format("inspect logs", inspect_logs.recognises, inspect_logs.read, inspect_logs.field, inspect_logs.runs),
     Format("SWE-agent trajectories", swe_agent.recognises, swe_agent.read, swe_agent.field, swe_agent.runs),
-    _of_lines("OpenHands events", openhands),
+    _of_lines("OpenHands", openhands),
     Format("tau-bench results", tau_bench.recognises, tau_bench.read, tau_bench.field, tau_bench.runs),
     Format("NeMo-Gym rollouts", nemo_gym.recognises, nemo_gym.read, nemo_gym.field),
     Format("verifiers results", verifiers.recognises, verifiers.read, verifiers.field),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
-from skillpress.doors.traces.conversation import read_conversation
+from skillpress.doors.traces.conversation import Conversation, read_conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.messages import ROLES, unwrapped
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError
@@ -40,7 +40,7 @@ def read(record: Any) -> Trace:
     line = record if isinstance(record, dict) else {}
     messages, pairs = _messages(record), _pairs(record)
     if pairs is not None and (messages is None or "intermediate_steps" in line):
-        trace = trace_of(line, read_conversation([]))
+        trace = trace_of(line, Conversation())
         return replace(trace, steps=tuple(_executed(pairs, line.get("output"))))
     return trace_of(line, read_conversation(messages or []))
 

@@ -79,7 +79,7 @@ def read(record: Any) -> Trace:
         success=ended.success,
         task=_named(attributes, _SESSIONS),
         version=_named(attributes, ("gen_ai.agent.version", "gen_ai.request.model", "gen_ai.response.model")),
-        time=min((_start(span) for span in record), default=None),
+        time=min(_start(span) for span in record) / 1e9,
         left_out=left_out,
         outcome=ended.field,
         score=ended.score,
@@ -222,15 +222,15 @@ def _typed(value: Any) -> Any:
     return inside if kind.endswith("value") else value
 
 
-def _start(span: Mapping[str, Any]) -> float:
-    """The start of a span, in seconds."""
-    nanoseconds = _either(span, "startTimeUnixNano", "start_time_unix_nano")
-    if isinstance(nanoseconds, str) and nanoseconds.isdecimal() and len(nanoseconds) < 25:
-        nanoseconds = int(nanoseconds)
-    if (found := seconds(nanoseconds)) is not None:
-        return found / 1e9
-    found = seconds(_either(span, "start_time", "startTime"))
-    return 0.0 if found is None else found / 1e9 if found > 1e14 else found
+def _start(span: Mapping[str, Any]) -> int:
+    """The start of a span, in nanoseconds, which seconds as a float could not tell apart."""
+    found = _either(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+    if isinstance(found, str) and found.isdecimal() and len(found) < 25:
+        found = int(found)
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**24:
+        return found
+    moment = seconds(found)
+    return 0 if moment is None or abs(moment) > 1e14 else round(moment * 1e9)
 
 
 def _value(held: Mapping[str, Any], *names: str) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
-from skillpress.doors.traces.conversation import read_conversation
+from skillpress.doors.traces.conversation import Conversation
 from skillpress.doors.traces.fields import dig
 from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
@@ -47,7 +47,7 @@ class Rows:
             raise UnreadableTraceError("a row without a column that holds a run")
         value, read = found
         trace = read(value)
-        beside = trace_of({key: held for key, held in record.items() if key != "id"}, read_conversation([]))
+        beside = trace_of({key: held for key, held in record.items() if key != "id"}, Conversation())
         ended = outcome_at(record, (*USUAL, "target"))
         changed: dict[str, Any] = {"call": None}
         for name in ("name", "task", "version"):

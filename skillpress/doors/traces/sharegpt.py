@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from skillpress.doors.traces.chat import trace_of
-from skillpress.doors.traces.conversation import read_conversation
+from skillpress.doors.traces.conversation import Conversation, read_conversation
 from skillpress.doors.traces.fields import dig, seconds
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, acted
 
@@ -55,7 +55,7 @@ def _turns(record: Any) -> list[Any] | None:
 
 
 def _exported(record: Mapping[str, Any], turns: list[Any]) -> Trace:
-    trace = trace_of({}, read_conversation([]))
+    trace = trace_of({}, Conversation())
     return replace(
         trace,
         name=f"{record['group_id']}/{record['rollout_index']}",

@@ -62,6 +62,8 @@ def field(record: Any, path: str) -> Any:
 
 def completed(prompt: list[Any], completion: list[Any]) -> Conversation:
     """The steps of a completion. Steps in the prompt are left out."""
+    if not completion:
+        return Conversation()
     found = read_conversation(prompt, completion)
     if not found.earlier:
         return found
