@@ -104,8 +104,12 @@ def _refuse_strangers(messages: Sequence[Any], turns: Sequence[Turn], left_out: 
     """Refuse a conversation in which nobody is known to be the agent."""
     if left_out[DEMONSTRATIONS]:
         raise UnreadableTraceError("no message is an assistant's, apart from demonstrations")
-    named = dict.fromkeys(str(speaker_of(unwrapped(message))) for message in messages if isinstance(message, dict))
-    raise UnreadableTraceError(f"no message is an assistant's; the speakers are {', '.join(named)[:120] or 'none'}")
+    named = dict.fromkeys(
+        str(speaker_of(unwrapped(message))) for message in messages if isinstance(message, dict)
+    )
+    raise UnreadableTraceError(
+        f"no message is an assistant's; the speakers are {', '.join(named)[:120] or 'none'}"
+    )
 
 
 def _notation(turns: Sequence[Turn], tools: bool) -> Notation | None:

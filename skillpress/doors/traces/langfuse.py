@@ -36,7 +36,7 @@ def run_of(record: Any, inside: bool = False) -> str | None:
     Args:
         inside: whether the record is inside a trace, which then need not be named.
     """
-    if not isinstance(record, dict) or record.get("type") not in _KINDS:
+    if not isinstance(record, dict) or _kind(record) is None:
         return None
     trace = record.get("traceId", record.get("trace_id"))
     timed = {"startTime", "start_time"} & record.keys()
@@ -105,8 +105,13 @@ def _observations(record: Any) -> list[Any] | None:
     return held if isinstance(held, list) else None
 
 
+def _kind(each: Mapping[str, Any]) -> Literal["tool", "model", "agent", "other"] | None:
+    kind = each.get("type")
+    return _KINDS.get(kind) if isinstance(kind, str) else None
+
+
 def _span(each: Mapping[str, Any]) -> Span:
-    kind = _KINDS.get(each.get("type"), "other")
+    kind = _kind(each) or "other"
     output = _loaded(each.get("output"))
     messages: Sequence[Any] = ()
     if kind == "model" and output is not None:
