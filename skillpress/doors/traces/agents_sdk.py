@@ -50,8 +50,12 @@ def _generated(record: Mapping[str, Any]) -> list[Any] | None:
     for names in _ITEMS:
         held = [record[name] for name in names if isinstance(record.get(name), list)]
         if held:
-            return list(max(held, key=len))
+            return max(held, key=_length)
     return None
+
+
+def _length(items: list[Any]) -> int:
+    return len(items)
 
 
 def _raw(item: Any) -> Any:

@@ -2,9 +2,9 @@
 
 Every tool call is a step, and a turn of the agent without a call is a step in words. Content copied from an
 earlier document (``is_copied_context``) is not a step of this one. Documents that continue one another
-(``continued_trajectory_ref``) are one run: they name one session, to which some writers add ``-cont-1``. Runs
-of other agents inside (``subagent_trajectories``) are counted and not read. The format does not record success:
-``--success`` names a field, such as ``extra.reward>=1``.
+(``continued_trajectory_ref``) are one run: they name one session, to which some writers add ``-cont-1``.
+Runs of other agents inside (``subagent_trajectories``) are counted and not read. The format does not record
+success: ``--success`` names a field, such as ``extra.reward>=1``.
 
 Our own exports are read as the rollout file that they came from: their one function ``act`` is the
 environment's action, and the document's ``extra`` says how the episode ended.

@@ -1,9 +1,9 @@
 """Tool calls that an agent writes into its words.
 
-Models without an API for tools write calls as text, each in its own notation. Such text is read as a call only
-where the log shows that it is one: the prompt explains the notation, or most turns use it. Fenced code blocks
-and labelled actions also occur in ordinary prose, so for these a majority is not enough: the prompt must ask
-for them, or the answers must look like a program's output.
+Models without an API for tools write calls as text, each in its own notation. Such text is read as a call
+only where the log shows that it is one: the prompt explains the notation, or most turns use it. Fenced code
+blocks and labelled actions also occur in ordinary prose, so for these a majority is not enough: the prompt
+must ask for them, or the answers must look like a program's output.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ _LABELLED_INPUT = re.compile(
 _BRACKETS = re.compile(r"([A-Za-z_][\w.-]{0,80})\s*(?:\[(.*)\]|\((.*)\))\s*\Z", re.DOTALL)
 _NAME_IN_JSON = re.compile(r'"name"\s*:\s*"([^"\n]{1,200})"')
 _ASKED_FOR_BLOCKS = re.compile(
-    r"\b(?:exactly|only|single|one|each|every|your|must)\b.{0,80}\b(?:code|bash|shell|command|python) ?(?:block|blob|cell)"
+    r"\b(?:exactly|only|single|one|each|every|your|must)\b.{0,80}"
+    r"\b(?:code|bash|shell|command|python) ?(?:block|blob|cell)"
     r"|triple backtick|```mswea_|format_example|\b(?:put|write) your (?:\w+ )?(?:code|command)",
     re.IGNORECASE | re.DOTALL,
 )
 _ASKED_FOR_LABELS = re.compile(r"^\W*act(?:ion)?\b[ \d*]*:", re.IGNORECASE | re.MULTILINE)
 _OUTPUT = re.compile(
-    r"\s*(?:the )?(?:<(?:output|returncode|observation|stdout|exception|warning|tool_response|execution_result)|observation\b"
+    r"\s*(?:the )?(?:<(?:output|returncode|observation|stdout|exception|warning|tool_response"
+    r"|execution_result)|observation\b"
     r"|exit code|execution (?:result|output)|output of|stdout|returncode|\(open file|\$ |your command ran)",
     re.IGNORECASE,
 )
@@ -76,7 +78,7 @@ class Notation:
 
 
 class Heard(NamedTuple):
-    """What an agent was told."""
+    """What an agent read."""
 
     system: str
     task: str
@@ -300,5 +302,5 @@ NOTATIONS = (
     Notation("fenced Python", _BLOCK, _code, _ASKED_FOR_BLOCKS),
     Notation("labelled actions", ("Act", "ACT", "act"), _labelled, _ASKED_FOR_LABELS),
 )
-"""The more particular a notation is, the earlier it comes: of two that fit equally often, the first is taken."""
+"""The more particular a notation, the earlier it comes. Of two that fit equally often, the first is taken."""
 FENCED_SHELL = next(notation for notation in NOTATIONS if notation.name == "fenced shell")

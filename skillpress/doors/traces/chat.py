@@ -1,9 +1,10 @@
 """Conversations and model calls, as chat completions and the responses API take and return them.
 
-A record has its messages under ``messages`` (or ``input``, ``contents``), alone or inside ``request``. If it also
-holds the model's answer (``response``, ``choices``, ``output``), or ends with a message of the assistant, it may be
-one of many calls of a run, each with the whole history so far: ``Trace.call`` says with what it was asked. The
-format has no field for the outcome, but a row may hold one (``resolved``, ``reward``, ``score``).
+A record has its messages under ``messages`` (or ``input``, ``contents``), alone or inside ``request``. If
+it also holds the model's answer (``response``, ``choices``, ``output``), or ends with a message of the
+assistant, it may be one of many calls of a run, each with the whole history so far: ``Trace.call`` says
+with what it was asked. The format has no field for the outcome, but a row may hold one (``resolved``,
+``reward``, ``score``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Sessions of Claude Code: a line for each message, with ``type``, ``message`` and ``sessionId``.
 
-One answer of the model is spread over several lines with the same message id. Lines of a side chain belong to a
-sub-agent: its run is counted and left out. Lines without a message (titles, snapshots, progress) say nothing. The
-stream that ``--output-format stream-json`` prints is read too; its last line says how the session ended.
+One answer of the model is spread over several lines with the same message id. Lines of a side chain belong
+to a sub-agent: its run is counted and left out. Lines without a message (titles, snapshots, progress) say
+nothing. The stream that ``--output-format stream-json`` prints is read too; its last line says how the
+session ended.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 _MESSAGES = ("user", "assistant")
 _ENVELOPE = ("uuid", "sessionId", "session_id", "parentUuid", "leafUuid")
 _OTHERS = frozenset(
-    ["system", "summary", "result", "progress", "attachment", "file-history-snapshot", "queue-operation", "ai-title",
-     "custom-title", "last-prompt", "permission-mode", "mode", "agent-name", "tag", "pr-link", "stream_event",
-     "agent-setting", "rate_limit_event", "hook_event", "worktree-state", "saved_hook_context"]
+    ["system", "summary", "result", "progress", "attachment", "file-history-snapshot", "queue-operation",
+     "ai-title", "custom-title", "last-prompt", "permission-mode", "mode", "agent-name", "tag", "pr-link",
+     "stream_event", "agent-setting", "rate_limit_event", "hook_event", "worktree-state",
+     "saved_hook_context"]
 )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """A conversation as the steps of an agent.
 
-Every tool call is a step, and so is a turn of the assistant without a call, in words. Answers find their calls
-by their ids. Ids may be missing, null or used again in every turn; then an answer belongs to the first call of
-the last turn that has none yet.
+Every tool call is a step, and so is a turn of the assistant without a call, in words. Answers find their
+calls by their ids. Ids may be missing, null or used again in every turn; then an answer belongs to the
+first call of the last turn that has none yet.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _turns(messages: Sequence[Any], left_out: Counter[str]) -> list[Turn]:
 
 
 def _refuse_strangers(messages: Sequence[Any], turns: Sequence[Turn], left_out: Counter[str]) -> None:
-    """Refuse a conversation in which nobody is known to be the agent."""
+    """Refuse a conversation without an agent."""
     if left_out[DEMONSTRATIONS]:
         raise UnreadableTraceError("no message is an assistant's, apart from demonstrations")
     named = dict.fromkeys(

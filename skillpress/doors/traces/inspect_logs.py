@@ -1,7 +1,8 @@
 """Logs of inspect: the samples of a JSON log, or the members of an ``.eval`` archive.
 
-A sample is a run: its messages, and its scores as outcomes. inspect writes C, P, I and N for correct, partial,
-incorrect and no answer. If there are several scorers, the first whose value says yes or no decides.
+A sample is a run: its messages, and its scores as outcomes. inspect writes C, P, I and N for correct,
+partial, incorrect and no answer. If there are several scorers, the first whose value says yes or no
+decides.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from skillpress.doors.traces.outcome import Outcome, outcome_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
 _LETTERS: Mapping[Any, Outcome] = {
-    "C": Outcome("", True, 1.0), "I": Outcome("", False, 0.0), "P": Outcome("", None, 0.5), "N": Outcome("", False, 0.0),
-}  # fmt: skip
+    "C": Outcome("", True, 1.0),
+    "I": Outcome("", False, 0.0),
+    "P": Outcome("", None, 0.5),
+    "N": Outcome("", False, 0.0),
+}
 
 
 def recognises(record: Any) -> bool:

@@ -1,7 +1,9 @@
-"""LangChain's messages: ``type: ai``, ``human`` or ``tool``, plain, with ``data``, or as ``lc`` constructors.
+"""LangChain's messages: ``type: ai``, ``human`` or ``tool``, plain, with ``data``, or as ``lc``
+constructors.
 
-They are alone in a list, under ``messages`` (LangGraph's state, also inside ``values`` or ``output``), or under
-``chat_history``. The older executor's ``intermediate_steps`` hold pairs of an action and its observation.
+They are alone in a list, under ``messages`` (LangGraph's state, also inside ``values`` or ``output``), or
+under ``chat_history``. The older executor's ``intermediate_steps`` hold pairs of an action and its
+observation.
 """
 
 from __future__ import annotations

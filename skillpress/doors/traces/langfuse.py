@@ -1,8 +1,8 @@
 """Exports of Langfuse: a trace with its observations and scores, or observations on lines of their own.
 
-An observation of type TOOL is a step; of type GENERATION, its output is the model's answer. Both ways of writing
-names are read, ``parentObservationId`` and ``parent_observation_id``. The first score that says yes or no is the
-outcome.
+An observation of type TOOL is a step; of type GENERATION, its output is the model's answer. Both ways of
+writing names are read, ``parentObservationId`` and ``parent_observation_id``. The first score that says yes
+or no is the outcome.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _KINDS: Mapping[Any, Literal["tool", "model", "agent", "other"]] = {
 def recognises(record: Any) -> bool:
     """Whether the record is a trace with observations, or the observations of a trace."""
     observations = _observations(record)
-    return bool(observations) and all(run_of(each, inside=True) is not None for each in observations)
+    if not observations:
+        return False
+    return all(run_of(each, inside=True) is not None for each in observations)
 
 
 def run_of(record: Any, inside: bool = False) -> str | None:

@@ -2,8 +2,8 @@
 
 A conversation is written in many ways: chat completions, the blocks of Anthropic's API, the items of the
 responses API, parts (Gemini, OpenTelemetry, Bedrock, AI SDK), LangChain's classes, ShareGPT's speakers. Logs
-mix them, so each message is told by its own keys. What comes out is the same for all: who spoke, the words,
-the tool calls, and the answers to earlier calls.
+mix them, so the keys of each message decide. A turn is the same for all dialects: who spoke, the words, the
+tool calls, and the answers to earlier calls.
 """
 
 from __future__ import annotations
@@ -16,14 +16,27 @@ from skillpress.doors.traces.trace import UnreadableTraceError, json_value, text
 Role = Literal["assistant", "tool", "user", "system", "other"]
 
 ROLES: Mapping[str, Role] = {
-    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "agent", "chatgpt", "aimessagechunk"), "assistant"),
     **dict.fromkeys(
-        ("tool", "function", "ipython", "observation", "tool_response", "tool_result", "function_response",
-         "environment", "tool-result", "multi_tool"), "tool",
+        ("assistant", "ai", "gpt", "model", "bot", "agent", "chatgpt", "aimessagechunk"), "assistant"
+    ),
+    **dict.fromkeys(
+        (
+            "tool",
+            "function",
+            "ipython",
+            "observation",
+            "tool_response",
+            "tool_result",
+            "function_response",
+            "environment",
+            "tool-result",
+            "multi_tool",
+        ),
+        "tool",
     ),
     **dict.fromkeys(("user", "human"), "user"),
     **dict.fromkeys(("system", "developer", "instructions", "exit"), "system"),
-}  # fmt: skip
+}
 """The names of speakers, as ``role``, ``from`` or ``type`` write them, in lower case."""
 _OUTPUTS = ("_call_output", "_call_result")
 _CALLERS = frozenset(["function_call", "tool_call", "tool_calls"])
@@ -154,11 +167,14 @@ def is_message(value: Any) -> bool:
 def flattened(messages: Iterable[Any]) -> Iterator[Any]:
     """The messages, with the items of whole responses among them."""
     for message in messages:
-        if isinstance(message, dict) and "role" not in message and isinstance(message.get("output"), list):
-            if message.get("object") == "response":
-                yield from message["output"]
-                continue
-        yield message
+        if isinstance(message, dict) and message.get("object") == "response" and _holds_items(message):
+            yield from message["output"]
+        else:
+            yield message
+
+
+def _holds_items(message: Mapping[str, Any]) -> bool:
+    return "role" not in message and isinstance(message.get("output"), list)
 
 
 def is_demonstration(message: Any) -> bool:
@@ -186,7 +202,7 @@ def _item(kind: str, item: Mapping[str, Any]) -> Turn | None:
     tool = _text(item, ("name",)) if named else kind.removesuffix("_call")
     arguments = _first(item, (*_ARGUMENTS, "code", "queries", "operation"))
     call = ToolCall(identity, tool, arguments)
-    answers = ()
+    answers: tuple[Answer, ...] = ()
     if (output := _first(item, ("output", "outputs", "results", "error"))) is not None:  # tools of the server
         answers = (Answer(identity, tool, output, item.get("error") is not None),)
     return Turn("assistant", None, (call,), answers, True)

@@ -1,7 +1,7 @@
 """NeMo-Gym's rollouts: ``responses_create_params`` with the input, ``response.output`` and ``reward``.
 
-The output holds everything that happened after the input, the tools' answers included. Turns of an assistant in
-the input belong to the task.
+The output holds everything that happened after the input, the tools' answers included. Turns of an
+assistant in the input belong to the task.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """OpenHands: the events of a conversation, in the form of version 0 and of the software-agent SDK.
 
-An event of the agent with an action is a step, and the event that names it as its cause is the answer. A list of
-events is a run; so is the record of an evaluation with the list under ``history`` (its report says whether the
-issue was resolved), and a file with an event on each line. The logged completions (``messages`` and
-``response``) are model calls: if a prompt stood in for the tools' API, the messages with the calls are in
-``fncall_messages``.
+An event of the agent with an action is a step, and the event that names it as its cause is the answer. A
+list of events is a run; so is the record of an evaluation with the list under ``history`` (its report says
+whether the issue was resolved), and a file with an event on each line. The logged completions (``messages``
+and ``response``) are model calls: if the model knew its tools from a prompt alone, the messages with the calls
+are in ``fncall_messages``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, TraceStep, UnreadableTraceError, json_value, text_of
 
 _OUTCOMES = (
-    *USUAL, "test_result.report.resolved", "report.resolved", "test_result.resolved", "test_result.result.resolved",
-    "test_result.score", "test_result.result",
-)  # fmt: skip
+    *USUAL,
+    "test_result.report.resolved",
+    "report.resolved",
+    "test_result.resolved",
+    "test_result.result.resolved",
+    "test_result.score",
+    "test_result.result",
+)
 _LISTS = ("history", "events", "trajectory")
 _NOT_ACTIONS = frozenset(
-    ["system", "recall", "change_agent_state", "condensation", "condensation_request", "null", "start", "pause",
-     "resume", "stop", "push", "send_pr", "loop_recovery", "task_tracking"]
+    ["system", "recall", "change_agent_state", "condensation", "condensation_request", "null", "start",
+     "pause", "resume", "stop", "push", "send_pr", "loop_recovery"]
 )  # fmt: skip
 """Actions by which the program steers itself."""
 _NOT_ARGUMENTS = frozenset(

@@ -1,9 +1,9 @@
 """OpenTelemetry spans by the conventions for generative AI, as OTLP in JSON or as an SDK prints them.
 
-A span ``execute_tool`` is a step; a span of a model has its answer in ``gen_ai.output.messages``, or in the older
-events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of an evaluation
-(``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry name the same things otherwise; their
-tool spans are read too.
+A span ``execute_tool`` is a step; a span of a model has its answer in ``gen_ai.output.messages``, or in the
+older events (``gen_ai.choice``). Spans of a trace come in any order and in several documents. A result of
+an evaluation (``gen_ai.evaluation.result``) is the outcome. OpenInference and OpenLLMetry name the same
+things otherwise; their tool spans are read too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from skillpress.doors.traces.spans import Span, steps_of
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
 
 _KINDS: Mapping[str, Literal["tool", "model", "agent"]] = {
-    "execute_tool": "tool", "tool": "tool", "chat": "model", "generate_content": "model", "text_completion": "model",
-    "llm": "model", "invoke_agent": "agent", "agent": "agent",
-}  # fmt: skip
+    "execute_tool": "tool",
+    "tool": "tool",
+    "chat": "model",
+    "generate_content": "model",
+    "text_completion": "model",
+    "llm": "model",
+    "invoke_agent": "agent",
+    "agent": "agent",
+}
 _KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
 _MARKS = ("gen_ai.", "openinference.", "traceloop.", "llm.")
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")

@@ -1,8 +1,8 @@
 """Rows of tables, such as Hugging Face's: a run in one column, as values or as JSON text.
 
-The column is known by its name (``messages``, ``conversations``, ``trajectory``, ...) or by being the only one
-that holds messages. Its value is read as the format that it has, and the row's other columns say the task and
-the outcome.
+The column is known by its name (``messages``, ``conversations``, ``trajectory``, ...) or by being the only
+one that holds messages. Its value is read as the format that it has, and the row's other columns say the
+task and the outcome.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from skillpress.doors.traces.outcome import USUAL, outcome_at
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError, json_value
 
 COLUMNS = (
-    "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces", "history",
-    "chat", "chat_history", "dialogue", "dialog", "turns", "transcript", "events", "log", "data", "run", "completion",
+    "messages", "conversations", "conversation", "trajectory", "trajectories", "traj", "trace", "traces",
+    "history", "chat", "chat_history", "dialogue", "dialog", "turns", "transcript", "events",
+    "log", "data", "run", "completion",
 )  # fmt: skip
 """Names of columns that hold runs, the plainest first."""
 

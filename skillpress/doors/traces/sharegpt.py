@@ -1,8 +1,8 @@
 """ShareGPT: ``conversations`` of ``from`` and ``value``.
 
-Calls are turns of their own (``function_call``, with JSON as the value) or written in the text. Our own export
-(``skillpress export --format sharegpt``) is read as the rollout file that it came from: beside the talk it has
-each turn's action as the environment read it, and whether it was refused.
+Calls are turns of their own (``function_call``, with JSON as the value) or written in the text. Our own
+export (``skillpress export --format sharegpt``) is read as the rollout file that it came from: beside the
+talk it has each turn's action as the environment read it, and whether it was refused.
 """
 
 from __future__ import annotations

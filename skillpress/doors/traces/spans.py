@@ -1,8 +1,8 @@
-"""Spans of a traced program as the steps of an agent, whoever recorded them.
+"""Spans of a traced program, of any recorder, as the steps of an agent.
 
-A tool's span is a step, in the order in which they started. What happens inside a tool, a sub-agent included, is
-part of that step. A model's answer without a call is a step in words; its calls are steps only if the trace has
-no spans of tools.
+A tool's span is a step, in the order in which they started. What happens inside a tool, a sub-agent
+included, is part of that step. A model's answer without a call is a step in words; its calls are steps only
+if the trace has no spans of tools.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Span:
 
 
 def steps_of(spans: Sequence[Span]) -> tuple[tuple[TraceStep, ...], dict[str, int]]:
-    """(steps, what is left out) of a trace.
+    """(steps, reasons for the rest) of a trace.
 
     Raises:
         UnreadableTraceError: a model's answer cannot be read.

@@ -1,10 +1,10 @@
 """SWE-agent's ``.traj`` files and mini-swe-agent's trajectories.
 
-SWE-agent keeps ``trajectory`` (every action with its observation) and ``history`` (the messages). If the model
-called tools through its API, the history has the calls and is read. Otherwise the actions are commands, and the
-first word of a command is its tool. mini-swe-agent keeps messages alone: its action is the code block of a turn,
-or a call of ``bash``. The outcome is ``resolved`` if somebody added it, else the exit status: "submitted" is a
-success.
+SWE-agent keeps ``trajectory`` (every action with its observation) and ``history`` (the messages). If the
+model called tools through its API, the history has the calls and is read. Otherwise the actions are
+commands, and the first word of a command is its tool. mini-swe-agent keeps messages alone: its action is
+the code block of a turn, or a call of ``bash``. The outcome is ``resolved`` if the record has it, else the
+exit status: "submitted" is a success.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _mini(record: Mapping[str, Any]) -> tuple[tuple[TraceStep, ...], dict[str, i
 
 
 def _steps(record: Mapping[str, Any]) -> tuple[tuple[TraceStep, ...], dict[str, int]]:
-    """(steps, what is left out) of a SWE-agent file."""
+    """(steps, reasons for the rest) of a SWE-agent file."""
     taken, history = record.get("trajectory"), record.get("history")
     left_out: dict[str, int] = {}
     if isinstance(history, list) and history:

@@ -1,7 +1,7 @@
 """tau-bench's results: ``traj`` with the messages and ``reward``; and tau2-bench's simulations.
 
-The simulated user speaks as a user and may have tools of its own, which are not the agent's. The reward is 0 or
-1 for each run of a task.
+The simulated user speaks as a user and may have tools of its own, which are not the agent's. The reward is
+0 or 1 for each run of a task.
 """
 
 from __future__ import annotations

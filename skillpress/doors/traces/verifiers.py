@@ -1,8 +1,8 @@
 """Results of verifiers: ``prompt``, ``completion`` and ``reward``; or the message graph of its version 1.
 
-Only the completion is the agent's: turns of an assistant in the prompt are examples. In version 1 every message
-is a node, and ``sampled`` says which of them a model call gave. The rewards of version 1 are added up by their
-weights.
+Only the completion is the agent's: turns of an assistant in the prompt are examples. In version 1 every
+message is a node, and ``sampled`` says which of them a model call gave. The rewards of version 1 are added
+up by their weights.
 """
 
 from __future__ import annotations

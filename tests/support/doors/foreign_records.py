@@ -80,10 +80,16 @@ def swe_agent(**changes: Any) -> dict[str, Any]:
     """A ``.traj`` file of an agent that writes commands."""
     actions = ["search gcd", "edit gcd.py 3\nreturn a\nend_of_edit", "test"]
     steps = [
-        {"action": f"{action}\n", "observation": answer, "response": f"Next.\n{action}", "thought": "Next.",
-         "execution_time": 0.1, "state": {"working_dir": "/"}}
+        {
+            "action": f"{action}\n",
+            "observation": answer,
+            "response": f"Next.\n{action}",
+            "thought": "Next.",
+            "execution_time": 0.1,
+            "state": {"working_dir": "/"},
+        }
         for action, (_, _, answer) in zip(actions, CALLS, strict=True)
-    ]  # fmt: skip
+    ]
     return {
         "environment": "swe_main",
         "trajectory": steps,
@@ -95,16 +101,23 @@ def swe_agent(**changes: Any) -> dict[str, Any]:
                 message
                 for step in steps
                 for message in (
-                    {"role": "assistant", "content": step["response"], "thought": "Next.",
-                     "action": step["action"], "agent": "main"},
+                    {
+                        "role": "assistant",
+                        "content": step["response"],
+                        "thought": "Next.",
+                        "action": step["action"],
+                        "agent": "main",
+                    },
                     {"role": "user", "content": step["observation"], "agent": "main"},
                 )
             ),
         ],
         "info": {"exit_status": "submitted", "submission": "diff", "model_stats": {"api_calls": 3}},
-        "replay_config": json.dumps({"problem_statement": {"id": "gcd-1"}, "agent": {"model": {"name": "small"}}}),
+        "replay_config": json.dumps(
+            {"problem_statement": {"id": "gcd-1"}, "agent": {"model": {"name": "small"}}}
+        ),
         **changes,
-    }  # fmt: skip
+    }
 
 
 def swe_agent_calls() -> dict[str, Any]:
@@ -122,8 +135,9 @@ def swe_agent_calls() -> dict[str, Any]:
 def mini_swe_agent() -> dict[str, Any]:
     """mini-swe-agent's trajectory, with the action in a code block."""
     messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "Answer with exactly ONE bash code block."}, TASK,
-    ]  # fmt: skip
+        {"role": "system", "content": "Answer with exactly ONE bash code block."},
+        TASK,
+    ]
     for command, answer in (("ls", "gcd.py"), ("sed -i s/b/a/ gcd.py", "")):
         messages.append({"role": "assistant", "content": f"THOUGHT: Next.\n\n```bash\n{command}\n```"})
         messages.append(
@@ -131,35 +145,65 @@ def mini_swe_agent() -> dict[str, Any]:
         )
     messages.append({"role": "assistant", "content": "I do not know how to go on."})
     return {
-        "info": {"exit_status": "Submitted", "submission": "diff", "mini_version": "1.14.0",
-                 "config": {"model": {"model_name": "small"}}},
+        "info": {
+            "exit_status": "Submitted",
+            "submission": "diff",
+            "mini_version": "1.14.0",
+            "config": {"model": {"model_name": "small"}},
+        },
         "messages": messages,
         "trajectory_format": "mini-swe-agent-1",
         "instance_id": "gcd-1",
-    }  # fmt: skip
+    }
 
 
 def openhands_events() -> list[dict[str, Any]]:
     """OpenHands' events of version 0."""
     events: list[dict[str, Any]] = [
-        {"id": 0, "timestamp": "2026-03-01T10:00:00", "source": "user", "message": "Mend gcd.", "action": "message",
-         "args": {"content": "Mend gcd."}},
-        {"id": 1, "source": "agent", "message": "", "observation": "agent_state_changed", "content": "", "extras": {}},
+        {
+            "id": 0,
+            "timestamp": "2026-03-01T10:00:00",
+            "source": "user",
+            "message": "Mend gcd.",
+            "action": "message",
+            "args": {"content": "Mend gcd."},
+        },
+        {
+            "id": 1,
+            "source": "agent",
+            "message": "",
+            "observation": "agent_state_changed",
+            "content": "",
+            "extras": {},
+        },
         {"id": 2, "source": "agent", "message": "", "action": "recall", "args": {"query": "Mend gcd."}},
-    ]  # fmt: skip
+    ]
     for number, (tool, arguments, answer) in enumerate(CALLS):
         place = 10 * (number + 1)
         function = {"name": tool, "arguments": json.dumps(arguments)}
         answered = {"choices": [{"message": {"tool_calls": [{"id": f"c{number}", "function": function}]}}]}
         called = {"function_name": tool, "tool_call_id": f"c{number}", "model_response": answered}
         events.append(
-            {"id": place, "source": "agent", "message": "", "action": "run",
-             "args": {"command": "x", "thought": "Next."}, "tool_call_metadata": called}
-        )  # fmt: skip
+            {
+                "id": place,
+                "source": "agent",
+                "message": "",
+                "action": "run",
+                "args": {"command": "x", "thought": "Next."},
+                "tool_call_metadata": called,
+            }
+        )
         events.append(
-            {"id": place + 1, "source": "agent", "message": "", "cause": place, "observation": "run",
-             "content": answer, "extras": {}}
-        )  # fmt: skip
+            {
+                "id": place + 1,
+                "source": "agent",
+                "message": "",
+                "cause": place,
+                "observation": "run",
+                "content": answer,
+                "extras": {},
+            }
+        )
     said = {"content": DONE, "wait_for_response": True}
     return [*events, {"id": 99, "source": "agent", "message": DONE, "action": "message", "args": said}]
 
@@ -177,21 +221,45 @@ def openhands_evaluation() -> dict[str, Any]:
 def openhands_sdk() -> list[dict[str, Any]]:
     """Events of OpenHands' software-agent SDK."""
     events: list[dict[str, Any]] = [
-        {"kind": "SystemPromptEvent", "id": "s", "timestamp": "2026-03-01T10:00:00", "source": "agent", "tools": []},
-        {"kind": "MessageEvent", "id": "u", "source": "user",
-         "llm_message": {"role": "user", "content": [{"type": "text", "text": "Mend gcd."}]}},
-    ]  # fmt: skip
+        {
+            "kind": "SystemPromptEvent",
+            "id": "s",
+            "timestamp": "2026-03-01T10:00:00",
+            "source": "agent",
+            "tools": [],
+        },
+        {
+            "kind": "MessageEvent",
+            "id": "u",
+            "source": "user",
+            "llm_message": {"role": "user", "content": [{"type": "text", "text": "Mend gcd."}]},
+        },
+    ]
     for number, (tool, arguments, answer) in enumerate(CALLS):
         call = {"id": f"c{number}", "name": tool, "arguments": json.dumps(arguments)}
         events.append(
-            {"kind": "ActionEvent", "id": f"a{number}", "source": "agent", "thought": [], "tool_name": tool,
-             "tool_call_id": f"c{number}", "tool_call": call, "action": {"kind": "Action", **arguments}}
-        )  # fmt: skip
+            {
+                "kind": "ActionEvent",
+                "id": f"a{number}",
+                "source": "agent",
+                "thought": [],
+                "tool_name": tool,
+                "tool_call_id": f"c{number}",
+                "tool_call": call,
+                "action": {"kind": "Action", **arguments},
+            }
+        )
         events.append(
-            {"kind": "ObservationEvent", "id": f"o{number}", "source": "environment", "tool_name": tool,
-             "tool_call_id": f"c{number}", "action_id": f"a{number}",
-             "observation": {"kind": "Observation", "content": [{"type": "text", "text": answer}]}}
-        )  # fmt: skip
+            {
+                "kind": "ObservationEvent",
+                "id": f"o{number}",
+                "source": "environment",
+                "tool_name": tool,
+                "tool_call_id": f"c{number}",
+                "action_id": f"a{number}",
+                "observation": {"kind": "Observation", "content": [{"type": "text", "text": answer}]},
+            }
+        )
     said = {"role": "assistant", "content": [{"type": "text", "text": DONE}]}
     return [*events, {"kind": "MessageEvent", "id": "m", "source": "agent", "llm_message": said}]
 
@@ -233,9 +301,15 @@ def verifiers() -> dict[str, Any]:
     messages = openai_messages()
     shown = [{"role": "user", "content": "Say hello."}, {"role": "assistant", "content": "Hello."}]
     return {
-        "example_id": 3, "prompt": [*shown, *messages[:2]], "completion": messages[2:], "answer": "", "task": "mend",
-        "reward": 0.4, "metrics": {"tests": 0.4}, "is_completed": True,
-    }  # fmt: skip
+        "example_id": 3,
+        "prompt": [*shown, *messages[:2]],
+        "completion": messages[2:],
+        "answer": "",
+        "task": "mend",
+        "reward": 0.4,
+        "metrics": {"tests": 0.4},
+        "is_completed": True,
+    }
 
 
 def verifiers_graph() -> dict[str, Any]:
@@ -249,10 +323,17 @@ def verifiers_graph() -> dict[str, Any]:
         for number, message in enumerate(openai_messages())
     ]
     return {
-        "version": 1, "id": "t1", "task": {"type": "Mend", "key": "mend-3", "data": {}}, "nodes": nodes,
+        "version": 1,
+        "id": "t1",
+        "task": {"type": "Mend", "key": "mend-3", "data": {}},
+        "nodes": nodes,
         "calls": [{"node": 2, "model": "small"}],
-        "rewards": {"tests": {"score": 1.0, "weight": 0.5}, "style": {"score": 1.0, "weight": 0.5}, "off": None},
-    }  # fmt: skip
+        "rewards": {
+            "tests": {"score": 1.0, "weight": 0.5},
+            "style": {"score": 1.0, "weight": 0.5},
+            "off": None,
+        },
+    }
 
 
 def nemo_gym() -> dict[str, Any]:
@@ -275,18 +356,26 @@ def inspect_sample() -> dict[str, Any]:
         messages.append({"role": "tool", "content": answer, "tool_call_id": f"c{number}", "function": tool})
     messages.append({"role": "assistant", "content": DONE})
     return {
-        "id": "mend-3", "epoch": 2, "input": "Mend gcd.", "target": "3 passed", "messages": messages,
+        "id": "mend-3",
+        "epoch": 2,
+        "input": "Mend gcd.",
+        "target": "3 passed",
+        "messages": messages,
         "output": {"model": "small", "choices": []},
         "scores": {"style": {"value": 0.3}, "match": {"value": "C", "answer": "3 passed"}},
-    }  # fmt: skip
+    }
 
 
 def inspect_log() -> dict[str, Any]:
     """A log of inspect with two samples."""
     return {
-        "version": 2, "status": "success", "eval": {"task": "mend", "model": "large", "created": "2026-03-01T10:00:00Z"},
-        "plan": {}, "results": {}, "samples": [inspect_sample(), {**inspect_sample(), "epoch": 3}],
-    }  # fmt: skip
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "mend", "model": "large", "created": "2026-03-01T10:00:00Z"},
+        "plan": {},
+        "results": {},
+        "samples": [inspect_sample(), {**inspect_sample(), "epoch": 3}],
+    }
 
 
 def claude_code() -> list[dict[str, Any]]:
@@ -305,8 +394,11 @@ def claude_code() -> list[dict[str, Any]]:
     ]
     for number, (tool, arguments, answer) in enumerate(CALLS):
         made = {"id": f"msg_{number}", "role": "assistant", "model": "small"}
-        parts = [{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "Next."},
-                 {"type": "tool_use", "id": f"t{number}", "name": tool, "input": arguments}]  # fmt: skip
+        parts = [
+            {"type": "thinking", "thinking": "?"},
+            {"type": "text", "text": "Next."},
+            {"type": "tool_use", "id": f"t{number}", "name": tool, "input": arguments},
+        ]
         for place, part in enumerate(parts):
             line = {**shared, "type": "assistant", "uuid": f"a{number}{place}", "parentUuid": "u"}
             lines.append({**line, "message": {**made, "content": [part]}})
@@ -330,9 +422,15 @@ def codex() -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = [
         {"type": "session_meta", "payload": {"id": "s-2", "cli_version": "0.50"}},
         {"type": "turn_context", "payload": {"model": "small"}},
-        {"type": "response_item",
-         "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Mend gcd."}]}},
-    ]  # fmt: skip
+        {
+            "type": "response_item",
+            "payload": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "Mend gcd."}],
+            },
+        },
+    ]
     for item in response_items():
         lines.append({"type": "response_item", "payload": item})
         lines.append({"type": "event_msg", "payload": {"type": "agent_message", "message": "repeated"}})
@@ -341,16 +439,26 @@ def codex() -> list[dict[str, Any]]:
 
 def agents_sdk() -> dict[str, Any]:
     """A run state of the agents SDK."""
-    kinds = {"function_call": "tool_call_item", "function_call_output": "tool_call_output_item",
-             "message": "message_output_item", "reasoning": "reasoning_item"}  # fmt: skip
+    kinds = {
+        "function_call": "tool_call_item",
+        "function_call_output": "tool_call_output_item",
+        "message": "message_output_item",
+        "reasoning": "reasoning_item",
+    }
     items = [
         {"type": kinds[item["type"]], "raw_item": item, "agent": {"name": "mender"}}
         for item in response_items()
     ]
     return {
-        "$schemaVersion": "1.5", "current_turn": 4, "current_agent": {"name": "mender"}, "original_input": "Mend gcd.",
-        "model_responses": [], "generated_items": items[-1:], "session_items": items, "context": {},
-    }  # fmt: skip
+        "$schemaVersion": "1.5",
+        "current_turn": 4,
+        "current_agent": {"name": "mender"},
+        "original_input": "Mend gcd.",
+        "model_responses": [],
+        "generated_items": items[-1:],
+        "session_items": items,
+        "context": {},
+    }
 
 
 def langchain(form: str = "plain") -> dict[str, Any]:
@@ -369,10 +477,14 @@ def langchain(form: str = "plain") -> dict[str, Any]:
     if form == "lc":
         names = {"system": "SystemMessage", "human": "HumanMessage", "ai": "AIMessage", "tool": "ToolMessage"}
         messages = [
-            {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", names[each.pop("type")]],
-             "kwargs": each}
+            {
+                "lc": 1,
+                "type": "constructor",
+                "id": ["langchain", "schema", "messages", names[each.pop("type")]],
+                "kwargs": each,
+            }
             for each in messages
-        ]  # fmt: skip
+        ]
     return {"messages": messages}
 
 
@@ -408,10 +520,15 @@ def otlp_spans() -> list[dict[str, Any]]:
 
     def span(number: int, name: str, parent: str, **attributes: Any) -> dict[str, Any]:
         return {
-            "traceId": "5b8e", "spanId": f"s{number}", "parentSpanId": parent, "name": name,
-            "startTimeUnixNano": str(1_772_359_200_000_000_000 + number), "endTimeUnixNano": "0",
-            "attributes": _attributes(**attributes), "status": {},
-        }  # fmt: skip
+            "traceId": "5b8e",
+            "spanId": f"s{number}",
+            "parentSpanId": parent,
+            "name": name,
+            "startTimeUnixNano": str(1_772_359_200_000_000_000 + number),
+            "endTimeUnixNano": "0",
+            "attributes": _attributes(**attributes),
+            "status": {},
+        }
 
     spans = [
         span(
@@ -423,13 +540,37 @@ def otlp_spans() -> list[dict[str, Any]]:
         )
     ]
     for number, (tool, arguments, answer) in enumerate(CALLS, 1):
-        asked = json.dumps([{"role": "assistant", "parts": [
-            {"type": "tool_call", "id": f"c{number}", "name": tool, "arguments": arguments}]}])  # fmt: skip
-        spans.append(span(10 * number, "chat small", "s0", gen_ai__operation__name="chat", gen_ai__request__model="small",
-                          gen_ai__output__messages=asked))  # fmt: skip
-        spans.append(span(10 * number + 1, f"execute_tool {tool}", "s0", gen_ai__operation__name="execute_tool",
-                          gen_ai__tool__name=tool, gen_ai__tool__call__arguments=json.dumps(arguments),
-                          gen_ai__tool__call__result=answer))  # fmt: skip
+        asked = json.dumps(
+            [
+                {
+                    "role": "assistant",
+                    "parts": [
+                        {"type": "tool_call", "id": f"c{number}", "name": tool, "arguments": arguments}
+                    ],
+                }
+            ]
+        )
+        spans.append(
+            span(
+                10 * number,
+                "chat small",
+                "s0",
+                gen_ai__operation__name="chat",
+                gen_ai__request__model="small",
+                gen_ai__output__messages=asked,
+            )
+        )
+        spans.append(
+            span(
+                10 * number + 1,
+                f"execute_tool {tool}",
+                "s0",
+                gen_ai__operation__name="execute_tool",
+                gen_ai__tool__name=tool,
+                gen_ai__tool__call__arguments=json.dumps(arguments),
+                gen_ai__tool__call__result=answer,
+            )
+        )
     spans.append(span(12, "invoke_agent helper", "s11", gen_ai__operation__name="invoke_agent"))
     spans.append(
         span(
@@ -454,11 +595,16 @@ def otlp_events() -> list[dict[str, Any]]:
         message for message in openai_messages() if message["role"] == "assistant"
     ):
         attributes = _attributes(gen_ai__system="x", index="0", message=json.dumps(message))
-        spans.append({
-            "traceId": "5b8e", "spanId": f"s{number}", "name": "chat small", "startTimeUnixNano": str(10**18 + number),
-            "attributes": _attributes(gen_ai__operation__name="chat"),
-            "events": [{"name": "gen_ai.choice", "attributes": attributes}],
-        })  # fmt: skip
+        spans.append(
+            {
+                "traceId": "5b8e",
+                "spanId": f"s{number}",
+                "name": "chat small",
+                "startTimeUnixNano": str(10**18 + number),
+                "attributes": _attributes(gen_ai__operation__name="chat"),
+                "events": [{"name": "gen_ai.choice", "attributes": attributes}],
+            }
+        )
     return spans
 
 
@@ -478,9 +624,16 @@ def langfuse_observations() -> list[dict[str, Any]]:
         number: int, kind: str, name: str, asked: Any, said: Any, parent: str = "o0"
     ) -> dict[str, Any]:
         return {
-            "id": f"o{number}", "traceId": "tr-1", "type": kind, "name": name, "input": asked, "output": said,
-            "startTime": f"2026-03-01T10:00:{number:02}.000Z", "parentObservationId": parent, "level": "DEFAULT",
-        }  # fmt: skip
+            "id": f"o{number}",
+            "traceId": "tr-1",
+            "type": kind,
+            "name": name,
+            "input": asked,
+            "output": said,
+            "startTime": f"2026-03-01T10:00:{number:02}.000Z",
+            "parentObservationId": parent,
+            "level": "DEFAULT",
+        }
 
     found = [{**observed(0, "AGENT", "mender", "Mend gcd.", DONE), "parentObservationId": None}]
     for number, (tool, arguments, answer) in enumerate(CALLS, 1):
@@ -540,7 +693,7 @@ RECORDS: dict[str, tuple[str, Callable[[], Any]]] = {
     "Langfuse": ("Langfuse exports", langfuse),
     "Langfuse's observations": ("Langfuse exports", langfuse_observations),
 }
-"""Records that all say the same run, with the format that each is told to be."""
+"""Records that all say the same run, each with its format."""
 OTHERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "Gemini": ("chat completions", gemini),
     "SWE-agent": ("SWE-agent trajectories", swe_agent),

@@ -28,10 +28,11 @@ WRITTEN = {
     "Mistral's newer": f"[TOOL_CALLS]edit{json.dumps(ARGUMENTS)}",
     "DeepSeek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>edit\n```json\n"
     f"{json.dumps(ARGUMENTS)}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-    "Harmony": f"<|channel|>commentary to=functions.edit <|constrain|>json<|message|>{json.dumps(ARGUMENTS)}<|call|>",
+    "Harmony": "<|channel|>commentary to=functions.edit <|constrain|>json<|message|>"
+    f"{json.dumps(ARGUMENTS)}<|call|>",
     "bare JSON": json.dumps({"name": "edit", "parameters": ARGUMENTS}),
     "labelled JSON": f"Thought: Next.\nAction: edit\nAction Input: {json.dumps(ARGUMENTS)}\n",
-}  # fmt: skip
+}
 
 
 def talk(
@@ -116,7 +117,7 @@ def test_code_blocks_are_calls_where_the_log_shows_that_they_were_run(name: str)
         ("Why does this fail?\n```bash\nls -y\n```", "It still fails."),
         ("Fix this:\n```python\nprint(x\n```", "Great, what else?"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("said", [SHELL, SHELL.replace("bash", "python")])
 def test_a_helpers_code_blocks_are_words(task: str, reply: str, said: str) -> None:
     assert [step.tool for step in talk(said, said, task=task, reply=reply)] == [None, None]
@@ -150,7 +151,7 @@ def test_an_action_with_a_label_is_an_action_in_words() -> None:
         "Use `<tool>` or <b>bold</b>, as you like.",
         "As a great model, let me say: f(x) = x.",
     ],
-)  # fmt: skip
+)
 def test_prose_stays_prose(said: str) -> None:
     assert talk(said, said, reply="Go on.") == (TraceStep(None, said, "Go on."),) * 2
 
@@ -158,7 +159,7 @@ def test_prose_stays_prose(said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "tool"),
     [("<action>look</action>", None), ('<action>{"tool": "edit", "line": 3}</action>', "edit")],
-)  # fmt: skip
+)
 def test_action_tags_hold_words_or_a_call(said: str, tool: str | None) -> None:
     (step,) = talk(said)
     assert step.tool == tool and step.content in ("look", {"line": 3})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -66,9 +67,18 @@ def test_one_call_is_one_step_in_every_dialect(name: str) -> None:
 ANSWERS: dict[str, dict[str, Any]] = {
     "OpenAI": {"role": "tool", "tool_call_id": "a", "content": "edited"},
     "older": {"role": "function", "name": "edit", "content": "edited"},
-    "Anthropic": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "edited"}]},
-    "AI SDK": {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "edit", "result": "edited"}]},
-    "OpenTelemetry": {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a", "response": "edited"}]},
+    "Anthropic": {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "a", "content": "edited"}],
+    },
+    "AI SDK": {
+        "role": "tool",
+        "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "edit", "result": "edited"}],
+    },
+    "OpenTelemetry": {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": "a", "response": "edited"}],
+    },
     "Bedrock": {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": "edited"}}]},
     "items": {"type": "function_call_output", "call_id": "a", "output": "edited"},
     "JavaScript": {"type": "function_call_result", "callId": "a", "output": "edited"},
@@ -77,7 +87,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "null id": {"role": "tool", "tool_call_id": None, "content": "edited"},
     "another id": {"role": "tool", "tool_call_id": "never given", "content": "edited"},
     "several": {"role": "tool", "tool_messages": [{"role": "tool", "id": "a", "content": "edited"}]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -88,9 +98,12 @@ def test_an_answer_finds_its_call_in_every_dialect(name: str) -> None:
 
 def test_ids_that_every_turn_uses_again_are_answered_turn_by_turn() -> None:
     turns = [
-        ({"role": "assistant", "tool_calls": [CALL, CALL]}, *({"role": "tool", "tool_call_id": "a", "content": f"{turn}{n}"} for n in (1, 2)))
+        (
+            {"role": "assistant", "tool_calls": [CALL, CALL]},
+            *({"role": "tool", "tool_call_id": "a", "content": f"{turn}{n}"} for n in (1, 2)),
+        )
         for turn in "xyz"
-    ]  # fmt: skip
+    ]
     assert [step.answer for step in steps(*(m for turn in turns for m in turn))] == [
         "x1",
         "x2",
@@ -152,7 +165,7 @@ def test_items_of_one_response_are_one_turn() -> None:
         ({"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"}, "patch"),
         ({"type": "mcp_call", "id": "m", "name": "fetch", "arguments": "{}", "output": "page"}, "fetch"),
     ],
-)  # fmt: skip
+)
 def test_tools_of_the_server_are_calls(item: dict[str, Any], tool: str) -> None:
     (step,) = steps(item)
     assert step.tool == tool and step.answer == item.get("output", "")
@@ -174,12 +187,17 @@ def test_instructions_are_not_steps(role: str) -> None:
         {"response": {"message": {"role": "assistant", "content": DONE}}},
         {"response": {"status_code": 200, "body": {"choices": [{"message": {"content": DONE}}]}}},
         {"response": {"candidates": [{"content": {"role": "model", "parts": [{"text": DONE}]}}]}},
-        {"response": {"object": "response", "output": [{"type": "message", "role": "assistant", "content": DONE}]}},
+        {
+            "response": {
+                "object": "response",
+                "output": [{"type": "message", "role": "assistant", "content": DONE}],
+            }
+        },
         {"choices": [{"message": {"role": "assistant", "content": DONE}}]},
         {"completion": DONE},
         {"output": {"role": "assistant", "content": DONE}},
     ],
-)  # fmt: skip
+)
 def test_a_logged_answer_is_the_last_message_however_it_is_kept(answer: dict[str, Any]) -> None:
     messages = openai_messages()[:-1]
     record = {"messages": messages, **answer}
@@ -198,14 +216,19 @@ def calls_of_a_run(**beside: Any) -> list[dict[str, Any]]:
     messages = openai_messages()
     asked = [number for number, message in enumerate(messages) if message["role"] == "assistant"]
     return [
-        {"id": f"call-{number}", "messages": messages[:number], "response": {"choices": [{"message": messages[number]}]}, **beside}
+        {
+            "id": f"call-{number}",
+            "messages": messages[:number],
+            "response": {"choices": [{"message": messages[number]}]},
+            **beside,
+        }
         for number in asked
-    ]  # fmt: skip
+    ]
 
 
 def test_each_history_begins_with_the_history_and_the_answer_before_it() -> None:
     calls = [call_of(record) for record in calls_of_a_run(session_id="s")]
-    for before, after in zip(calls, calls[1:], strict=False):
+    for before, after in pairwise(calls):
         begin = (*before.history, before.answer)
         assert after.history[: len(begin)] == begin
     assert [call.session for call in calls] == ["s"] * 4 and calls[0].own == "call-2"
@@ -222,8 +245,17 @@ def test_equal_messages_have_equal_hashes_in_every_dialect() -> None:
 
 
 def test_a_call_may_name_the_call_that_it_goes_on_from() -> None:
-    found = call_of({"input": [TASK], "previous_response_id": "r-1", "response": {"id": "r-2", "object": "response", "output": [
-        {"type": "message", "role": "assistant", "content": DONE}]}})  # fmt: skip
+    found = call_of(
+        {
+            "input": [TASK],
+            "previous_response_id": "r-1",
+            "response": {
+                "id": "r-2",
+                "object": "response",
+                "output": [{"type": "message", "role": "assistant", "content": DONE}],
+            },
+        }
+    )
     assert (found.parent, found.own) == ("r-1", "r-2")
 
 

@@ -21,17 +21,50 @@ from tests.support.doors.trace_records import atif, chat, mlflow_trace, our_atif
 
 MAKERS = {
     **{name: make for name, (_, make) in {**RECORDS, **OTHERS}.items()},
-    "ATIF": atif, "chat": chat, "MLflow": mlflow_trace, "our ATIF": our_atif, "our MLflow": our_mlflow_trace,
-    "a log of inspect": foreign.inspect_log, "OTLP": foreign.otlp_document,
-    "a model call": lambda: {"id": "c", "session_id": "s", "messages": foreign.openai_messages()[:-1],
-                             "response": {"choices": [{"message": foreign.openai_messages()[-1]}]}},
-}  # fmt: skip
+    "ATIF": atif,
+    "chat": chat,
+    "MLflow": mlflow_trace,
+    "our ATIF": our_atif,
+    "our MLflow": our_mlflow_trace,
+    "a log of inspect": foreign.inspect_log,
+    "OTLP": foreign.otlp_document,
+    "a model call": lambda: {
+        "id": "c",
+        "session_id": "s",
+        "messages": foreign.openai_messages()[:-1],
+        "response": {"choices": [{"message": foreign.openai_messages()[-1]}]},
+    },
+}
 _PHASES = (Phase.explicit, Phase.generate)
 """A damaged record is small enough to be read; making it smaller takes minutes."""
 ODD = st.sampled_from(
-    [None, 0, 1, -1, 2.5, 10**400, math.nan, math.inf, True, "", "x", "\ud800", "[1]", '{"name": 3}', "<tool_call>{",
-     [], {}, [1], [None], [[]], [{}], {"a": 1}, {"role": "assistant"}, [{"role": "assistant", "content": 3}]]
-)  # fmt: skip
+    [
+        None,
+        0,
+        1,
+        -1,
+        2.5,
+        10**400,
+        math.nan,
+        math.inf,
+        True,
+        "",
+        "x",
+        "\ud800",
+        "[1]",
+        '{"name": 3}',
+        "<tool_call>{",
+        [],
+        {},
+        [1],
+        [None],
+        [[]],
+        [{}],
+        {"a": 1},
+        {"role": "assistant"},
+        [{"role": "assistant", "content": 3}],
+    ]
+)
 
 
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -43,7 +76,7 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 @st.composite
 def damaged(draw: st.DrawFn, make: Any) -> Any:
-    """A record with one to three damages: something dropped, replaced, repeated, or put where other things are."""
+    """A record with one to three damages: something dropped, replaced, repeated, or put in another place."""
     record = copy.deepcopy(make())
     for _ in range(draw(st.integers(1, 3))):
         every = list(places(record))
@@ -105,10 +138,16 @@ def test_a_damaged_record_is_read_or_refused(name: str, data: st.DataObject) -> 
 
 VALUES = st.recursive(
     ODD | st.text(max_size=5),
-    lambda inside: st.lists(inside, max_size=3)
-    | st.dictionaries(st.sampled_from(["messages", "role", "type", "content", "id", "source", "attributes", "name"]), inside, max_size=4),
+    lambda inside: (
+        st.lists(inside, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["messages", "role", "type", "content", "id", "source", "attributes", "name"]),
+            inside,
+            max_size=4,
+        )
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, phases=_PHASES)

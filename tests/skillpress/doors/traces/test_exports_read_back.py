@@ -82,11 +82,19 @@ def episodes(draw: st.DrawFn) -> list[Trajectory]:
     """Some episodes of any actions, observations and outcomes, without tokens."""
     steps = st.builds(
         lambda action, observation, invalid: Step(
-            prompt_ids=(), response_ids=(), logprobs=(), thought="", action=action, observation=observation,
-            invalid=invalid, reward_parts=(),
+            prompt_ids=(),
+            response_ids=(),
+            logprobs=(),
+            thought="",
+            action=action,
+            observation=observation,
+            invalid=invalid,
+            reward_parts=(),
         ),
-        ACTIONS, st.text(max_size=12), st.sampled_from([None, "unreadable"]),
-    )  # fmt: skip
+        ACTIONS,
+        st.text(max_size=12),
+        st.sampled_from([None, "unreadable"]),
+    )
     return [
         dataclasses.replace(
             unsampled(number),
@@ -108,13 +116,21 @@ def known_by(traces: list[Trace], unknown: str) -> list[tuple[Any, ...]]:
     return [
         (
             tuple(
-                step._replace(answer="" if _has_no_place(step, place + 1 == len(trace.steps), unknown) else text_of(step.answer))
+                step._replace(
+                    answer=""
+                    if _has_no_place(step, place + 1 == len(trace.steps), unknown)
+                    else text_of(step.answer)
+                )
                 for place, step in enumerate(trace.steps)
             ),
-            trace.name, trace.success, trace.task, trace.version, trace.time,
+            trace.name,
+            trace.success,
+            trace.task,
+            trace.version,
+            trace.time,
         )
         for trace in traces
-    ]  # fmt: skip
+    ]
 
 
 def _has_no_place(step: TraceStep, last: bool, unknown: str) -> bool:
@@ -153,7 +169,7 @@ _PHASES = (Phase.explicit, Phase.generate)
     ("write", "unknown"),
     [(write_atif, ""), (write_sharegpt, "last"), (write_mlflow, "no action")],
     ids=["ATIF", "ShareGPT", "MLflow"],
-)  # fmt: skip
+)
 @settings(max_examples=25, deadline=None, derandomize=True, phases=_PHASES)
 @given(played=episodes())
 def test_any_episode_is_read_back_as_it_was(write: Write, unknown: str, played: list[Trajectory]) -> None:

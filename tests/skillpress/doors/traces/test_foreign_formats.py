@@ -55,8 +55,10 @@ def test_swe_agents_history_alone_has_the_same_commands() -> None:
     whole = foreign.swe_agent()
     del whole["trajectory"]
     assert [(step.tool, step.answer) for step in read(whole).steps] == [
-        ("search", "gcd.py:1"), ("edit", "edited"), ("test", "3 passed")
-    ]  # fmt: skip
+        ("search", "gcd.py:1"),
+        ("edit", "edited"),
+        ("test", "3 passed"),
+    ]
 
 
 def test_a_turn_in_which_swe_agent_gave_no_command_is_refused_words() -> None:
@@ -196,14 +198,37 @@ def test_lines_of_one_run_have_one_key(make: Make) -> None:
 def test_claude_codes_stream_says_how_it_ended() -> None:
     lines = [
         {"type": "system", "subtype": "init", "session_id": "s"},
-        {"type": "assistant", "session_id": "s", "message": {"id": "m", "role": "assistant", "content": [
-            {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]}},
-        {"type": "user", "session_id": "s", "message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "t", "content": "gcd.py", "is_error": True}]}},
-        {"type": "assistant", "session_id": "s", "parent_tool_use_id": "t", "message": {"id": "n", "role": "assistant",
-            "content": [{"type": "tool_use", "id": "x", "name": "Other", "input": {}}]}},
+        {
+            "type": "assistant",
+            "session_id": "s",
+            "message": {
+                "id": "m",
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}],
+            },
+        },
+        {
+            "type": "user",
+            "session_id": "s",
+            "message": {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t", "content": "gcd.py", "is_error": True}
+                ],
+            },
+        },
+        {
+            "type": "assistant",
+            "session_id": "s",
+            "parent_tool_use_id": "t",
+            "message": {
+                "id": "n",
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "x", "name": "Other", "input": {}}],
+            },
+        },
         {"type": "result", "subtype": "error_max_turns", "is_error": True, "session_id": "s"},
-    ]  # fmt: skip
+    ]
     found = read(lines)
     assert [(step.tool, step.answer, step.refused) for step in found.steps] == [("Bash", "gcd.py", True)]
     assert (found.name, found.outcome, found.success) == ("s", "subtype", False)
@@ -267,11 +292,20 @@ def test_the_outcome_is_found_where_the_format_keeps_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("reward", "success", "score"),
     [
-        (1, True, 1.0), (0.0, False, 0.0), (True, True, 1.0), (0.5, None, 0.5), (float("nan"), None, None),
-        ("1.0", None, 1.0), ("passed", True, None), (None, None, None), ([1], None, None), (10**400, None, None),
-        ({"reward": 1}, True, 1.0), ({"a": 1, "b": 0}, None, None),
+        (1, True, 1.0),
+        (0.0, False, 0.0),
+        (True, True, 1.0),
+        (0.5, None, 0.5),
+        (float("nan"), None, None),
+        ("1.0", None, 1.0),
+        ("passed", True, None),
+        (None, None, None),
+        ([1], None, None),
+        (10**400, None, None),
+        ({"reward": 1}, True, 1.0),
+        ({"a": 1, "b": 0}, None, None),
     ],
-)  # fmt: skip
+)
 def test_a_reward_decides_only_if_it_says_yes_or_no(
     reward: Any, success: bool | None, score: float | None
 ) -> None:
