@@ -3,8 +3,8 @@
 An event of the agent with an action is a step, and the event that names it as its cause is the answer. A
 list of events is a run; so is the record of an evaluation with the list under ``history`` (its report says
 whether the issue was resolved), and a file with an event on each line. The logged completions (``messages``
-and ``response``) are model calls: if the model knew its tools from a prompt alone, the messages with the calls
-are in ``fncall_messages``.
+and ``response``) are model calls: if the model knew its tools from a prompt alone, the messages with the
+calls are in ``fncall_messages``.
 """
 
 from __future__ import annotations
