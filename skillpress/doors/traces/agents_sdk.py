@@ -48,7 +48,7 @@ def field(record: Any, path: str) -> Any:
 def _generated(record: Mapping[str, Any]) -> list[Any] | None:
     """The items that the run generated. A hand-over may shorten the list that the next agent sees."""
     for names in _ITEMS:
-        held = [record[name] for name in names if isinstance(record.get(name), list)]
+        held: list[list[Any]] = [record[name] for name in names if isinstance(record.get(name), list)]
         if held:
             return max(held, key=_length)
     return None
