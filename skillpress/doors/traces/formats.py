@@ -6,7 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillpress.doors.traces import atif, chat, mlflow_traces
+from skillpress.doors.traces import (
+    agents_sdk,
+    atif,
+    chat,
+    claude_code,
+    codex,
+    inspect_logs,
+    langchain,
+    langfuse,
+    mlflow_traces,
+    nemo_gym,
+    openhands,
+    otlp,
+    rollout_rows,
+    rows,
+    sharegpt,
+    swe_agent,
+    tau_bench,
+    verifiers,
+)
 from skillpress.doors.traces.fields import Wanted, seconds
 from skillpress.doors.traces.trace import Trace, UnreadableTraceError
 
@@ -33,11 +52,33 @@ class Format:
     the file's order and as a list, are what ``recognises`` and ``read`` take. A key may be empty."""
 
 
-FORMATS = (
+def _of_lines(name: str, module: Any) -> Format:
+    """A format that writes one run as many records."""
+    return Format(name, module.recognises, module.read, module.field, run_of=module.run_of)
+
+
+_WHOLE = (
     Format("ATIF", atif.recognises, atif.read, atif.field),
     Format("MLflow traces", mlflow_traces.recognises, mlflow_traces.read, mlflow_traces.field),
+    _of_lines("Claude Code sessions", claude_code),
+    _of_lines("Codex sessions", codex),
+    _of_lines("skillpress rows", rollout_rows),
+    Format("OpenTelemetry spans", otlp.recognises, otlp.read, otlp.field, otlp.runs, otlp.run_of),
+    _of_lines("Langfuse exports", langfuse),
+    Format("inspect logs", inspect_logs.recognises, inspect_logs.read, inspect_logs.field, inspect_logs.runs),
+    Format("SWE-agent trajectories", swe_agent.recognises, swe_agent.read, swe_agent.field, swe_agent.runs),
+    _of_lines("OpenHands", openhands),
+    Format("tau-bench results", tau_bench.recognises, tau_bench.read, tau_bench.field, tau_bench.runs),
+    Format("NeMo-Gym rollouts", nemo_gym.recognises, nemo_gym.read, nemo_gym.field),
+    Format("verifiers results", verifiers.recognises, verifiers.read, verifiers.field),
+    Format("agents SDK run states", agents_sdk.recognises, agents_sdk.read, agents_sdk.field),
+    Format("LangChain messages", langchain.recognises, langchain.read, langchain.field),
+    Format("ShareGPT", sharegpt.recognises, sharegpt.read, sharegpt.field),
     Format("chat completions", chat.recognises, chat.read, chat.field),
 )
+"""The more particular a format is, the earlier it comes: the first that recognises a record reads it."""
+_ROWS = rows.Rows([(known.recognises, known.read) for known in _WHOLE])
+FORMATS = (*_WHOLE, Format("rows of a table", _ROWS.recognises, _ROWS.read, rows.field))
 
 
 def format_of(record: Any) -> Format | None:

@@ -51,7 +51,8 @@ class Call:
     own: str = ""
     """The call's own id."""
     answer: int | None = None
-    """The hash of the answer, as a later history would have it; None without a message as the answer."""
+    """The hash of the answer, as a later history would have it; None without one message as the answer, or
+    if the history holds the answer too."""
     earlier: int = 0
     """How many of the trace's steps are from the history. The rest are the answer's."""
 
