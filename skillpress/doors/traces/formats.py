@@ -110,7 +110,8 @@ def read_record(known: Format, record: Any, wanted: Wanted) -> Trace:
         TracesError: a named field says neither yes nor no.
     """
     try:
-        return _with_fields(known.read(record), known, record, wanted)
+        trace = _with_fields(known.read(record), known, record, wanted)
+        return trace if wanted.call is None else wanted.call.read(trace)
     except UnreadableTraceError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
@@ -124,7 +125,9 @@ def _with_fields(trace: Trace, known: Format, record: Any, wanted: Wanted) -> Tr
         raise UnreadableTraceError(f"{known.name}: won is {trace.success!r:.80}, must be true or false")
     changed: dict[str, Any] = {}
     if wanted.success is not None:
-        changed["success"] = wanted.success.of(known.field(record, wanted.success.path))
+        value = known.field(record, wanted.success.path)
+        changed["success"], changed["score"] = wanted.success.of(value), None
+        changed["outcome"] = wanted.success.path
     for name in ("task", "version"):
         if (path := getattr(wanted, name)) is not None:
             value = known.field(record, path)

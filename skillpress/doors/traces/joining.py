@@ -25,6 +25,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from skillpress.doors.traces.projection import Labels
 from skillpress.doors.traces.trace import Call, Place, Trace, TraceStep, action_of
 
 BESIDE = "conversations beside a run, of sub-agents or helpers"
@@ -43,8 +44,8 @@ class Piece(NamedTuple):
 class Kept:
     """A record without its texts."""
 
-    labels: tuple[str | None, ...]
-    """The projection's label of each step."""
+    labels: tuple[Labels, ...]
+    """The projection's labels of each step."""
     tools: tuple[str | None, ...]
     """The tool of each step; None for a step in words."""
     success: bool | None
@@ -52,6 +53,7 @@ class Kept:
     version: str
     time: float | None
     outcome: str
+    score: float | None
     left_out: Mapping[str, int]
     format: str
     number: int
@@ -232,6 +234,7 @@ def _later(kept: Kept, new: Kept) -> Kept:
         number=kept.number,
         success=kept.success if new.success is None else new.success,
         outcome=new.outcome or kept.outcome,
+        score=kept.score if new.score is None else new.score,
         task=new.task or kept.task,
         version=new.version or kept.version,
         time=new.time if kept.time is None else kept.time,

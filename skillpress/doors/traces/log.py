@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from skillpress.core.errors import StorageError
@@ -18,8 +18,9 @@ from skillpress.doors.traces.fields import Wanted
 from skillpress.doors.traces.files import found_files, listed
 from skillpress.doors.traces.formats import Format, read_record, unrecognised
 from skillpress.doors.traces.joining import Joiner, Kept, Piece, joined
-from skillpress.doors.traces.missing_fields import OF_ROLLOUTS, NamedFields
-from skillpress.doors.traces.projection import NAMES_HELD, WORDS, TraceProjection
+from skillpress.doors.traces.missing_fields import NamedFields
+from skillpress.doors.traces.outcomes import Outcomes
+from skillpress.doors.traces.projection import NAMES_HELD, WORDS, Labels, TraceProjection
 from skillpress.doors.traces.records import Record, known_format, known_part, records, records_again
 from skillpress.doors.traces.rollouts import is_rollouts, read_rollouts
 from skillpress.doors.traces.trace import Bad, PassedOver, Place, Trace, TracesError, UnreadableTraceError
@@ -70,13 +71,11 @@ class Log:
     """Steps in words. Together with ``called`` these are all steps."""
     tools: Counter[str] = field(default_factory=Counter)
     """Tools to the number of their calls; empty for a call that names none. Only the first ``NAMES_HELD``."""
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """The field that decided the outcome to the number of traces: the one that the user named, or else
-    ``Trace.outcome``. Traces without an outcome are not counted."""
+    outcomes: Outcomes = field(default_factory=Outcomes)
     first: Trace | None = None
     """The first trace, whole."""
-    doubt: str | None = None
-    """A warning for the user about the named success field; None if there is nothing odd."""
+    warnings: list[str] = field(default_factory=list)
+    """What is odd about outcomes and fields, a sentence each."""
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -116,7 +115,7 @@ def read_log(
             f"the first: {_first_reason(log)}"
         )
     fields.check()
-    log.doubt = fields.doubt()
+    log.warnings = [*log.outcomes.doubts(wanted.success.text if wanted.success else ""), *fields.doubts()]
     _settle(log, projection)
     if log.first is None:
         log.first = next((trace for _, trace in traces_at(log, wanted, [0])), None)
@@ -139,7 +138,9 @@ class _Reader:
         self._joiner = Joiner()
         self._numbers: list[int] = []
         """The place of each of the log's traces in the order of reading."""
-        self._shared: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+        self._labels: dict[tuple[Labels, ...], tuple[Labels, ...]] = {}
+        self._tools: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+        self._skills: dict[Skills, Skills] = {}
         self._texts: dict[str, str] = {}
 
     def read(self, number: int, path: Path, in_folder: bool) -> None:
@@ -169,7 +170,6 @@ class _Reader:
         self._log.parquet.append(number)
         for episode, trace in read_rollouts(path):
             self._log.good_lines += 1
-            trace = replace(trace, outcome=OF_ROLLOUTS["success"])
             self._add(self._kept(trace, [Place(number, episode, episode)], ROLLOUTS), trace)
             self._fields.rollout()
 
@@ -226,15 +226,15 @@ class _Reader:
     def _kept(self, trace: Trace, places: Sequence[Place], known: str) -> Kept:
         labels = tuple(self._projection(trace.steps))
         tools = tuple(step.tool for step in trace.steps)
-        success = self._wanted.success
         return Kept(
-            labels=self._shared.setdefault(labels, labels),
-            tools=self._shared.setdefault(tools, tools),
+            labels=self._labels.setdefault(labels, labels),
+            tools=self._tools.setdefault(tools, tools),
             success=trace.success,
             task=self._texts.setdefault(trace.task, trace.task),
             version=self._texts.setdefault(trace.version, trace.version),
             time=trace.time,
-            outcome=success.path if success is not None and known != ROLLOUTS else trace.outcome,
+            outcome=trace.outcome,
+            score=trace.score,
             left_out=trace.left_out,
             format=known,
             number=self._log.good_lines,
@@ -247,8 +247,8 @@ class _Reader:
             log.first = whole
         if len(kept.pieces) > 1:
             log.pieces[len(log)] = kept.pieces
-        skills = tuple(label for label in kept.labels if label is not None)
-        log.skills.append(self._shared.setdefault(skills, skills))  # type: ignore[arg-type]
+        skills = tuple(chain.from_iterable(kept.labels))
+        log.skills.append(self._skills.setdefault(skills, skills))
         log.steps.append(len(kept.labels))
         log.success.append(kept.success)
         log.task.append(kept.task)
@@ -258,10 +258,9 @@ class _Reader:
         self._numbers.append(kept.number)
         log.formats[kept.format] += 1
         log.left_out.update(kept.left_out)
-        if len(skills) < len(kept.labels):
-            log.unlabelled[""] += len(kept.labels) - len(skills)
-        if kept.success is not None and kept.outcome:
-            log.outcomes[kept.outcome] += 1
+        if () in kept.labels:
+            log.unlabelled[""] += kept.labels.count(())
+        log.outcomes.add(kept.outcome, kept.success, kept.score)
         self._count(kept.tools)
 
     def _count(self, tools: Sequence[str | None]) -> None:
@@ -335,10 +334,6 @@ def _settle(log: Log, projection: TraceProjection) -> None:
             counts[label] += times
     log.renamed = projection.settle(counts)
     log.alphabet = tuple(dict.fromkeys(log.renamed.values()))
-    if not log.alphabet or not counts.keys() & log.renamed.keys():
-        raise TracesError(
-            "no step has a skill: no rule fits an action, or (without --rules) no step calls a tool or acts"
-        )
     for label, count in counts.items():
         if label not in log.renamed:
             log.unlabelled[label.removeprefix(WORDS)] += count

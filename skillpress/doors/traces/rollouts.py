@@ -58,6 +58,7 @@ def _trace(rows: list[Mapping[str, Any]]) -> Trace:
             if row["action"] is not None  # a summary has none
         ),
         success=first["won"],
+        outcome="won",
         task=first["task_id"],
         version=first["policy"],
         time=float(first["policy_version"]),

@@ -44,10 +44,11 @@ class Calls:
         )
         number = len(self.traces)
         self.traces.append(Trace("", steps, success, call=call))
-        names = tuple(step.content for step in steps)
+        names = tuple((step.content,) for step in steps)
         tools = tuple(step.tool for step in steps)
         kept = Kept(
             labels=names, tools=tools, success=success, task="", version="", time=None, outcome="",
+            score=None,
             left_out={}, format="chat", number=number, pieces=(Piece(Place(0, number, number)),),
         )  # fmt: skip
         self.joiner.add(call, steps, kept)
@@ -58,11 +59,11 @@ class Calls:
         for kept in found:
             parts = [self.traces[piece.place.position] for piece in kept.pieces]
             again = parts[0] if len(parts) == 1 else joined(parts, kept.pieces)
-            assert tuple(step.content for step in again.steps) == kept.labels
+            assert tuple((step.content,) for step in again.steps) == kept.labels
         return found
 
     def steps(self) -> list[str]:
-        return [" ".join(str(label) for label in kept.labels) for kept in self.runs()]
+        return [" ".join(str(label) for (label,) in kept.labels) for kept in self.runs()]
 
     @property
     def left_out(self) -> dict[str, int]:

@@ -161,7 +161,7 @@ CALL = {"id": "1", "type": "function", "function": {"name": "edit", "arguments":
 def test_calls_are_read_however_a_log_writes_them(message: dict[str, Any], tools: list[str]) -> None:
     steps = read({"messages": [{"role": "assistant", "content": None, **message}]}).steps
     assert [step.tool for step in steps] == tools
-    assert NameProjection()(steps) == [tool or None for tool in tools]
+    assert NameProjection()(steps) == [(tool,) if tool else () for tool in tools]
 
 
 ODD = [None, 0, 1, -1, 10**400, math.nan, math.inf, "", "x", "\ud800", "[1]", '{"name": 3}', True]
@@ -201,9 +201,10 @@ def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     [
         ("1", 1.0, True), ("1", 1, True), ("1.0", 1, True), ("1", "1.0", True), ("1", 0.0, False),
         ("1", True, True), ("won", "Won ", True), ("nan", math.nan, True), ("1", "won", False),
+        ("1", math.nan, None), ("1", "NaN", None), ("1", "", None), ("1", None, None), ("1", 10**400, False),
     ],
 )  # fmt: skip
-def test_a_value_is_equal_as_a_text_or_as_a_number(rule: str, value: Any, won: bool) -> None:
+def test_a_value_is_equal_as_a_text_or_as_a_number(rule: str, value: Any, won: bool | None) -> None:
     assert success_field(f"reward={rule}").of(value) is won
 
 
