@@ -21,7 +21,7 @@ NAMED = 8
 
 
 def in_five_lines(log: Log, projected_by: str) -> Iterator[str]:
-    """What was read, the tools, the outcomes, what was left out, and the skills."""
+    """Lines on the traces, the tools, the outcomes, the parts that were left out, and the skills."""
     formats = ", ".join(line(name, 60) for name, _ in log.formats.most_common())
     yield f"read: {counted(len(log), 'trace')} ({formats}), {_steps(log)}"
     yield f"tools: {_tools(log)}"

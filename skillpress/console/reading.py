@@ -101,7 +101,7 @@ def check_understood(log: Log, projection: TraceProjection, words: str | None) -
         words: the value of ``--words``.
 
     Raises:
-        NotUnderstoodError: the steps have no skills, or their words are no commands.
+        NotUnderstoodError: the steps have no skills, or their words are not commands.
     """
     if isinstance(projection, NameProjection):
         refusal = refusal_of(log, projection.words)

@@ -2,7 +2,7 @@
 
 The draft names every call of a tool: by the command that a shell tool runs, by an argument that divides a
 tool into kinds, or else by the tool. Without any call it names the first words of actions. It is a beginning:
-somebody edits it, and gives steps that do the same one skill.
+the user edits it, and gives steps that do the same one skill.
 
 An argument divides a tool into kinds if it has few distinct first words over many calls, and if it either
 bears a usual name (``KIND_NAMES``) or decides which other arguments a call has, as ``command`` of an editor

@@ -81,7 +81,7 @@ def program(word: str) -> str:
 
 def _without_bodies(text: str) -> str:
     """The text without its here-documents. One that the log cuts off ends with the text if its mark is in
-    capitals; otherwise ``<<`` was no here-document."""
+    capitals; otherwise ``<<`` did not begin one."""
     place, kept = 0, ""
     while opened := _HERE.search(text, place):
         closed = re.compile(rf"\n[ \t]*{re.escape(opened[2])}[ \t]*(?=[\n)]|\Z)").search(text, opened.end())

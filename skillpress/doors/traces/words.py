@@ -25,7 +25,7 @@ MOST_SENTENCES = 0.25
 sentence; of each writer's turns in the tests, two in three or more are."""
 MOST_DISTINCT, DISTINCT_FROM = 0.5, 40
 """The share of distinct first words from which on words are not commands, and the fewest texts to say so.
-Answers such as ``42`` and ``Paris`` are no sentences, but no two begin alike."""
+Answers such as ``42`` and ``Paris`` are not sentences, but each begins with another word."""
 MOST_CALL_LIKE = 0.2
 """The share of all steps that may be call-like words."""
 READ, JUDGED, EVERY = 400, 2000, 16

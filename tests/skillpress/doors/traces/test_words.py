@@ -1,4 +1,4 @@
-"""Commands are commands, and prose is prose, whoever wrote it."""
+"""Commands are commands, and every writer's prose is prose."""
 
 from __future__ import annotations
 
